@@ -22,11 +22,11 @@ from bench.log_shape import Shape, described, diverse_shape, reference_shape
 from bench.log_state import expected_of
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, measure, record
-from kafkactl.adapters.logs.source import piece_bytes
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches
+from kafkactl.metadata.io.source import piece_bytes
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.fast import replay_fast

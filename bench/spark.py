@@ -29,8 +29,8 @@ from unittest import mock
 from bench.log_shape import Expected, Shape, described, diverse_shape, reference_shape
 from bench.make_metadata_log import write_log
 from bench.side_by_side import SPREAD, circumstances, record
-from kafkactl.adapters.logs.source import LogSource, open_source
 from kafkactl.metadata.image.digest import image_sha256
+from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import BatchReplaying
 

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from kafkactl import bundle, dryrun, features, quorum, storage, tiered
     from kafkactl.errors import KafkactlError
     from kafkactl.findings import Finding, Outcome, Severity
-    from kafkactl.operations import log, migrate, nodes, simulate
+    from kafkactl.metadata import api as log
+    from kafkactl.operations import migrate, nodes, simulate
     from kafkactl.operations.connection import connect
 else:
     __getattr__ = lazy_names(

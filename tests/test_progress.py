@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.metadata.api.image import load_image
+from kafkactl.metadata.api.records import dump_records
+from kafkactl.metadata.api.verify import verify_logs
 from kafkactl.operations.dryrun import read_context
-from kafkactl.operations.log.image import load_image
-from kafkactl.operations.log.records import dump_records
-from kafkactl.operations.log.verify import verify_logs
 from kafkactl.progress import advance, expect, heard_by
 from tests.commands.captured import unpacked
 

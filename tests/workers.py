@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-LIVE = ("tests/lab/", "tests/adapters/logs/test_places.py")
+LIVE = ("tests/lab/", "tests/metadata/io/test_places.py")
 OF_THE_TREE = "tests/repository/"
 # Tests of the lab that ask Kafka's classes, and start no node: they compute, so they go with the other tests.
 WITHOUT_NODES = frozenset(

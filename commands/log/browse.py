@@ -27,7 +27,7 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.shown import json_text
 
 if TYPE_CHECKING:
-    from kafkactl.operations.log.tree import Folder, Node
+    from kafkactl.metadata.api.tree import Folder, Node
 
 _HELP = "ls [PATH]   cd PATH   cat PATH   tree [PATH]   find [PATH] TEXT   pwd   exit"
 
@@ -64,8 +64,8 @@ def command(
     find, pwd, exit); with a PATH, or without a terminal, it prints one folder or file. Unlike for a
     Kafka node, damage does not end the log: a finding reports it (exit 7).
     """
-    from kafkactl.operations.log.image import load_image
-    from kafkactl.operations.log.tree import Folder, absolute_path, browse, find
+    from kafkactl.metadata.api.image import load_image
+    from kafkactl.metadata.api.tree import Folder, absolute_path, browse, find
 
     most = 1 if from_cluster or bundle is not None else 2
     if not most - 1 <= len(words) <= most:
@@ -147,21 +147,21 @@ class _Session:
         return given if given.startswith("/") else "/".join((*self._place, given))
 
     def _find(self, arguments: list[str]) -> tuple[str, Node]:
-        from kafkactl.operations.log.tree import absolute_path, find
+        from kafkactl.metadata.api.tree import absolute_path, find
 
         path = self._path(arguments)
         return absolute_path(path), find(self._root, path)
 
     def entries(self, arguments: list[str]) -> None:
         """`ls`."""
-        from kafkactl.operations.log.tree import Folder
+        from kafkactl.metadata.api.tree import Folder
 
         path, node = self._find(arguments)
         show_line("  ".join(node.names) if isinstance(node, Folder) else path)
 
     def show(self, arguments: list[str]) -> None:
         """`cat`."""
-        from kafkactl.operations.log.tree import Folder
+        from kafkactl.metadata.api.tree import Folder
 
         path, node = self._find(arguments)
         if isinstance(node, Folder):
@@ -172,7 +172,7 @@ class _Session:
 
     def change(self, arguments: list[str]) -> None:
         """`cd`."""
-        from kafkactl.operations.log.tree import Folder
+        from kafkactl.metadata.api.tree import Folder
 
         path, node = self._find(arguments or ["/"])
         if isinstance(node, Folder):
@@ -194,7 +194,7 @@ class _Session:
         self._walk(place, text)
 
     def _walk(self, arguments: list[str], text: str | None) -> None:
-        from kafkactl.operations.log.tree import walk
+        from kafkactl.metadata.api.tree import walk
 
         path, node = self._find(arguments)
         for below, _ in walk(node, "" if path == "/" else path):

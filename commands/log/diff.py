@@ -25,8 +25,8 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.logs.image import LoadedImage
-    from kafkactl.operations.log.difference import ImageDifference
+    from kafkactl.metadata.api.difference import ImageDifference
+    from kafkactl.metadata.io.image import LoadedImage
 
 _SHOWN = 100
 _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
@@ -64,7 +64,7 @@ def command(
     A and B are sources; SOURCE@OFFSET selects the state after that record. Entities that are only
     in B are shown as added. Differences are data: the exit code is 0 whether there are any or not.
     """
-    from kafkactl.operations.log.difference import compare_images
+    from kafkactl.metadata.api.difference import compare_images
 
     if [after is not None, from_cluster, bundle is not None].count(True) != 1:
         raise click.UsageError("Give B, --from-cluster, or --bundle.")
@@ -81,7 +81,7 @@ def command(
 
 
 def _loaded(text: str | None, connection: ConnectionArguments, bundle: str | None, *, past_damage: bool) -> LoadedImage:
-    from kafkactl.operations.log.image import load_image
+    from kafkactl.metadata.api.image import load_image
 
     if text is None:
         with log_place((), connection, from_cluster=bundle is None, bundle=bundle) as place:

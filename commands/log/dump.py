@@ -17,7 +17,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.commands.rendering.stream import RecordStream
-    from kafkactl.operations.log.records import RecordDump
+    from kafkactl.metadata.api.records import RecordDump
 
 
 @leaf_command(
@@ -64,7 +64,7 @@ def command(
     """
     from kafkactl.commands.rendering import output
     from kafkactl.commands.rendering.stream import RecordStream
-    from kafkactl.operations.log.records import dump_records
+    from kafkactl.metadata.api.records import dump_records
 
     with (
         shown_progress("Reading the log", writes=True),

@@ -69,7 +69,7 @@ def command(
     searched first; the history before that snapshot is lost.
     """
     from kafkactl.commands.rendering.stream import RecordStream
-    from kafkactl.operations.log.history import record_history
+    from kafkactl.metadata.api.history import record_history
 
     subject, name = _subject(keys, partition)
     with (
@@ -89,7 +89,7 @@ def command(
 
 def _subject(keys: dict[str, str | int | None], partition: int | None) -> tuple[str, str]:
     """What the history is about. Raises UsageError unless exactly one option says it."""
-    from kafkactl.operations.log.history import CONFIG_KINDS, SUBJECTS
+    from kafkactl.metadata.api.history import CONFIG_KINDS, SUBJECTS
 
     named = {option: value for option, value in keys.items() if value is not None}
     if len(named) != 1:

@@ -27,8 +27,8 @@ from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.shown import escaped, json_text
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.logs.image import LoadedImage
-    from kafkactl.operations.log.image import ImageSummary
+    from kafkactl.metadata.api.image import ImageSummary
+    from kafkactl.metadata.io.image import LoadedImage
 
 
 @leaf_command(
@@ -68,7 +68,7 @@ def command(
     read or is inconsistent, so that the state is unreliable. A bundle without its log has only the counts.
     """
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.log.image import image_summary, image_to_dict, load_image
+    from kafkactl.metadata.api.image import image_summary, image_to_dict, load_image
 
     check_point(at, at_time)
     if bundle is not None and not sources and at is None and at_time is None:
@@ -102,7 +102,7 @@ def _emit_stored(path: str) -> None:
     answer = stored_without_log(path, "log.image")
     if answer is not None:
         from kafkactl.commands.rendering.output import emit
-        from kafkactl.operations.log.image import ImageSummary
+        from kafkactl.metadata.api.image import ImageSummary
 
         summary = ImageSummary.of_answer(answer)
         emit("log.image", answer, render=lambda page, _: _show(page, summary), exit_code=code_of(summary.findings))
@@ -118,7 +118,7 @@ def _stream(loaded: LoadedImage, code: int, *, show_secrets: bool) -> NoReturn:
     from kafkactl.commands.framework.deadline import stop_clock
     from kafkactl.commands.framework.settings import SCHEMA_VERSION
     from kafkactl.commands.rendering import output
-    from kafkactl.operations.log.image import image_pieces, image_summary
+    from kafkactl.metadata.api.image import image_pieces, image_summary
 
     stop_clock()
     before = json_text({"kind": "log.image", "schema_version": SCHEMA_VERSION, **_head(image_summary(loaded))})

@@ -25,7 +25,7 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
-    from kafkactl.operations.log.image import LintResult
+    from kafkactl.metadata.api.image import LintResult
 
 
 @leaf_command(
@@ -59,7 +59,7 @@ def command(
     replicas on unregistered brokers, leaders outside the ISR, configuration of deleted topics. The
     exit code is 7 for errors; other anomalies are warnings.
     """
-    from kafkactl.operations.log.image import LintResult, lint, load_image
+    from kafkactl.metadata.api.image import LintResult, lint, load_image
 
     check_point(at, at_time)
     if bundle is not None and not sources and at is None and at_time is None:

@@ -26,8 +26,8 @@ from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.operations.log.verify import LogVerification
-    from kafkactl.storage.log_check import VerifiedLog
+    from kafkactl.metadata.api.verify import LogVerification
+    from kafkactl.metadata.verify.check import VerifiedLog
 
 
 @leaf_command(
@@ -66,7 +66,7 @@ def command(
     """
     if bundle is not None:
         check_sources(sources, from_cluster, bundle)
-        from kafkactl.operations.log.verify import LogVerification
+        from kafkactl.metadata.api.verify import LogVerification
 
         saved, answer, code = stored_as(partial(read_fields, LogVerification), bundle, "log.verify")
         emit("log.verify", answer, render=lambda page, _: _show(page, saved), exit_code=code, listing="sources")
@@ -85,7 +85,7 @@ def command(
 
 
 def _verified(sources: tuple[str, ...], connection: ConnectionArguments, from_cluster: bool) -> LogVerification:
-    from kafkactl.operations.log.verify import verify_logs
+    from kafkactl.metadata.api.verify import verify_logs
 
     if not from_cluster:
         return verify_logs(sources)

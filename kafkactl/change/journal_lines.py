@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.redact import REDACTED, redacted_text
+from kafkactl.protocol.redact import REDACTED, redacted_text
 
 T = TypeVar("T")
 VERSION = 1

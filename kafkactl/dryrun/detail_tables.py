@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from kafkactl.dryrun.prediction import Change
 from kafkactl.metadata.image.json import image_parts
 from kafkactl.metadata.image.model import Image, Topic
-from kafkactl.metadata.image.redact import redacted_part
+from kafkactl.protocol.redact import redacted_part
 from kafkactl.shown import json_text
 from kafkactl.values import Uuid
 

@@ -12,6 +12,6 @@ def read_argument_file(path: str) -> str:
 
 def redacted(text: str) -> str:
     """A text with everything that looks like a secret left out."""
-    from kafkactl.metadata.image.redact import redacted_text
+    from kafkactl.protocol.redact import redacted_text
 
     return redacted_text(text)

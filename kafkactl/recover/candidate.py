@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
-from kafkactl.storage.log_check import NodeLog, is_unfinished_end
+from kafkactl.metadata.verify.check import NodeLog, is_unfinished_end
 
 
 @frozen

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
+from kafkactl.metadata.verify.histories import Parting, Verdict, divergence_findings, parting
 from kafkactl.recover.seen import DiskSeen
-from kafkactl.storage.log_histories import Parting, Verdict, divergence_findings, parting
 
 FATAL = frozenset({Verdict.COMMITTED, Verdict.ONE_LEADER, Verdict.FOUNDED_TWICE})
 """Verdicts with which no recovery is made from the disks that were shown."""

@@ -8,7 +8,7 @@ from typing import Any, Final, TypedDict
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.diff import Change, Difference, config_kind, diff
 from kafkactl.metadata.image.model import Image
-from kafkactl.metadata.image.redact import redacted_configs, redacted_key
+from kafkactl.protocol.redact import redacted_configs, redacted_key
 from kafkactl.recover.seen import PartitionFolder
 
 

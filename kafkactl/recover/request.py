@@ -8,10 +8,10 @@ from typing import Final
 
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
+from kafkactl.metadata.verify.histories import Parting
 from kafkactl.recover.histories import FATAL
 from kafkactl.recover.losses import Compared
 from kafkactl.recover.seen import Answering, DiskImage, DiskSeen, RecoveryTarget
-from kafkactl.storage.log_histories import Parting
 from kafkactl.values import Uuid
 
 RAISE: Final = 1_000_000

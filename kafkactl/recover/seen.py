@@ -14,8 +14,8 @@ from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
+from kafkactl.metadata.verify.check import NodeLog
 from kafkactl.recover.candidate import Candidate
-from kafkactl.storage.log_check import NodeLog
 from kafkactl.values import Endpoint, Uuid
 
 MOST_NAMED: Final = 1_000  # topics, partitions or folders that a finding lists

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.metadata.verify.histories import Verdict
 from kafkactl.recover.histories import founded_twice
 from kafkactl.recover.request import Tail
 from kafkactl.recover.seen import DiskSeen
-from kafkactl.storage.log_histories import Verdict
 from kafkactl.wording import counted, first_few
 
 _ONE_FOUNDING: Final = "Give --lost for the voters whose disks are then not shown."

@@ -16,7 +16,13 @@ from kafkactl.answers import by_fields, json_of
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.redact import (
+from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
+from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.log.quorum_state import decode_quorum_state
+from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
+from kafkactl.protocol.redact import (
     REDACTED,
     continues_block,
     is_secret_setting,
@@ -24,12 +30,6 @@ from kafkactl.metadata.image.redact import (
     redacted,
     shown_key,
 )
-from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
-from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.log.quorum_state import decode_quorum_state
-from kafkactl.metadata.log.voters import Voter
-from kafkactl.protocol.json_form import to_json
-from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.schema.definitions import message
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE

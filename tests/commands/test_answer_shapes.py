@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.logs.image import Provenance
 from kafkactl.answers import by_fields
 from kafkactl.bundle.api.create import BundleResult
 from kafkactl.bundle.manifest import SavedLog
@@ -36,14 +35,16 @@ from kafkactl.features.change.proof import NodeProof
 from kafkactl.features.cluster.describe import FeatureSeen, MemberSeen, NodeRange
 from kafkactl.features.cluster.nodes import NodeRow, SeenAs
 from kafkactl.features.cluster.settings_verdict import ReadNode, SettingsVerdict
+from kafkactl.metadata.api import difference as log_difference
+from kafkactl.metadata.api import image as log_image
+from kafkactl.metadata.api import verify as log_verify
 from kafkactl.metadata.image.diff import Difference
+from kafkactl.metadata.io.image import Provenance
+from kafkactl.metadata.verify import check as log_check
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
 from kafkactl.operations.features.description import FeatureDescription
-from kafkactl.operations.log import difference as log_difference
-from kafkactl.operations.log import image as log_image
-from kafkactl.operations.log import verify as log_verify
 from kafkactl.operations.migrate.position import JournalSummary, MigrationStatus
 from kafkactl.operations.nodes.list import NodeList
 from kafkactl.operations.nodes.settings import SettingsVerification
@@ -59,7 +60,6 @@ from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.steps import Step as RecoveryStep
 from kafkactl.schema.spec import Versions
 from kafkactl.simulator.study import Electing, SecondFailure, Study
-from kafkactl.storage import log_check
 from kafkactl.storage.api.fleet_apply import AppliedNode, FleetApplyResult
 from kafkactl.storage.api.format import FormatResult, FormattedDirectory, WrittenFile
 from kafkactl.storage.api.reading import DumpResult, InfoResult

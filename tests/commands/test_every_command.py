@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import Captured
 from kafkactl.bundle.api.create import create_bundle
 from kafkactl.bundle.api.sources import Sources
 from kafkactl.commands.framework.leaf import LeafCommand
+from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.zktree.znode import encode_znodes

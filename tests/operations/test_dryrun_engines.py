@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.logs.source import LogSource, open_source
 from kafkactl.adapters.spark import session as spark_session
 from kafkactl.errors import InputError
+from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.operations.dryrun import engines
 
 

@@ -200,7 +200,7 @@ def test_an_isr_that_stays_is_shown_once() -> None:
 
 
 def test_the_history_of_a_log(tmp_path: Path) -> None:
-    from kafkactl.adapters.logs.source import open_source
+    from kafkactl.metadata.io.source import open_source
 
     write_log(tmp_path / "log", Shape(records=2_000, partitions=50, brokers=4))
     segments = open_source(str(tmp_path / "log" / "__cluster_metadata-0")).segments

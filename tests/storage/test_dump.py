@@ -5,10 +5,10 @@ import json
 import pytest
 
 from kafkactl.errors import InputError
-from kafkactl.metadata.image.redact import REDACTED
 from kafkactl.metadata.log.checkpoint import encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.redact import REDACTED
 from kafkactl.storage.dump import dump_file, file_type
 from kafkactl.values import Endpoint, Uuid
 

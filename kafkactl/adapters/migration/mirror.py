@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkactl.adapters.logs.image import LoadedImage, Point, load_image
-from kafkactl.adapters.logs.source import LogSource
 from kafkactl.errors import FailedError, InputError
+from kafkactl.metadata.io.image import LoadedImage, Point, load_image
+from kafkactl.metadata.io.source import LogSource
 from kafkactl.migration.compare.comparison import phase_facts
 from kafkactl.migration.compare.phase import Phase, phase_of
 from kafkactl.migration.observed.log_facts import Mirror

@@ -17,7 +17,6 @@ from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.connection import Access
-from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.adapters.migration.lock import observe_lock
 from kafkactl.adapters.migration.observe_nodes import NodeAnswers, ask_nodes
 from kafkactl.adapters.migration.observe_places import PlaceFacts, observe_places
@@ -27,6 +26,7 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.observation import NodeRole, Observation, ServerSeen

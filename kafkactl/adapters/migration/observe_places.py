@@ -15,11 +15,12 @@ from typing import Final, TypeAlias
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.hooks.call import call_hook
 from kafkactl.adapters.hooks.run_hook import HookLimits
-from kafkactl.adapters.logs.source import LogSource, open_source, without_links
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.findings import Finding, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.io.source import LogSource, open_source, without_links
+from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.hooks.words import Value, Verb, directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
@@ -28,7 +29,6 @@ from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.io.partition_ids import read_partition_ids
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.partition_folders import PartitionIds, parse_topic_id, partition_ids
-from kafkactl.storage.verify.log import PARTITION_METADATA
 
 MBEANS: Final[Mapping[str, str]] = {
     "ZkMigrationState": "kafka.controller:type=KafkaController,name=ZkMigrationState",

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kafkactl.adapters.files.whole_file import make_folders, whole_folder
-from kafkactl.adapters.logs.source import LogFile
 from kafkactl.adapters.migration.saved import LOGS, OBSERVATION, ZNODES, Captured
 from kafkactl.errors import FailedError, RefusedError
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.io.source import LogFile
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.migration.observed.log_redact import redact_runs
 from kafkactl.migration.observed.raw import render_observation

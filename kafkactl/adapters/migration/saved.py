@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.logs.image import Point, history_files, load_image
-from kafkactl.adapters.logs.source import CHECKPOINT, LogSource, open_source
 from kafkactl.adapters.migration.mirror import mirror_of
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.io.image import Point, history_files, load_image
+from kafkactl.metadata.io.source import CHECKPOINT, LogSource, open_source
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.migration.observed.log_facts import LogFacts

@@ -29,9 +29,9 @@ from kafkactl.adapters.recover.partitions import MANIFEST, log_ends
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.recover.folders import parse_folder_name
 from kafkactl.storage.model import LOG_STARTS, META_PROPERTIES, QUORUM_STATE
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 
 _MODE: Final = 0o600
 _OF_A_PARTITION: Final = frozenset({PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT})

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.adapters.files.input_files import open_regular
-from kafkactl.adapters.logs.check import read_node_log
-from kafkactl.adapters.logs.image import LoadedImage, Point, load_image
-from kafkactl.adapters.logs.metadata_log import scan_checkpoint_file
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.adapters.recover.partitions import read_folders
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.io.check import read_node_log
+from kafkactl.metadata.io.image import LoadedImage, Point, load_image
+from kafkactl.metadata.io.metadata_log import scan_checkpoint_file
+from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
+from kafkactl.metadata.verify.check import NodeLog
 from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.recover.candidate import Candidate, Snapshot, candidate_of
 from kafkactl.recover.seen import DiskImage, DiskSeen, SourceFile
 from kafkactl.storage.io.directories import observe_directory
-from kafkactl.storage.log_check import NodeLog
 from kafkactl.storage.model import QUORUM_STATE, DirectoryState, FileRead, ObservedDirectory
 
 _READ_BYTES: Final = 4 * 1024 * 1024

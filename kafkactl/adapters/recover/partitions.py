@@ -19,12 +19,12 @@ from kafkactl.adapters.files.input_files import InputKind, open_regular, read_wh
 from kafkactl.answers import by_fields
 from kafkactl.errors import InputDecodeError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
 from kafkactl.recover.seen import PartitionFolder
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.model import LOG_STARTS
 from kafkactl.storage.partition_folders import parse_topic_id
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.values import Uuid
 
 MANIFEST: Final = "kafkactl-collected.json"

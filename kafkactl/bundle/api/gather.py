@@ -17,9 +17,9 @@ from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
 from kafkactl.errors import KafkactlError, limit_behind
 from kafkactl.findings import blockers
-from kafkactl.metadata.image.redact import redacted_text
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.operations.nodes.patience import patience_ms
+from kafkactl.protocol.redact import redacted_text
 from kafkactl.remedies import remedy_of
 from kafkactl.shown import json_text
 from kafkactl.storage.api.node_files import release_of

@@ -9,8 +9,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_whole
-from kafkactl.adapters.logs.check import read_node_log
-from kafkactl.adapters.logs.source import LogFile, LogSource, log_folder, open_source, without_links
 from kafkactl.bundle.manifest import SavedLog
 from kafkactl.bundle.parts import Part
 from kafkactl.errors import InputError
@@ -18,13 +16,15 @@ from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_LOG, METADATA_VERSION
+from kafkactl.metadata.api.image import image_summary, lint, load_image
+from kafkactl.metadata.api.places import says_empty
+from kafkactl.metadata.api.verify import LogVerification, compare_logs
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.io.check import read_node_log
+from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_source, without_links
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.migration.observed.log_redact import Replacements, redact_runs
-from kafkactl.operations.log.image import image_summary, lint, load_image
-from kafkactl.operations.log.places import says_empty
-from kafkactl.operations.log.verify import LogVerification, compare_logs
 from kafkactl.schema.spec import Versions
 from kafkactl.storage.api.node_files import read_node
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
@@ -111,7 +111,7 @@ class Logs:
     def _place(self, part: Part) -> tuple[str, str]:
         """Where the log of a part is, and how it is called."""
         if part.source is None:
-            from kafkactl.adapters.logs.live import saved_log
+            from kafkactl.metadata.io.live import saved_log
 
             assert self._sources.client is not None
             return self._stack.enter_context(saved_log(self._sources.client)), self._sources.client_name

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.adapters.logs.source import LogSource
 from kafkactl.bundle.api.gather import ANSWERS, MIGRATION, TIERED
 from kafkactl.bundle.io.reading import OpenBundle, open_bundle
 from kafkactl.bundle.manifest import SavedLog
-from kafkactl.dryrun.engine.spark.fetched import FETCHED
 from kafkactl.errors import InputError
+from kafkactl.metadata.io.source import LogSource
+from kafkactl.metadata.log.fetched_folder import FETCHED
 
 __all__ = [
     "OpenBundle",

@@ -19,7 +19,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
 
 from kafkactl.adapters.files.input_files import InputKind, check_parts, open_regular, unreadable_input
-from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.bundle.manifest import Manifest, Member, SavedLog, parse_manifest
 from kafkactl.bundle.members import (
     MANIFEST,
@@ -33,7 +32,8 @@ from kafkactl.bundle.members import (
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import changed
 from kafkactl.json_input import JsonInputError, parse_json
-from kafkactl.storage.verify.log import parse_snapshot_name
+from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
+from kafkactl.metadata.verify.folder import parse_snapshot_name
 
 # The end of the directory, without a comment and on one disk: signature, disks, entries, size and offset of the
 # directory, length of the comment (APPNOTE.TXT 4.3.16). A bundle always ends with it.

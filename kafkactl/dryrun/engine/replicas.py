@@ -16,8 +16,8 @@ from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex
+from kafkactl.metadata.verify.histories import divergence_findings
 from kafkactl.protocol.batch_scan import Damage
-from kafkactl.storage.log_histories import divergence_findings
 from kafkactl.values import Uuid
 
 

@@ -44,8 +44,8 @@ from kafkactl.metadata.image.model import (
     TOPIC_CONFIG,
     Image,
 )
-from kafkactl.metadata.image.redact import redacted_configs
 from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.protocol.redact import redacted_configs
 from kafkactl.wording import counted, first_few
 
 NAME: Final = "alter-config"

@@ -19,7 +19,7 @@ from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.diff import Difference, diff
 from kafkactl.metadata.image.model import Image
-from kafkactl.metadata.image.redact import redacted_key
+from kafkactl.protocol.redact import redacted_key
 from kafkactl.wording import first_few
 
 NAME: Final = "restart"

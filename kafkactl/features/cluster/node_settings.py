@@ -17,7 +17,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.features.cluster.state import Role
 from kafkactl.findings import Finding, Severity, note, warning
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.redact import BROKER, is_hidden_config
+from kafkactl.protocol.redact import BROKER, is_hidden_config
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, parse_int
 from kafkactl.schema.source import read_data

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from json import dumps
 
-from kafkactl.metadata.image.redact import CONFIG_RECORD, REDACTED, secret_fields
 from kafkactl.protocol.decoder_source import CODES, is_fixed, layout, runs
 from kafkactl.protocol.form import Form, default_value, least_size_of_one
+from kafkactl.protocol.redact import CONFIG_RECORD, REDACTED, secret_fields
 from kafkactl.protocol.source_lines import SourceLines
 from kafkactl.schema.spec import FieldSpec, MessageSpec, json_name
 

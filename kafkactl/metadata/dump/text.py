@@ -17,11 +17,11 @@ from typing import Any
 
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.dump.source import tail_source, text_source
-from kafkactl.metadata.image.redact import redacted, shown_config
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.compiled_runtime import GIVES_UP, IrregularError, longer_string_length, longer_varint
 from kafkactl.protocol.form import Form
 from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.redact import redacted, shown_config
 from kafkactl.protocol.source_lines import SourceLines
 from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import MessageSpec, json_name

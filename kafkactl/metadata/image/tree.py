@@ -13,8 +13,8 @@ from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.image.model import Image, Topic
-from kafkactl.metadata.image.redact import redacted_part
 from kafkactl.metadata.log.keys import RESOURCE_WORDS
+from kafkactl.protocol.redact import redacted_part
 
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, QuotaEntity, ScramCredential
-from kafkactl.metadata.image.redact import redacted_configs
 from kafkactl.migration.compare.case import REDACTED, Answer, Case, Difference, Unknown, is_withheld
 from kafkactl.migration.copy.records import sanitize
 from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, first_opening, parse_encrypted
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize, is_password_config
+from kafkactl.protocol.redact import redacted_configs
 from kafkactl.protocol.scram import MECHANISMS
 
 BROKER_CONFIGS, CLIENT_QUOTA, SCRAM, OTHER_CONFIGS = "broker-config", "client-quota", "scram-credential", "config"

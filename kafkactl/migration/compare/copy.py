@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed
-from kafkactl.metadata.image.redact import redacted
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.migration.compare.case import Difference, Unknown, is_withheld
 from kafkactl.migration.copy.records import copy_batches, sanitize
@@ -21,6 +20,7 @@ from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, firs
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, is_password_config
 from kafkactl.migration.zktree.values import KafkaTree
 from kafkactl.protocol.json_form import json_named
+from kafkactl.protocol.redact import redacted
 from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import json_name
 from kafkactl.values import ZERO_UUID, Uuid

@@ -6,13 +6,13 @@ import re
 from typing import Final
 
 from kafkactl.findings import Finding, blocker
-from kafkactl.metadata.image.redact import redacted_text
 from kafkactl.migration.driver.actions import is_running
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import Move, Step
+from kafkactl.protocol.redact import redacted_text
 from kafkactl.shown import visible
 
 _STARTS: Final = frozenset({Move.RESTART_NODE, Move.START_NODE})

@@ -13,7 +13,8 @@ from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import changed
-from kafkactl.metadata.image.redact import (
+from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.protocol.redact import (
     PEM_BEGIN,
     REDACTED,
     continues_block,
@@ -23,7 +24,6 @@ from kafkactl.metadata.image.redact import (
     says_secret,
     shown_key,
 )
-from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.protocol.text.properties import Entry, parse_properties
 
 _LINE: Final = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")

@@ -15,8 +15,8 @@ from typing import Final
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE
-from kafkactl.metadata.image.redact import REDACTED, is_secret_setting
 from kafkactl.migration.render.properties_edit import Edits, edited, shown_diff
+from kafkactl.protocol.redact import REDACTED, is_secret_setting
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.wording import some
 

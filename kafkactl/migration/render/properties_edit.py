@@ -15,7 +15,7 @@ from typing import Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.redact import (
+from kafkactl.protocol.redact import (
     PEM_BEGIN,
     REDACTED,
     continues_block,

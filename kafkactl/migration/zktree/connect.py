@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.redact import redacted_text
+from kafkactl.protocol.redact import redacted_text
 
 DEFAULT_PORT: Final = 2181
 EXPECTED: Final = 'zookeeper.connect as in server.properties: "zk1:2181,zk2:2181/chroot"'

@@ -27,8 +27,8 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.operations.dryrun.reporting import Report, report
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.logs.image import LoadedImage
     from kafkactl.features.catalog.releases import Release
+    from kafkactl.metadata.io.image import LoadedImage
     from kafkactl.operations.dryrun.copy import PredictedCopy, predict_copy
 else:
     __getattr__ = lazy_names(__name__, {f"{__name__}.copy": ("PredictedCopy", "predict_copy")})

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kafkactl.adapters.logs.source import LogFile, LogSource, log_folder, open_source
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, note, warning
 from kafkactl.frozen import frozen
+from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_source
 
 
 @frozen

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kafkactl.adapters.logs.source import LogSource
 from kafkactl.errors import KafkactlError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.io.source import LogSource
 from kafkactl.wording import counted
 
 LOCAL, SPARK = "local", "spark"

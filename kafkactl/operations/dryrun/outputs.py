@@ -13,10 +13,10 @@ from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.frozen import changed
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.logs.source import LogSource
     from kafkactl.dryrun.controller.facts import Facts
     from kafkactl.dryrun.detail_tables import Table
     from kafkactl.metadata.image.model import Image
+    from kafkactl.metadata.io.source import LogSource
     from kafkactl.metadata.log.frame import MetadataRecord
     from kafkactl.report.build import SimulatedScenario
     from kafkactl.report.cluster import Cluster
@@ -102,8 +102,8 @@ def appended_records(found: Prediction, facts: Facts | None = None) -> Iterator[
 
 def _data(record: MetadataRecord) -> dict[str, Any]:
     """The record's fields as `log dump` writes them, without secrets."""
-    from kafkactl.metadata.image.redact import redacted
     from kafkactl.protocol.json_form import to_json
+    from kafkactl.protocol.redact import redacted
     from kafkactl.schema.definitions import message
 
     shown = to_json(message(record.type), record.version, record.data)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
-from kafkactl.adapters.logs.source import LogSource, open_source
 from kafkactl.adapters.migration.saved import OBSERVATION, ZNODES
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen
 from kafkactl.migration.observed.raw import RawObservation, parse_observation

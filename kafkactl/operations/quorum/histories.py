@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.logs.live import saved_log
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.dryrun.engine.replicas import Replica, replica_of
 from kafkactl.errors import InputError, KafkactlError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed
+from kafkactl.metadata.io.live import saved_log
+from kafkactl.metadata.io.source import open_source
+from kafkactl.metadata.verify.histories import CONTRADICTIONS, divergence_findings, partings
 from kafkactl.quorum.observation import DiskSeen
 from kafkactl.quorum.state import QuorumState
-from kafkactl.storage.log_histories import CONTRADICTIONS, divergence_findings, partings
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client

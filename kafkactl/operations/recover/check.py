@@ -10,13 +10,13 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
-from kafkactl.adapters.logs.image import Point, replay_files
-from kafkactl.adapters.logs.source import cluster_files
 from kafkactl.adapters.recover.disks import checksum, disk_place, read_disk, read_image
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.digest import image_sha256
+from kafkactl.metadata.io.image import Point, replay_files
+from kafkactl.metadata.io.source import cluster_files
 from kafkactl.quorum.observation import answer_error
 from kafkactl.recover.answer import KeptPlan, read_kept_plan
 from kafkactl.recover.stranded import without_leader

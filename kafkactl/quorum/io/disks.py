@@ -20,12 +20,12 @@ from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.metadata.log.scan import FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.voters import Voter, voters_of
+from kafkactl.metadata.verify.folder import parse_snapshot_name
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_records
 from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.quorum.observation import DiskSeen
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
-from kafkactl.storage.verify.log import parse_snapshot_name
 
 _PIECE_BYTES = 1024 * 1024
 _SEGMENT_SUFFIX = ".log"

@@ -186,7 +186,7 @@ def plan_ensure(
     observed = observe_for_format(node, asked, on_exposure=on_exposure, timeout_ms=timeout_ms)
     log = None
     if ensure.needs_log(node, observed):
-        from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+        from kafkactl.metadata.io.metadata_log import scan_metadata_log
 
         log = scan_metadata_log(node.metadata_log_dir)
     return FormatResult(plan=ensure.plan_ensure(asked, node, observed, release, SystemSource(), log=log, notes=notes))

@@ -110,7 +110,7 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
     nodes of the cluster are taken to be healthy. A configuration that the node itself would refuse is an answer, too;
     InputError is raised for a file that cannot be read, and for a release that is not known.
     """
-    from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+    from kafkactl.metadata.io.metadata_log import scan_metadata_log
     from kafkactl.storage.config.node_config import ConfigError
     from kafkactl.storage.io.partition_ids import read_partition_ids
     from kafkactl.storage.verify import node as verify

@@ -21,7 +21,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE
-from kafkactl.metadata.image.redact import is_secret_text
+from kafkactl.protocol.redact import is_secret_text
 from kafkactl.protocol.text.config_values import Resolve, named_variables, resolve_values
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.properties import NOTHING, Properties, PropertyWarning, parse_properties

@@ -16,7 +16,7 @@ from kafkactl.features.catalog.releases import Release, find_release, newest_rel
 from kafkactl.findings import Finding, Outcome, Severity, blockers, error_finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATION_ENABLE
-from kafkactl.metadata.image.redact import is_secret_text, redacted_text
+from kafkactl.protocol.redact import is_secret_text, redacted_text
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
 from kafkactl.storage.fleet.inventory import NEW_CLUSTER, Inventory, InventoryNode, VoterRole
 from kafkactl.storage.fleet.model import FLEET, Fleet, FleetNode, nodes_text, voter_roles

@@ -19,6 +19,7 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.plan import plan_format
@@ -36,7 +37,6 @@ from kafkactl.storage.model import (
     Source,
     is_staged_name,
 )
-from kafkactl.storage.verify.log import MetadataLogFacts
 from kafkactl.storage.verify.node import start_context
 from kafkactl.storage.verify.places import unexpected_metadata_log
 from kafkactl.storage.verify.voters import voter_rules

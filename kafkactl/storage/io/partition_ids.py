@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.adapters.files.input_files import InputKind, open_regular, read_open
+from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.storage.partition_folders import (
     PartitionIds,
     live_partition,
@@ -15,7 +16,6 @@ from kafkactl.storage.partition_folders import (
     partition_ids,
     stray_partition,
 )
-from kafkactl.storage.verify.log import PARTITION_METADATA
 
 _UNREAD: Final = "?"
 

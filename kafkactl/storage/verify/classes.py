@@ -13,7 +13,7 @@ from typing import Final
 
 from kafkactl.findings import Severity
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.redact import is_secret_text
+from kafkactl.protocol.redact import is_secret_text
 from kafkactl.protocol.text.config_values import PROVIDERS
 from kafkactl.protocol.text.java_text import split_list, trim
 from kafkactl.storage.config.keys import server_keys

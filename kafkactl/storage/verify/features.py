@@ -13,8 +13,8 @@ from typing import NamedTuple
 from kafkactl.features.catalog.index import features_of
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.metadata.log.scan import FeatureChange
+from kafkactl.metadata.verify.folder import SnapshotFacts
 from kafkactl.storage.verify.bootstrap import founding_records, no_metadata_version
-from kafkactl.storage.verify.log import SnapshotFacts
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, file_subject, stops, warns
 from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty, replayed_changes
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, TO_WRITE
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.storage.model import FileRead
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, TO_WRITE
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, file_subject, stops, warns
 from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
 

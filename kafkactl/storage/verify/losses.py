@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.quorum_state import NO_NODE
+from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.storage.model import NODE_LOCK, QUORUM_STATE
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.storage.verify.model import (
     DirectoryFacts,
     Loss,

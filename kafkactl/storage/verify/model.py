@@ -13,12 +13,12 @@ from kafkactl.features.catalog.start_rules import StartRules, start_rules
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
+from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.text.java_text import split_list
 from kafkactl.protocol.text.meta_properties import MetaProperties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import ObservedDirectory, ObservedNode
 from kafkactl.storage.partition_folders import PartitionIds
-from kafkactl.storage.verify.log import MetadataLogFacts
 from kafkactl.values import Uuid
 
 

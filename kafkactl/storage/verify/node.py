@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed
+from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QUORUM_STATE, ObservedNode
 from kafkactl.storage.partition_folders import PartitionIds
@@ -21,7 +22,6 @@ from kafkactl.storage.verify.classes import class_rules
 from kafkactl.storage.verify.features import feature_rules, snapshot_level_rules
 from kafkactl.storage.verify.files import file_rules
 from kafkactl.storage.verify.hygiene import hygiene_rules
-from kafkactl.storage.verify.log import MetadataLogFacts
 from kafkactl.storage.verify.log_settings import log_setting_rules
 from kafkactl.storage.verify.logins import login_rules
 from kafkactl.storage.verify.losses import loss_rules

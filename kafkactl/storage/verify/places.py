@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from kafkactl.kafka_names import METADATA_LOG, METADATA_TOPIC
+from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.storage.leftovers import is_of_file_system
 from kafkactl.storage.model import NODE_LOCK, DirectoryEntry
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkactl.metadata.log.scan import Contents, Stop
-from kafkactl.storage.verify.log import SegmentFacts, SnapshotFacts
+from kafkactl.metadata.verify.folder import SegmentFacts, SnapshotFacts
 from kafkactl.storage.verify.model import (
     Loss,
     Phase,

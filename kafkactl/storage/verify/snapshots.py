@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log.scan import Contents, Stop
-from kafkactl.storage.verify.log import SnapshotFacts
+from kafkactl.metadata.verify.folder import SnapshotFacts
 from kafkactl.storage.verify.model import (
     RAFT_NOT_STARTED,
     Loss,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log.scan import FeatureChange
-from kafkactl.storage.verify.log import SnapshotFacts
+from kafkactl.metadata.verify.folder import SnapshotFacts
 from kafkactl.storage.verify.model import StartContext
 
 

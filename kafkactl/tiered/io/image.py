@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.adapters.logs.image import Point, load_image
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_TOPIC, REMOTE_LOG_METADATA
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
+from kafkactl.metadata.io.image import Point, load_image
+from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.tiered.cluster_view import BrokerView, ClusterView, MetadataTopicView, PartitionView, TopicView
 

@@ -15,7 +15,7 @@ from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.kafka_names import METADATA_LOG, REMOTE_LOG_METADATA
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
+from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.cluster_view import ClusterView
 from kafkactl.tiered.io.sources import MetadataReplica

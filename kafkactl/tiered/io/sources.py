@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
-from kafkactl.adapters.logs.source import read_pieces
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.metadata.io.source import read_pieces
+from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.model import META_PROPERTIES
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.tiered.cluster_view import ReplicaLog
 from kafkactl.tiered.layouts import uuid_bytes
 from kafkactl.tiered.plain import PlainReader

@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkactl.adapters.logs.source import PIECE_BYTES
-from kafkactl.dryrun.engine.spark.fetched import FETCHED
 from kafkactl.dryrun.engine.spark.read import bytes_of, opened_anywhere
 from kafkactl.errors import FailedError
+from kafkactl.metadata.io.source import PIECE_BYTES
+from kafkactl.metadata.log.fetched_folder import FETCHED
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.tiered.io.sources import MetadataReplica
 from kafkactl.tiered.ledger import MOST_POISON, Ledger, LogFacts, MetadataLog, fold_log

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.adapters.migration.mirror import mirror_of
 from kafkactl.adapters.migration.saved import Captured, load_observation, observation_from
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.metadata.dump.records import log_records
+from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.compare.comparison import Comparison, compare_observation
 from kafkactl.migration.compare.copy import copy_compared
 from kafkactl.migration.compare.phase import LAG_ALLOWED_MS, Phase

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import Captured, load_captured, load_observation, observation_from
 from kafkactl.errors import FailedError, InputError, RefusedError
 from kafkactl.findings import warning
+from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.observed.observation import Mode, NodeRole, ServerSeen
 from kafkactl.migration.observed.raw import RawAnswer, RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.migration.zktree.znode import Znode, ZnodeAcl

@@ -22,8 +22,8 @@ from kafkactl.adapters.migration.saved import load_observation
 from kafkactl.bundle.api import gather
 from kafkactl.bundle.parts import PartKind
 from kafkactl.errors import UnknownOutcomeError
+from kafkactl.metadata.api.image import load_image
 from kafkactl.operations.answer_kinds import answer_kinds
-from kafkactl.operations.log.image import load_image
 from kafkactl.playground.broker import SILENCE
 from tests.adapters.kafka.command_cases import ENDS_WITHIN_S
 from tests.adapters.kafka.command_process import run as run_command

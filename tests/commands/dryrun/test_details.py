@@ -15,9 +15,9 @@ from pyarrow import parquet
 from bench.log_generator import Expected, Shape
 from bench.make_metadata_log import write_log
 from kafkactl.adapters.files import detail_files
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.dryrun.engine.local import load
 from kafkactl.metadata.image.json import image_json
+from kafkactl.metadata.io.source import open_source
 from tests.conftest import Run
 
 Kafkactl = Callable[..., Run]

@@ -487,10 +487,10 @@ def test_lint(kafkactl, log: Path):
 def test_a_person_walks_through_the_tree(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    from kafkactl.adapters.logs.image import Point, load_image
-    from kafkactl.adapters.logs.source import open_source
     from kafkactl.commands.log.browse import _Session
     from kafkactl.metadata.image.tree import tree_of
+    from kafkactl.metadata.io.image import Point, load_image
+    from kafkactl.metadata.io.source import open_source
 
     loaded = load_image(open_source(str(log)), Point())
     typed = iter(

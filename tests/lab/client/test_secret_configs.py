@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from kafkactl.metadata.image.redact import is_secret_config
+from kafkactl.protocol.redact import is_secret_config
 from scripts.import_resource_configs import SOURCE, parsed
 from tests.lab.harness import java, maven, releases
 from tests.lab.harness.compiler import compiled

@@ -10,12 +10,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.engine.local import load
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.metadata.image.model import TOPIC_CONFIG
+from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.record_batch import HEADER_BYTES
 from tests.lab.dryrun.experiments import Experiment, configure
 from tests.lab.dryrun.stage import Stage

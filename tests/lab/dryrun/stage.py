@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.appended import records_of
@@ -22,6 +21,7 @@ from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import RECOVERING, Image, Partition
+from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.operations.dryrun.clusters import open_clusters
 from kafkactl.operations.dryrun.logs import choose, read_contexts, read_static

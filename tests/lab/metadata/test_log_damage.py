@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.logs.image import Point, load_image
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.metadata.image.model import EMPTY, Image
+from kafkactl.metadata.io.image import Point, load_image
+from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.record_batch import decode_batches
 from tests.campaigns.goldens.formats import SNAPSHOT_OFTEN
 from tests.campaigns.goldens.images import CLUSTER_ID

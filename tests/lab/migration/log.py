@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkactl.adapters.logs.source import open_source
 from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.record_batch import decode_header, decode_records

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from tests.conftest import Run
 from tests.lab.harness import config as configs
 from tests.lab.harness.node import KafkaNode, write_config

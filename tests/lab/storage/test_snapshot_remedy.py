@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.logs.metadata_log import scan_log_folder, scan_metadata_log
+from kafkactl.metadata.io.metadata_log import scan_log_folder, scan_metadata_log
 from tests.conftest import Run
 from tests.lab.harness.cluster_fixtures import ClusterOf
 from tests.lab.harness.node import KafkaNode

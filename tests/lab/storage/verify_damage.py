@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import metadata_record

@@ -9,8 +9,8 @@ import pytest
 
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.dump.text import MAY_GIVE_UP, compact_json, record_json, text_maker
-from kafkactl.metadata.image.redact import REDACTED
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
+from kafkactl.protocol.redact import REDACTED
 from kafkactl.schema.definitions import message, metadata_record, metadata_record_names
 from kafkactl.schema.spec import MessageSpec
 from tests.protocol.random_messages import random_message

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.logs.metadata_log import scan_metadata_log
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch

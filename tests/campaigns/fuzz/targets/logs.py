@@ -12,12 +12,12 @@ from bench.fuzz_log import _read as read_segment_both_ways
 from bench.fuzz_log import captures
 from kafkactl.adapters.kafka.fetched_batches import SoundBatches
 from kafkactl.adapters.kafka.fetched_registrations import read_batches
-from kafkactl.adapters.logs.image import Point, load_image
-from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.dryrun.engine.local import load as load_local
 from kafkactl.errors import DecodeError, UnreachableError
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_json
+from kafkactl.metadata.io.image import Point, load_image
+from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import decode_record
@@ -27,6 +27,7 @@ from kafkactl.metadata.log.registrations import RegistrationLog
 from kafkactl.metadata.log.scan import Contents, Stop, walk_batches
 from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.fast import replay_fast
+from kafkactl.metadata.verify.folder import parse_snapshot_name
 from kafkactl.migration.observed.log_folding import LogFolding
 from kafkactl.migration.observed.log_redact import redact_runs
 from kafkactl.protocol.batch_scan import Damage, scan_batches
@@ -46,7 +47,6 @@ from kafkactl.storage.dump import dump_file
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.partition_folders import parse_topic_id
 from kafkactl.storage.verify.files import checkpoint_problem
-from kafkactl.storage.verify.log import parse_snapshot_name
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError
 from tests.protocol.batches import batch, gzipped, record
 from tests.protocol.outcomes import outcome

@@ -11,7 +11,6 @@ import pytest
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.adapters.files.detail_files import write_details
-from kafkactl.adapters.logs.source import LogSource, open_source
 from kafkactl.dryrun.detail_tables import state_tables
 from kafkactl.dryrun.engine import patches
 from kafkactl.dryrun.engine.columns import Columns, Window
@@ -25,6 +24,7 @@ from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.errors import FailedError, InputError
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import PackedTopics
+from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun.engine.spark.in_process import CONTEXT, jobs_in_process

@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.files.input_files import InputKind, irregular, open_regular, read_advice, read_whole
-from kafkactl.adapters.logs.deleted import open_of_log
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.io.deleted import open_of_log
+from kafkactl.metadata.verify.folder import PARTITION_METADATA, parse_snapshot_name
 from kafkactl.progress import counted, expect
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, decode_header, decode_records
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
-from kafkactl.storage.verify.log import PARTITION_METADATA, parse_snapshot_name
 from kafkactl.values import METADATA_TOPIC_ID, Uuid
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkactl.adapters.logs.source import SEGMENT, LogFile
 from kafkactl.errors import DecodeError
+from kafkactl.metadata.io.source import SEGMENT, LogFile
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.metadata.log.turns import BrokerStart

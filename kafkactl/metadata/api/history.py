@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafkactl.adapters.logs.image import history_files, joined, without_needless
+from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files, opened_sources
 from kafkactl.metadata.dump.findings import dump_findings, empty_log, gap_finding
 from kafkactl.metadata.dump.history import Event, History
 from kafkactl.metadata.dump.records import log_records
+from kafkactl.metadata.io.image import history_files, joined, without_needless
 from kafkactl.metadata.log.keys import RESOURCE_WORDS, Key, KeyFilter
-from kafkactl.operations.log.places import LogPlace, client_of_place, log_files, opened_sources
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.logs.source import LogFile
     from kafkactl.findings import Finding
+    from kafkactl.metadata.io.source import LogFile
 
 SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     "topic": ("topic", "topic-id"),

@@ -15,16 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.files.input_files import irregular
-from kafkactl.adapters.logs.deleted import name_now, open_of_log
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.io.deleted import name_now, open_of_log
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.stretches import Course, walk_stretches
 from kafkactl.metadata.log.worth import WORTH_BYTES
-from kafkactl.progress import counted
-from kafkactl.storage.io.directories import read_file
-from kafkactl.storage.model import FileRead
-from kafkactl.storage.verify.log import (
+from kafkactl.metadata.verify.folder import (
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
     TO_WRITE,
@@ -33,6 +30,9 @@ from kafkactl.storage.verify.log import (
     SnapshotFacts,
     parse_snapshot_name,
 )
+from kafkactl.progress import counted
+from kafkactl.storage.io.directories import read_file
+from kafkactl.storage.model import FileRead
 
 if TYPE_CHECKING:
     from kafkactl.metadata.replay.columns.contents import ContentScan

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from kafkactl.adapters.logs.source import (
+from kafkactl.findings import Finding
+from kafkactl.metadata.dump.findings import EMPTY_LOG
+from kafkactl.metadata.io.source import (
     SEGMENT,
     LogFile,
     LogSource,
@@ -15,8 +17,6 @@ from kafkactl.adapters.logs.source import (
     open_source,
     segments_from,
 )
-from kafkactl.findings import Finding
-from kafkactl.metadata.dump.findings import EMPTY_LOG
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client

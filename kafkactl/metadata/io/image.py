@@ -14,8 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kafkactl.adapters.logs.cut import LogEnd
-from kafkactl.adapters.logs.source import CHECKPOINT, LogFile, LogSource, announce, segments_from
 from kafkactl.answers import by_fields
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
@@ -30,6 +28,8 @@ from kafkactl.metadata.dump.findings import (
 )
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.image.model import EMPTY, Image
+from kafkactl.metadata.io.cut import LogEnd
+from kafkactl.metadata.io.source import CHECKPOINT, LogFile, LogSource, announce, segments_from
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.batches import BatchReplaying, no_collection
 from kafkactl.metadata.replay.fast import FastReplaying

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.logs import source as log_source
-from kafkactl.adapters.logs.image import without_needless
-from kafkactl.adapters.logs.metadata_log import scan_log_folder
-from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, open_source, read_pieces
 from kafkactl.errors import KafkactlError
+from kafkactl.metadata.io import source as log_source
+from kafkactl.metadata.io.image import without_needless
+from kafkactl.metadata.io.metadata_log import scan_log_folder
+from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, open_source, read_pieces
 from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.protocol.record_batch import encode_batch
 from tests.metadata.goldens import GOLDEN, golden

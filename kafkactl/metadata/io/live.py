@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.logs.source import cluster_files
-from kafkactl.dryrun.engine.spark.fetched import FETCHED
 from kafkactl.errors import FailedError, KafkactlError
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.io.source import cluster_files
+from kafkactl.metadata.log.fetched_folder import FETCHED
 from kafkactl.storage.model import META_PROPERTIES
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkactl.adapters.processes import LeftToParentError, done_ahead, useful_processes
 from kafkactl.errors import InputError
+from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files
 from kafkactl.metadata.dump.findings import dump_findings, empty_log, torn_tail
 from kafkactl.metadata.dump.lines import LineMaker, Wanted, record_type_names
 from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.keys import Key, KeyFilter
-from kafkactl.operations.log.places import LogPlace, client_of_place, log_files
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.wording import did_you_mean
 

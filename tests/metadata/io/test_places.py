@@ -13,9 +13,9 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.adapters.logs.places import needs_fetch, plain_paths, scheme_of
-from kafkactl.dryrun.engine.spark.fetched import fetched_folder, within_fetched
 from kafkactl.errors import InputError
+from kafkactl.metadata.io.places import needs_fetch, plain_paths, scheme_of
+from kafkactl.metadata.log.fetched_folder import fetched_folder, within_fetched
 from tests.conftest import Run
 from tests.lab.harness.services.object_store import STORE_SECRET, object_store
 

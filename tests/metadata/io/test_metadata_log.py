@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.logs import metadata_log
-from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+from kafkactl.metadata.io import metadata_log
+from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from kafkactl.adapters.logs import image as loading
-from kafkactl.adapters.logs.image import LoadedImage, Point, Provenance, joined, replay_files
 from kafkactl.answers import json_of, read_fields
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files, opened_sources
 from kafkactl.metadata.dump.findings import empty_log, has_records
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import PART_NAMES, image_json, image_text
 from kafkactl.metadata.image.model import Image
-from kafkactl.metadata.image.redact import SECRET_PARTS, redacted_part
-from kafkactl.operations.log.places import LogPlace, client_of_place, log_files, opened_sources
+from kafkactl.metadata.io import image as loading
+from kafkactl.metadata.io.image import LoadedImage, Point, Provenance, joined, replay_files
+from kafkactl.protocol.redact import SECRET_PARTS, redacted_part
 from kafkactl.shown import json_text
 
 
@@ -165,7 +165,7 @@ def lint(loaded: LoadedImage, place: LogPlace | None = None) -> LintResult:
 
 
 def _course(loaded: LoadedImage, place: LogPlace) -> Iterator[Finding]:
-    from kafkactl.adapters.logs.registrations import broker_starts
+    from kafkactl.metadata.io.registrations import broker_starts
     from kafkactl.metadata.log.turns import FEWEST_TURNS, frequent_snapshots, ids_in_turns
 
     if loaded.counts.get("RegisterBrokerRecord", 0) >= FEWEST_TURNS:

@@ -12,8 +12,8 @@ from typing import Final
 
 from kafkactl.findings import Finding, Severity
 from kafkactl.metadata.dump.findings import EMPTY_LOG, empty_log
-from kafkactl.storage.log_check import NodeLog, check_log, remark
-from kafkactl.storage.log_histories import divergence_findings, precedes_founding, reference_of
+from kafkactl.metadata.verify.check import NodeLog, check_log, remark
+from kafkactl.metadata.verify.histories import divergence_findings, precedes_founding, reference_of
 
 _BLOCKER: Final = Severity.BLOCKER
 _WARNING: Final = Severity.WARNING

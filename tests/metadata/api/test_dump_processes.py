@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from kafkactl.errors import FailedError
+from kafkactl.metadata.api import records
+from kafkactl.metadata.api.records import dump_records
 from kafkactl.metadata.dump import lines
 from kafkactl.metadata.dump.lines import LineMaker
-from kafkactl.operations.log import records
-from kafkactl.operations.log.records import dump_records
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
 from tests.commands.captured import unpacked
 from tests.sampling import one_in
@@ -127,7 +127,7 @@ def test_a_file_that_goes_away_raises_after_the_lines_before(log: Path, monkeypa
         yield (log / SEGMENT).read_bytes()[:5000]
         raise FailedError("gone", id="input-file-unreadable")
 
-    monkeypatch.setattr("kafkactl.adapters.logs.source.read_pieces", pieces)
+    monkeypatch.setattr("kafkactl.metadata.io.source.read_pieces", pieces)
     found = []
     with pytest.raises(FailedError):
         found.extend(dump_records(log).encoded(2))
@@ -136,7 +136,7 @@ def test_a_file_that_goes_away_raises_after_the_lines_before(log: Path, monkeypa
 
 RUN = """
 import sys
-from kafkactl.operations.log import records
+from kafkactl.metadata.api import records
 from kafkactl.adapters import processes
 records._FIRST_BYTES, records._STRETCH_BYTES = 300, 900
 records.useful_processes = lambda: 3

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.adapters.logs.image import LoadedImage
 from kafkactl.metadata.image import tree
 from kafkactl.metadata.image.tree import File, Folder, Node
+from kafkactl.metadata.io.image import LoadedImage
 
 __all__ = ["File", "Folder", "Node", "absolute_path", "browse", "find", "walk"]
 

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.files.named import each_once, named_twice
-from kafkactl.adapters.logs.check import read_node_log
-from kafkactl.adapters.logs.source import log_place
 from kafkactl.answers import by_fields
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.api.places import FilePath
 from kafkactl.metadata.dump.findings import EMPTY_LOG
-from kafkactl.operations.log.places import FilePath
-from kafkactl.storage import log_compare, log_histories
-from kafkactl.storage.log_check import NodeLog, VerifiedLog
+from kafkactl.metadata.io.check import read_node_log
+from kafkactl.metadata.io.source import log_place
+from kafkactl.metadata.verify import compare as log_compare
+from kafkactl.metadata.verify import histories as log_histories
+from kafkactl.metadata.verify.check import NodeLog, VerifiedLog
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
@@ -92,7 +93,7 @@ def verify_logs(
     names = each_once([os.fspath(path) for path in paths], log_place)
     logs = [read_node_log(path) for path in names]
     if client is not None:
-        from kafkactl.adapters.logs.live import saved_log
+        from kafkactl.metadata.io.live import saved_log
 
         with saved_log(client) as folder:
             logs.append(changed(read_node_log(folder), path=client_name))

@@ -13,14 +13,14 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.log.scan import Contents, Stop
-from kafkactl.storage.verify.files import checkpoint_problem
-from kafkactl.storage.verify.log import (
+from kafkactl.metadata.verify.folder import (
     LEADER_EPOCH_CHECKPOINT,
     TO_WRITE,
     MetadataLogFacts,
     SegmentFacts,
     SnapshotFacts,
 )
+from kafkactl.storage.verify.files import checkpoint_problem
 
 _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")

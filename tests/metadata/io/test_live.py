@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.logs import live as live_log
-from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, open_source
 from kafkactl.errors import FailedError, UnreachableError
+from kafkactl.metadata.io import live as live_log
+from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, open_source
 from tests.metadata.goldens import golden
 
 SEGMENT_BYTES = golden("segment-4.4.0-standalone.log.bin")

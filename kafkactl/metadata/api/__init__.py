@@ -34,10 +34,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.logs.image import LoadedImage
-    from kafkactl.operations.log.difference import ImageDifference, compare_images
-    from kafkactl.operations.log.history import RecordHistory, record_history
-    from kafkactl.operations.log.image import (
+    from kafkactl.metadata.api.difference import ImageDifference, compare_images
+    from kafkactl.metadata.api.history import RecordHistory, record_history
+    from kafkactl.metadata.api.image import (
         LintResult,
         image_pieces,
         image_summary,
@@ -45,14 +44,15 @@ if TYPE_CHECKING:
         lint,
         load_image,
     )
-    from kafkactl.operations.log.records import RecordDump, dump_records
-    from kafkactl.operations.log.tree import File, Folder, browse, find, walk
-    from kafkactl.operations.log.verify import LogVerification, verify_logs
+    from kafkactl.metadata.api.records import RecordDump, dump_records
+    from kafkactl.metadata.api.tree import File, Folder, browse, find, walk
+    from kafkactl.metadata.api.verify import LogVerification, verify_logs
+    from kafkactl.metadata.io.image import LoadedImage
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "kafkactl.adapters.logs.image": ("LoadedImage",),
+            "kafkactl.metadata.io.image": ("LoadedImage",),
             f"{__name__}.difference": ("ImageDifference", "compare_images"),
             f"{__name__}.history": ("RecordHistory", "record_history"),
             f"{__name__}.image": (

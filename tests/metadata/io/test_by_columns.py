@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.log_generator import LogGenerator, Shape
-from kafkactl.adapters.logs import metadata_log
-from kafkactl.adapters.logs.metadata_log import scan_log_folder, scan_segment_file
+from kafkactl.metadata.io import metadata_log
+from kafkactl.metadata.io.metadata_log import scan_log_folder, scan_segment_file
 from kafkactl.metadata.log.scan import Contents
 from kafkactl.metadata.replay.columns import frame as columns_frame
+from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.storage.verify.log import MetadataLogFacts
 from tests.dryrun import odd_logs
 from tests.dryrun.odd_logs import CASES, LEVEL, change, encoded, partition, topic
 from tests.metadata.goldens import BATCH_FILES, golden
