@@ -87,10 +87,10 @@ def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
         import_module("kafkactl.metadata.replay.columns.fold")
         columns, sha = timed("local, by columns", lambda: _local(log))
         return {**columns, "sha": sha}
-    from kafkactl.adapters.spark.session import results_folder, spark_context
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.dryrun.engine.spark.engine import load_logs
     from kafkactl.dryrun.engine.spark.plan import ClusterLog
+    from kafkactl.spark.session import results_folder, spark_context
 
     def loaded(spark: Any) -> str:
         wanted = [ClusterLog(segments=log.segments, checkpoints=log.checkpoints)]

@@ -73,13 +73,13 @@ def measured(engine: str, folder: Path) -> dict[str, float]:
         peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
         checked(_answer(answer), folder)
         return _numbers({**crc, **found, "MiB": peak})
-    from kafkactl.adapters.spark.session import spark_context
+    from kafkactl.spark.session import spark_context
 
     with ExitStack() as stack:
         master = f"local[{CORES}]"
         start, spark = timed("session", lambda: stack.enter_context(spark_context(master)))
         request = Request(sources=(str(folder),), engine="spark", master=master)
-        with mock.patch("kafkactl.adapters.spark.session.spark_context", lambda _: nullcontext(spark)):
+        with mock.patch("kafkactl.spark.session.spark_context", lambda _: nullcontext(spark)):
             found, answer = timed("Spark", lambda: audit(load(request)))  # workers live on, and their time counts
         checked(_answer(answer), folder)
         return _numbers({**start, **found})

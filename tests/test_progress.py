@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.dryrun.api import read_context
 from kafkactl.metadata.api.image import load_image
 from kafkactl.metadata.api.records import dump_records
 from kafkactl.metadata.api.verify import verify_logs
-from kafkactl.operations.dryrun import read_context
 from kafkactl.progress import advance, expect, heard_by
 from tests.commands.captured import unpacked
 

@@ -50,7 +50,7 @@ class ScenarioGroup(LazyGroup):
         if entry is None or entry.module != _SCENARIO:
             return super().get_command(ctx, cmd_name)
         from kafkactl.commands.dryrun.leaf import scenario_command
-        from kafkactl.operations.dryrun import find_scenario
+        from kafkactl.dryrun.api import find_scenario
 
         return scenario_command(find_scenario(cmd_name))
 

@@ -23,13 +23,13 @@ from kafkactl.report.model import TONES
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.options import Common
     from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict, Source
+    from kafkactl.dryrun.api import ScenarioContext, Verdict
+    from kafkactl.dryrun.api.clusters import Cluster
+    from kafkactl.dryrun.api.engines import Engine
+    from kafkactl.dryrun.api.events import Event
+    from kafkactl.dryrun.api.logs import Chosen
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun import ScenarioContext, Verdict
-    from kafkactl.operations.dryrun.clusters import Cluster
-    from kafkactl.operations.dryrun.engines import Engine
-    from kafkactl.operations.dryrun.events import Event
-    from kafkactl.operations.dryrun.logs import Chosen
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
@@ -78,11 +78,11 @@ class OpenedClusters(NamedTuple):
 
 def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> OpenedClusters:
     """Find the clusters, and what to read them with. They are read, and what comes before is simulated, one by one."""
+    from kafkactl.dryrun.api.clusters import open_clusters
+    from kafkactl.dryrun.api.events import read_events
+    from kafkactl.dryrun.api.logs import choose, find_release, in_process, on_spark, read_contexts, read_static
+    from kafkactl.dryrun.api.outputs import check_details, check_html
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun.clusters import open_clusters
-    from kafkactl.operations.dryrun.events import read_events
-    from kafkactl.operations.dryrun.logs import choose, find_release, in_process, on_spark, read_contexts, read_static
-    from kafkactl.operations.dryrun.outputs import check_details, check_html
 
     engine_of(common)
     events = [event for path in common.after for event in read_events(path)]
@@ -122,7 +122,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
 
 def _places(common: Common) -> dict[str, str]:
     """Where each source is on this machine, those that Hadoop has to read until the command ends."""
-    from kafkactl.operations.dryrun.logs import fetched, needs_fetch, plain_paths
+    from kafkactl.dryrun.api.logs import fetched, needs_fetch, plain_paths
 
     engine = _engine(common, ()) if needs_fetch(common.sources) else None
     if engine is None or engine.name != "spark":
@@ -139,7 +139,7 @@ def _places(common: Common) -> dict[str, str]:
 def _live(common: Common) -> dict[str, str]:
     """The log of the live cluster, fetched to this machine until the command ends."""
     from kafkactl.commands.framework.connection import open_client, title_of_cluster
-    from kafkactl.operations.dryrun.live import saved_log
+    from kafkactl.dryrun.api.live import saved_log
 
     with open_client(common.connection) as client:
         folder = until_the_end(saved_log(client))
@@ -148,7 +148,7 @@ def _live(common: Common) -> dict[str, str]:
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
     """By what was asked for, by the context, and by the longest log of each cluster."""
-    from kafkactl.operations.dryrun.engines import chosen_engine, context_master
+    from kafkactl.dryrun.api.engines import chosen_engine, context_master
 
     master = None
     if common.context is not None or (common.master is None and common.engine != "local"):
@@ -161,8 +161,8 @@ def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
 
 def _opened(opened: Opened, events: Sequence[Event], at: int | None) -> Opened | KafkactlError:
     """Once what comes before was simulated; `frame` shows that, too."""
+    from kafkactl.dryrun.api.events import after_events
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun.events import after_events
 
     try:
         context, before = after_events(opened.context, opened.chosen.cluster.paths, events, at)
@@ -201,8 +201,8 @@ def _source(chosen: Chosen, loaded: Loaded) -> Source:
 
 
 def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedClusters) -> NoReturn:
+    from kafkactl.dryrun.api import heaviest
     from kafkactl.errors import KafkactlError
-    from kafkactl.operations.dryrun import heaviest
 
     answers: list[Mapping[str, Any]] = []
     verdicts: list[Verdict] = []

@@ -10,14 +10,14 @@ from kafkactl.commands.rendering.output import say
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.answers import Opened
     from kafkactl.dryrun.detail_tables import Table
-    from kafkactl.report.build import SimulatedScenario
+    from kafkactl.dryrun.page.build import SimulatedScenario
 
 
 def write_tables(path: str | None, opened: Opened, tables: Iterable[Table]) -> str | None:
     """Write the tables, of several clusters into a folder each, and say where they are; the folder."""
     if path is None:
         return None
-    from kafkactl.operations.dryrun.outputs import write_details
+    from kafkactl.dryrun.api.outputs import write_details
 
     folder = write_details(path, tables, opened.tag)
     say(f"The tables are in {folder}.")
@@ -26,7 +26,7 @@ def write_tables(path: str | None, opened: Opened, tables: Iterable[Table]) -> s
 
 def write_html(path: str, simulated: Sequence[SimulatedScenario], opened: Opened) -> None:
     """Write the report of what was simulated on a cluster, and say where it is."""
-    from kafkactl.operations.dryrun.outputs import write_log_report
+    from kafkactl.dryrun.api.outputs import write_log_report
 
     write_log_report(path, simulated, opened.context, opened.chosen.log)
     say(f"The report is in {path}.")

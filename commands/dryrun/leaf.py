@@ -14,7 +14,7 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import PATH, Choice
 
 if TYPE_CHECKING:
-    from kafkactl.operations.dryrun import Form, Option, Scenario
+    from kafkactl.dryrun.api import Form, Option, Scenario
 
 
 class _Order(NodeIds):
@@ -42,7 +42,7 @@ def scenario_command(scenario: Scenario) -> click.Command:
 
 def _asked(scenario: Scenario, given: dict[str, Any]) -> Any:
     """The `Input` of what was typed."""
-    from kafkactl.operations.dryrun import OptionsError, input_of_options
+    from kafkactl.dryrun.api import OptionsError, input_of_options
 
     try:
         return input_of_options(scenario, given)
@@ -52,7 +52,7 @@ def _asked(scenario: Scenario, given: dict[str, Any]) -> Any:
 
 def _click_option(scenario: Scenario, option: Option) -> Callable[[Any], Any]:
     """The option as click knows it: its form, default and whether it is needed are those of the field that it gives."""
-    from kafkactl.operations.dryrun import Form, fields_of
+    from kafkactl.dryrun.api import Form, fields_of
 
     field = fields_of(scenario.input).get(option.field or option.name)
     form = Form.TEXT if field is None else field.kind.form
@@ -80,7 +80,7 @@ def _typed(default: Any) -> Any:
 
 def _click_type(form: Form, choices: tuple[str, ...], option: Option) -> tuple[Any, str | None]:
     """The type by the form of the option, and how its value is shown."""
-    from kafkactl.operations.dryrun import Form
+    from kafkactl.dryrun.api import Form
 
     if option.document is not None:
         return PATH, "FILE"

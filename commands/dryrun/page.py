@@ -11,14 +11,14 @@ from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import Feature
-    from kafkactl.operations.dryrun import Answer, Change, Effects
+    from kafkactl.dryrun.api import Answer, Change, Effects
 
 _SHOWN = 8
 
 
 def show_prediction(page: Page, answer: Answer) -> None:
     """Draw `dryrun.prediction`."""
-    from kafkactl.report.build import title_of
+    from kafkactl.dryrun.page.build import title_of
 
     effects, verdict = answer["effects"], answer["verdict"]
     page.heading(f"{title_of(answer)}: {verdict}", TONES[verdict])

@@ -15,9 +15,9 @@ from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import PredictionDict, ReportDict
+    from kafkactl.dryrun.api import Prediction, Verdict
     from kafkactl.dryrun.detail_tables import Table
-    from kafkactl.operations.dryrun import Prediction, Verdict
-    from kafkactl.report.build import SimulatedScenario as Part
+    from kafkactl.dryrun.page.build import SimulatedScenario as Part
 
 
 @leaf_command(
@@ -37,8 +37,8 @@ def report(*, common: Common) -> None:
     restart, preferred elections, and the worst loss of one and of two brokers. The exit code is that
     of the worst verdict.
     """
-    from kafkactl.operations.dryrun import report as report_of
-    from kafkactl.operations.dryrun.outputs import detail_tables, page_part
+    from kafkactl.dryrun.api import report as report_of
+    from kafkactl.dryrun.api.outputs import detail_tables, page_part
 
     def ask(opened: Opened) -> tuple[ReportDict, Verdict]:
         tables: list[Table] = []
@@ -77,7 +77,7 @@ class _Kept(NamedTuple):
 
 
 def _show(page: Page, answer: ReportDict) -> None:
-    from kafkactl.report.build import heaviest, title_of
+    from kafkactl.dryrun.page.build import heaviest, title_of
 
     verdict, source = answer["verdict"], answer["source"]
     page.heading(f"report: {verdict}", TONES[verdict])

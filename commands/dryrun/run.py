@@ -12,14 +12,14 @@ from kafkactl.commands.dryrun.page import show_prediction
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.options import Common
     from kafkactl.dryrun.answer import Answer, PredictionDict
-    from kafkactl.operations.dryrun import Observed, Prediction, Scenario, Verdict
+    from kafkactl.dryrun.api import Observed, Prediction, Scenario, Verdict
 
 
 def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
     """Read the logs, simulate what comes before, simulate the scenario with this `Input`, print the answer."""
+    from kafkactl.dryrun.api import Needs, run
+    from kafkactl.dryrun.api.outputs import detail_tables, page_part
     from kafkactl.frozen import changed
-    from kafkactl.operations.dryrun import Needs, run
-    from kafkactl.operations.dryrun.outputs import detail_tables, page_part
 
     observed = _observed(common, scenario.watches(asked)) if common.from_cluster and scenario.watches else None
 
@@ -41,7 +41,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
 def _observed(common: Common, added: frozenset[int]) -> Observed:
     """The live quorum, where the scenario depends on who is alive now."""
     from kafkactl.commands.framework.connection import open_client
-    from kafkactl.operations.dryrun.live import observed_quorum
+    from kafkactl.dryrun.api.live import observed_quorum
 
     with open_client(common.connection) as client:
         return observed_quorum(client, added)
@@ -49,6 +49,6 @@ def _observed(common: Common, added: frozenset[int]) -> Observed:
 
 def prediction_of(common: Common, found: Prediction, opened: Opened) -> PredictionDict:
     """The answer of one scenario, but for where the log is from."""
-    from kafkactl.operations.dryrun.outputs import answer_of
+    from kafkactl.dryrun.api.outputs import answer_of
 
     return answer_of(found, with_records=common.records, facts=opened.context.facts)

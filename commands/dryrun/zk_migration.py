@@ -17,7 +17,7 @@ from kafkactl.commands.rendering.output import emit, say
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import Answer
-    from kafkactl.operations.dryrun.copy import PredictedCopy
+    from kafkactl.dryrun.api.copy import PredictedCopy
 
 
 @leaf_command(
@@ -40,8 +40,8 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     controllers' files in the observation. Nothing is written.
     """
     from kafkactl.bundle.api.reading import unpacked_observation
-    from kafkactl.operations.dryrun import predict_copy
-    from kafkactl.operations.dryrun.outputs import answer_of, check_details, check_html
+    from kafkactl.dryrun.api import predict_copy
+    from kafkactl.dryrun.api.outputs import answer_of, check_details, check_html
 
     if len(common.sources) + (common.bundle is not None) > 1:
         raise click.UsageError("Give one SOURCE: a ZooKeeper, a saved tree, or --bundle.")
@@ -85,7 +85,7 @@ def _limit_ms() -> float:
 def _static(common: Common) -> Mapping[str, str] | None:
     """The properties of `--config`; what its file gives away is said as of any other."""
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.dryrun.logs import read_static
+    from kafkactl.dryrun.api.logs import read_static
     from kafkactl.operations.exposure import zookeeper_exposure
 
     static = read_static(common.config)
@@ -96,7 +96,7 @@ def _static(common: Common) -> Mapping[str, str] | None:
 
 def _write_details(common: Common, copy: PredictedCopy) -> str | None:
     """The table of all records, and the folder that it is in."""
-    from kafkactl.operations.dryrun.outputs import records_table, write_details
+    from kafkactl.dryrun.api.outputs import records_table, write_details
 
     if common.details is None:
         return None
@@ -107,9 +107,9 @@ def _write_details(common: Common, copy: PredictedCopy) -> str | None:
 
 def _write_page(path: str, payload: Mapping[str, Any], copy: PredictedCopy) -> None:
     """The page of `--html`."""
-    from kafkactl.operations.dryrun.copy import ABOUT
-    from kafkactl.operations.dryrun.outputs import write_report
-    from kafkactl.report.build import SimulatedScenario
+    from kafkactl.dryrun.api.copy import ABOUT
+    from kafkactl.dryrun.api.outputs import write_report
+    from kafkactl.dryrun.page.build import SimulatedScenario
 
     write_report(path, [SimulatedScenario(answer=plain_values(payload), about=ABOUT)], copy.image)
     say(f"The report is in {path}.")

@@ -222,7 +222,7 @@ def says_empty(findings: Iterable[Finding]) -> bool:
 
 def _context_master(inputs: Inputs) -> str | None:
     """The Spark master of the context that is named, else of the current one where the engine is not."""
-    from kafkactl.operations.dryrun.engines import context_master
+    from kafkactl.dryrun.api.engines import context_master
 
     if inputs.engine == "local" or inputs.master is not None:
         return None

@@ -7,7 +7,7 @@ from kafkactl.lazy import lazy_names
 __getattr__ = lazy_names(
     __name__,
     {
-        "kafkactl.operations.dryrun": (
+        "kafkactl.dryrun.api": (
             "PredictedCopy", "Prediction", "Report", "ScenarioContext", "Verdict", "predict", "predict_copy",
             "read_context", "report", "scenario_names",
         )

@@ -16,8 +16,8 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.report.build import SimulatedScenario, report_of
-from kafkactl.report.cluster import cluster_of
+from kafkactl.dryrun.page.build import SimulatedScenario, report_of
+from kafkactl.dryrun.page.cluster import cluster_of
 from kafkactl.report.html import TIERED_MARK, render_html
 from kafkactl.report.model import Cell, Table
 from kafkactl.tiered.page.build import tiered_report_of

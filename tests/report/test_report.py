@@ -12,8 +12,8 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.report.build import SimulatedScenario, overview, report_of
-from kafkactl.report.cluster import cluster_of
+from kafkactl.dryrun.page.build import SimulatedScenario, overview, report_of
+from kafkactl.dryrun.page.cluster import cluster_of
 from kafkactl.report.events import FEATURES, Event, events_of
 from kafkactl.report.html import MARK, render_html
 from kafkactl.report.model import (

@@ -71,7 +71,7 @@ def fetched(master: str | None, sources: Sequence[str]) -> Iterator[dict[str, st
     Raises InputError `remote-log-not-found`, FailedError `remote-log-not-read`, and as `plain_paths` and
     `spark_context`.
     """
-    from kafkactl.adapters.spark.session import spark_context
+    from kafkactl.spark.session import spark_context
 
     with tempfile.TemporaryDirectory(prefix=FETCHED) as scratch:
         found = plain_paths([source for source in sources if scheme_of(source) in (None, "file")])

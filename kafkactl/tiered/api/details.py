@@ -41,14 +41,14 @@ _EVIDENCE: Final = frozenset({"topic", "topic_id", "partition", "segments_total"
 def check_details(path: str | None) -> None:
     """Refuse what could not be written in the end. Raises as `detail_files.check_details_target`."""
     if path is not None:
-        from kafkactl.adapters.files.detail_files import check_details_target
+        from kafkactl.dryrun.io.detail_files import check_details_target
 
         check_details_target(Path(path))
 
 
 def write_details(path: str, loaded: Loaded, filters: Filters) -> str:
     """Write the tables; the folder that they are in. Raises as `detail_files.write_details`."""
-    from kafkactl.adapters.files import detail_files
+    from kafkactl.dryrun.io import detail_files
 
     detail_files.write_details(Path(path), tables(loaded, filters))
     return path

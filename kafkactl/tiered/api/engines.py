@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.operations.dryrun.engines import LOCAL, SPARK, SPARK_START_S, Engine, Weighed, engine_for, weighed
+from kafkactl.dryrun.api.engines import LOCAL, SPARK, SPARK_START_S, Engine, Weighed, engine_for, weighed
 from kafkactl.tiered.io.sources import MetadataReplica
 from kafkactl.tiered.ledger import Ledger, MetadataLog, fold
 
@@ -61,7 +61,7 @@ def folded(
     """Everything that the logs say, by that engine. Raises on Spark as `spark_context` and `fold_on_spark` do."""
     if engine.name != SPARK:
         return fold([log for _, log in logs], keep_deleted=keep_deleted, watched=watched)
-    from kafkactl.adapters.spark.session import spark_context
+    from kafkactl.spark.session import spark_context
     from kafkactl.tiered.io.spark import fold_on_spark
 
     with spark_context(engine.master) as context:

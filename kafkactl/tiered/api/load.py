@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from kafkactl.dryrun.api.engines import Engine
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
-from kafkactl.operations.dryrun.engines import Engine
 from kafkactl.progress import expect
 from kafkactl.tiered.api.engines import AUTO_ENGINE, IN_PROCESS, chosen_engine, folded
 from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas

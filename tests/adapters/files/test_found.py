@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kafkactl.adapters.files.contexts_edit import change_contexts, with_context
-from kafkactl.adapters.files.detail_files import make_folder
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.journal import open_journal
@@ -19,6 +18,7 @@ from kafkactl.adapters.files.plan_files import settle_plan, settle_receipt, writ
 from kafkactl.adapters.files.whole_file import make_folders
 from kafkactl.adapters.hooks.local import run_locally
 from kafkactl.adapters.migration.journal import open_migration_journal
+from kafkactl.dryrun.io.detail_files import make_folder
 from kafkactl.errors import FailedError
 from kafkactl.findings import Outcome
 from kafkactl.migration.driver.ports import Request

@@ -14,8 +14,8 @@ from pyarrow import parquet
 
 from bench.log_generator import Expected, Shape
 from bench.make_metadata_log import write_log
-from kafkactl.adapters.files import detail_files
 from kafkactl.dryrun.engine.local import load
+from kafkactl.dryrun.io import detail_files
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.io.source import open_source
 from tests.conftest import Run

@@ -12,7 +12,7 @@ import pytest
 
 from bench.log_generator import LogGenerator, Shape
 from bench.make_metadata_log import write_log
-from kafkactl.operations.dryrun import logs as dryrun_sources
+from kafkactl.dryrun.api import logs as dryrun_sources
 from tests.conftest import Run
 
 Kafkactl = Callable[..., Run]

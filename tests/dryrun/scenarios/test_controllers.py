@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.dryrun.api import context_of, predict
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
@@ -17,7 +18,6 @@ from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Severity
 from kafkactl.metadata.image.model import Controller, FeatureRange, Image
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.operations.dryrun import context_of, predict
 from kafkactl.values import Endpoint
 from tests.dryrun.clusters import cluster, uuid
 

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from kafkactl.dryrun.api.clusters import open_clusters
+from kafkactl.dryrun.api.logs import choose, read_contexts, read_static
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.appended import records_of
@@ -23,8 +25,6 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import RECOVERING, Image, Partition
 from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.operations.dryrun.clusters import open_clusters
-from kafkactl.operations.dryrun.logs import choose, read_contexts, read_static
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import HEADER_BYTES, BatchHeader
 from tests.lab.harness.cluster import KafkaCluster

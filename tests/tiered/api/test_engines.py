@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.adapters.spark import session as spark_session
 from kafkactl.errors import InputError
+from kafkactl.spark import session as spark_session
 from kafkactl.tiered.api.engines import chosen_engine, worth_bytes
 from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile
 

@@ -11,10 +11,10 @@ from click.shell_completion import CompletionItem
 from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.bundle.page import index_page
 from kafkactl.commands.framework.shell_scripts import BashCompletion, FishCompletion
+from kafkactl.dryrun.page.build import SimulatedScenario, report_of
+from kafkactl.dryrun.page.cluster import cluster_of
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.operations.completion import feature_names, feature_words, node_words, topic_words
-from kafkactl.report.build import SimulatedScenario, report_of
-from kafkactl.report.cluster import cluster_of
 from kafkactl.report.html import render_html
 from kafkactl.report.metrics import Metric, metrics, metrics_text
 from kafkactl.report.model import (

@@ -13,6 +13,7 @@ from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.sasl.assertion import assertion_source
 from kafkactl.adapters.kafka.sasl.gssapi import read_login
 from kafkactl.adapters.net.transport import parse_addresses
+from kafkactl.dryrun.api.events import read_events
 from kafkactl.dryrun.reassignment_plan import parse_plan as parse_reassignment
 from kafkactl.dryrun.scenarios.alter_config import parse_entity
 from kafkactl.dryrun.scenarios.controllers import parse_voter_change
@@ -27,7 +28,6 @@ from kafkactl.migration.observed.redact import redact_config
 from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
 from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
-from kafkactl.operations.dryrun.events import read_events
 from kafkactl.operations.exposure import client_exposure
 from kafkactl.operations.recover.words import parse_address, parse_listener
 from kafkactl.operations.simulation import _read as read_script

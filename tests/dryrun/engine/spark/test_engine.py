@@ -10,7 +10,6 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.adapters.files.detail_files import write_details
 from kafkactl.dryrun.detail_tables import state_tables
 from kafkactl.dryrun.engine import patches
 from kafkactl.dryrun.engine.columns import Columns, Window
@@ -21,6 +20,7 @@ from kafkactl.dryrun.engine.spark import read as spark_read
 from kafkactl.dryrun.engine.spark.engine import load_logs
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
+from kafkactl.dryrun.io.detail_files import write_details
 from kafkactl.errors import FailedError, InputError
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import PackedTopics

@@ -14,12 +14,12 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.adapters.spark import daemon as spark_daemon
-from kafkactl.adapters.spark import session as sessions
 from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.io.source import LogSource, open_source
+from kafkactl.spark import daemon as spark_daemon
+from kafkactl.spark import session as sessions
 from tests.commands.captured import RELEASES, unpacked, with_hole
 from tests.dryrun.odd_logs import CASES, damaged, encoded, generated
 from tests.lab.harness.ports import free_port

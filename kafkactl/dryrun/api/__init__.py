@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.dryrun.answer import Answer, Effects
+from kafkactl.dryrun.api.reporting import Report, report
 from kafkactl.dryrun.by_name import chain, check_reading, find_scenario, run, scenario_names
 from kafkactl.dryrun.fields import Form, fields_of
 from kafkactl.dryrun.prediction import Change, Prediction, Verdict, heaviest
@@ -24,12 +25,11 @@ from kafkactl.dryrun.scenario import Document, Needs, Observed, Option, OptionsE
 from kafkactl.frozen import changed
 from kafkactl.lazy import lazy_names
 from kafkactl.metadata.image.model import Image
-from kafkactl.operations.dryrun.reporting import Report, report
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.api.copy import PredictedCopy, predict_copy
     from kafkactl.features.catalog.releases import Release
     from kafkactl.metadata.io.image import LoadedImage
-    from kafkactl.operations.dryrun.copy import PredictedCopy, predict_copy
 else:
     __getattr__ = lazy_names(__name__, {f"{__name__}.copy": ("PredictedCopy", "predict_copy")})
 
@@ -161,10 +161,10 @@ def read_context(
     and .checkpoint files. With `restarts` also what a node makes of it that starts from it, for the scenario `restart`.
     `release` and `static` are as in `context_of`. Raises InputError `unknown-kafka-version`, and what reading raises.
     """
+    from kafkactl.dryrun.api.clusters import open_clusters
+    from kafkactl.dryrun.api.logs import choose, read_contexts
     from kafkactl.errors import KafkactlError
     from kafkactl.features.catalog.releases import find_release
-    from kafkactl.operations.dryrun.clusters import open_clusters
-    from kafkactl.operations.dryrun.logs import choose, read_contexts
 
     named = None if release is None else find_release(release)
     (cluster,) = open_clusters({path: path for path in paths}, same_cluster=True)

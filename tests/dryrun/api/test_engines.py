@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.spark import session as spark_session
+from kafkactl.dryrun.api import engines
 from kafkactl.errors import InputError
 from kafkactl.metadata.io.source import LogSource, open_source
-from kafkactl.operations.dryrun import engines
+from kafkactl.spark import session as spark_session
 
 
 @pytest.fixture

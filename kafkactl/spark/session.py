@@ -23,11 +23,11 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 import kafkactl
-from kafkactl.adapters.spark import daemon as spark_daemon
-from kafkactl.adapters.spark.failure import failed, py4j_is_silent
-from kafkactl.adapters.spark.jvm import SAFE_PATH, has_ended, kept_log, spark_home, start_jvm, written
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
+from kafkactl.spark import daemon as spark_daemon
+from kafkactl.spark.failure import failed, py4j_is_silent
+from kafkactl.spark.jvm import SAFE_PATH, has_ended, kept_log, spark_home, start_jvm, written
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext

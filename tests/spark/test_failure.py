@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.spark import session as sessions
-from kafkactl.adapters.spark.failure import causes, failed
 from kafkactl.errors import FailedError, InputError
+from kafkactl.spark import session as sessions
+from kafkactl.spark.failure import causes, failed
 
 ROOT = Path(__file__).parents[3]
 CALLED = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe."
@@ -200,7 +200,7 @@ def test_an_application_that_the_jvm_shut_down_says_why(after: str) -> None:
 
 FAILING = """
 import json, os, signal, sys
-from kafkactl.adapters.spark.session import spark_context
+from kafkactl.spark.session import spark_context
 from kafkactl.errors import KafkactlError
 
 def unreadable(_):

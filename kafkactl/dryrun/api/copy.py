@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from kafkactl.dryrun.answer import Source
+from kafkactl.dryrun.api.logs import in_process, on_spark
 from kafkactl.dryrun.controller.appended import Operation
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.local import Loaded
@@ -17,7 +18,6 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome, forecast_copy
 from kafkactl.migration.copy.rules import copy_rules, rules_seen
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.operations.dryrun.logs import in_process, on_spark
 from kafkactl.operations.migrate.copy import CopySource, predicted_log, read_copy_source
 
 ABOUT: Final = "What the copy from ZooKeeper to KRaft writes; the cluster below is the one after it."

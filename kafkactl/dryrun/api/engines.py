@@ -113,7 +113,7 @@ def worth_bytes(cores: int) -> float:
 
 def _missing() -> str | None:
     """Why there can be no Spark here."""
-    from kafkactl.adapters.spark.session import check_spark
+    from kafkactl.spark.session import check_spark
 
     try:
         check_spark(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.report.cluster import BrokerLoad, Cluster
+from kafkactl.dryrun.page.cluster import BrokerLoad, Cluster
 from kafkactl.report.model import Bars, Block, Cell, Curve, Quorum, Series, Table, Voters
 from kafkactl.wording import plural
 

@@ -4,7 +4,7 @@ Spark puts pyspark on its workers' path as a zip of sources, before the pyspark 
 each worker would compile the one and list the other, longer than it folds ten thousand records. Here the installed one
 is taken, and what workers import is imported before they are forked. Nothing of that starts a thread.
 
-Run as `python -m kafkactl.adapters.spark.daemon MODULE`, MODULE being what workers run.
+Run as `python -m kafkactl.spark.daemon MODULE`, MODULE being what workers run.
 """
 
 from __future__ import annotations

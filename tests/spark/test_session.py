@@ -12,8 +12,8 @@ from threading import Event
 
 import pytest
 
-from kafkactl.adapters.spark import daemon as spark_daemon
-from kafkactl.adapters.spark import session as sessions
+from kafkactl.spark import daemon as spark_daemon
+from kafkactl.spark import session as sessions
 from tests.installed import place_of
 
 ROOT = Path(__file__).parents[3]
@@ -98,7 +98,7 @@ def test_the_daemon_forks_without_threads_and_takes_what_is_installed(module: st
     code = f"""if True:
         import os, sys, threading
         sys.path.insert(0, {str(ZIP)!r})
-        from kafkactl.adapters.spark import daemon as spark_daemon
+        from kafkactl.spark import daemon as spark_daemon
         sys.path[:] = spark_daemon.installed(sys.path)
         import pyspark.daemon
         def manager():

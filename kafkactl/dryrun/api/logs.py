@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.loader import TIMES_READ, Started, started
 from kafkactl.dryrun.engine.local import GAP, Loaded, load
@@ -25,7 +26,6 @@ from kafkactl.metadata.io.places import fetched, needs_fetch, plain_paths
 from kafkactl.metadata.io.source import LogSource, announce
 from kafkactl.metadata.log.fetched_folder import fetched_folder
 from kafkactl.metadata.verify.histories import CONTRADICTIONS
-from kafkactl.operations.dryrun.clusters import Cluster
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.values import Uuid
 
@@ -80,7 +80,7 @@ def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> 
 
 def on_spark(master: str | None) -> Engine:
     """The Spark engine on that master. Raises as `spark_session.check_spark`; what it gives, as `spark_context`."""
-    from kafkactl.adapters.spark.session import check_spark, results_folder, spark_context
+    from kafkactl.spark.session import check_spark, results_folder, spark_context
 
     check_spark(master)
 

@@ -15,11 +15,11 @@ from kafkactl.frozen import changed
 if TYPE_CHECKING:
     from kafkactl.dryrun.controller.facts import Facts
     from kafkactl.dryrun.detail_tables import Table
+    from kafkactl.dryrun.page.build import SimulatedScenario
+    from kafkactl.dryrun.page.cluster import Cluster
     from kafkactl.metadata.image.model import Image
     from kafkactl.metadata.io.source import LogSource
     from kafkactl.metadata.log.frame import MetadataRecord
-    from kafkactl.report.build import SimulatedScenario
-    from kafkactl.report.cluster import Cluster
     from kafkactl.report.model import Timeline
 
 # --- tables -------------------------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ def check_details(path: str | None, tags: Iterable[str]) -> None:
     Raises as `detail_files.check_details_target`.
     """
     if path is not None:
-        from kafkactl.adapters.files.detail_files import check_details_target
+        from kafkactl.dryrun.io.detail_files import check_details_target
 
         check_details_target(Path(path))
         for tag in tags:
@@ -41,7 +41,7 @@ def check_details(path: str | None, tags: Iterable[str]) -> None:
 
 def write_details(path: str, tables: Iterable[Table], tag: str = "") -> str:
     """Write the tables, those of one of several clusters into the folder `tag`; the folder that they are in."""
-    from kafkactl.adapters.files import detail_files
+    from kafkactl.dryrun.io import detail_files
 
     folder = Path(path) / tag
     if tag:
@@ -128,7 +128,7 @@ def page_part(answer: Mapping[str, Any], found: Prediction, context: ScenarioCon
 
     `answer` is the printed answer, in JSON's types.
     """
-    from kafkactl.report.build import SimulatedScenario
+    from kafkactl.dryrun.page.build import SimulatedScenario
 
     return SimulatedScenario(answer=answer, after=_after(found, context), about=find_scenario(found.scenario).about)
 
@@ -151,8 +151,8 @@ def write_report(
     """Write the report of what was simulated on an image. Raises as `check_html`."""
     from kafkactl._version import __version__
     from kafkactl.adapters.files import report_files
-    from kafkactl.report.build import report_of
-    from kafkactl.report.cluster import cluster_of
+    from kafkactl.dryrun.page.build import report_of
+    from kafkactl.dryrun.page.cluster import cluster_of
     from kafkactl.report.html import MARK, render_html
 
     report = report_of(simulated, cluster_of(image), timeline=timeline, written_by=f"kafkactl {__version__}")
@@ -162,7 +162,7 @@ def write_report(
 def _after(found: Prediction, context: ScenarioContext) -> Cluster | None:
     """The cluster once it has happened; None where nothing is written."""
     from kafkactl.dryrun.chain import after
-    from kafkactl.report.cluster import changed_cluster, cluster_of
+    from kafkactl.dryrun.page.cluster import changed_cluster, cluster_of
 
     if not found.operations:
         return None
