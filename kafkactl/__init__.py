@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from kafkactl.errors import KafkactlError
     from kafkactl.findings import Finding, Outcome, Severity
     from kafkactl.metadata import api as log
-    from kafkactl.operations import migrate, nodes, simulate
+    from kafkactl.migration import api as migrate
+    from kafkactl.operations import nodes, simulate
     from kafkactl.operations.connection import connect
 else:
     __getattr__ = lazy_names(

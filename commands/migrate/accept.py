@@ -23,7 +23,7 @@ def refuse_unknown_findings(accepted: Iterable[str]) -> None:
     """Raises click.BadOptionUsage for an id or number that no finding has, or that several findings share."""
     if not accepted:
         return
-    from kafkactl.operations.migrate.checking import UNKNOWN_ID, accept_names, ids_of, meanings
+    from kafkactl.migration.api.checking import UNKNOWN_ID, accept_names, ids_of, meanings
 
     numbers = meanings()
     ids = accept_names()

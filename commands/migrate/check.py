@@ -22,7 +22,7 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed
 
 if TYPE_CHECKING:
-    from kafkactl.operations.migrate.checking import CheckResult
+    from kafkactl.migration.api.checking import CheckResult
 
 
 @leaf_command(
@@ -44,7 +44,7 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     something blocks the migration; each warning and unknown has to be accepted by its own name
     (--accept) before a step is executed; `passes` is true if none is left.
     """
-    from kafkactl.operations.migrate.checking import check
+    from kafkactl.migration.api.checking import check
 
     refuse_unknown_findings(accepted)
     inventory = None if source.inventory is None else open_inventory(source)
@@ -99,7 +99,7 @@ def _section(page: Page, title: str, findings: Sequence[Finding]) -> None:
 
 
 def _verdict(found: CheckResult) -> Word:
-    from kafkactl.operations.migrate.observing import Lacking
+    from kafkactl.migration.api.observing import Lacking
 
     if found.has_problems:
         return Word("Correct the blockers, then run `kafkactl migrate check` again.", "bad")

@@ -17,8 +17,8 @@ from kafkactl.frozen import changed
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
+    from kafkactl.migration.api.comparing import ComparisonResult, CopyComparison
     from kafkactl.migration.compare.case import Difference
-    from kafkactl.operations.migrate.comparing import ComparisonResult, CopyComparison
 
 _SHOWN = 40
 _WIDE = 60
@@ -56,7 +56,7 @@ def command(*, source: ObservationArguments, before: str | None, kafka_version: 
     release. The exit code is 7 if a difference is unexplained; do not continue before it is resolved.
     """
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.migrate.comparing import compare
+    from kafkactl.migration.api.comparing import compare
 
     observation = open_observation(source)
     found = compare(observation, before=before, kafka_version=kafka_version)

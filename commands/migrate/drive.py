@@ -17,9 +17,9 @@ from kafkactl.commands.rendering import output
 
 if TYPE_CHECKING:
     from kafkactl.change.clock import Clock
+    from kafkactl.migration.api.driving import DriveOptions, DriveResult
     from kafkactl.migration.driver.ports import Event
     from kafkactl.migration.inventory import Inventory
-    from kafkactl.operations.migrate.driving import DriveOptions, DriveResult
 
 _EDITS = ("refuse", "carry", "overwrite")
 CODES = (
@@ -86,7 +86,7 @@ drive_options = option_group(
 
 def options_of(arguments: DriveArguments, accepted: tuple[str, ...]) -> DriveOptions:
     """The options as the driver takes them."""
-    from kafkactl.operations.migrate.driving import DriveOptions
+    from kafkactl.migration.api.driving import DriveOptions
 
     given = arguments._asdict()
     edits = ",".join(arguments.hand_edits) or "refuse"

@@ -13,7 +13,7 @@ from kafkactl.commands.rendering import output
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.migrate.driving import Question
+    from kafkactl.migration.api.driving import Question
 
 KIND = "migrate.finalize"
 
@@ -39,7 +39,7 @@ def command(
     and KRaft the same, no election in between, and soak_hours of the inventory have passed. The cluster's
     id has to be typed, or given with --confirm; there is no --yes.
     """
-    from kafkactl.operations.migrate.forward import finalize, plan_finalize
+    from kafkactl.migration.api.forward import finalize, plan_finalize
 
     found, options = prepared(inventory, accepted, arguments)
     if dry_run:

@@ -13,7 +13,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.migrate.observing import SavedObservation
+    from kafkactl.migration.api.observing import SavedObservation
 
 
 @leaf_command(
@@ -36,7 +36,7 @@ def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
     folder instead of the cluster. Brokers on ZooKeeper log one error each: they do not support DescribeQuorum.
     """
     from kafkactl.commands.migrate.options import time_for_nodes_ms
-    from kafkactl.operations.migrate.observing import save_observation
+    from kafkactl.migration.api.observing import save_observation
 
     saved = save_observation(
         read_inventory(inventory), out, include_secrets=include_secrets, timeout_ms=time_for_nodes_ms()

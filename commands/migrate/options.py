@@ -19,9 +19,9 @@ from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import ConnectionOption
 
 if TYPE_CHECKING:
+    from kafkactl.migration.api.observing import Lacking
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observed.observation import Observation
-    from kafkactl.operations.migrate.observing import Lacking
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # The nodes are given up before the command is, so that it can still say who did not answer.
@@ -79,7 +79,7 @@ def open_observation(source: ObservationArguments) -> Observation:
 
     Raises InputError `observation-or-inventory-missing`, and those of the folder, the inventory and its files.
     """
-    from kafkactl.operations.migrate.observing import load_observation, observe
+    from kafkactl.migration.api.observing import load_observation, observe
 
     if source.observation is not None:
         return load_observation(source.observation)
@@ -95,7 +95,7 @@ def code_without_evidence(source: ObservationArguments, lacks: Lacking | None) -
     4 if ZooKeeper could not be reached now, or kafkactl was not let in; 6 if the observation does not hold it.
     """
     from kafkactl.commands.framework import exit_codes
-    from kafkactl.operations.migrate.observing import Lacking
+    from kafkactl.migration.api.observing import Lacking
 
     if lacks is None:
         return None
@@ -129,7 +129,7 @@ def read_inventory(path: str | None) -> Inventory:
     the operator is strict.
     """
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.migrate import observing
+    from kafkactl.migration.api import observing
 
     if path is None:
         raise click.UsageError("Missing option '--inventory'.")

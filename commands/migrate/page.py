@@ -13,12 +13,12 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
+    from kafkactl.migration.api.back import RollbackPlan
+    from kafkactl.migration.api.driving import DriveResult
+    from kafkactl.migration.api.planning import MigrationPlan
+    from kafkactl.migration.api.position import MigrationStatus
     from kafkactl.migration.driver.ports import DoneStep
     from kafkactl.migration.state.view import BrokerDict, ControllerDict
-    from kafkactl.operations.migrate.back import RollbackPlan
-    from kafkactl.operations.migrate.driving import DriveResult
-    from kafkactl.operations.migrate.planning import MigrationPlan
-    from kafkactl.operations.migrate.position import MigrationStatus
 
 _TONES = {"planned": "strong", "refused": "bad", "nothing-to-do": "good"}
 _SEEN = {True: "yes", False: "no", None: "?"}

@@ -37,7 +37,7 @@ def command(*, source: ObservationArguments) -> None:
     another, because no rollback is possible after it. `migrate check` shows what blocks the next step.
     """
     from kafkactl.commands.migrate.page import plan_page
-    from kafkactl.operations.migrate.planning import plan
+    from kafkactl.migration.api.planning import plan
 
     inventory = open_inventory(source)
     found = plan(open_observation(source), inventory)

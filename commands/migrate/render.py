@@ -16,7 +16,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.operations.migrate.rendering import NodeFiles, RenderedFile, RenderResult
+    from kafkactl.migration.api.rendering import NodeFiles, RenderedFile, RenderResult
 
 _DIFF_TONES = {"+": "good", "-": "bad", "@": "dim"}
 
@@ -45,7 +45,7 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     reported as findings. For a rollback the original is kept, byte for byte. Nothing on a node is touched,
     and no file in DIR that an earlier rendering did not write.
     """
-    from kafkactl.operations.migrate.rendering import render
+    from kafkactl.migration.api.rendering import render
 
     if out is None and not dry_run:
         raise click.UsageError("Give --out DIR, or --dry-run.")
@@ -56,7 +56,7 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
 def _files(source: ObservationArguments) -> NodeFiles:
     """The configuration file of every node: of the saved observation, else of the cluster."""
     from kafkactl.commands.migrate.options import open_inventory
-    from kafkactl.operations.migrate.rendering import NodeFiles, node_files, saved_node_files
+    from kafkactl.migration.api.rendering import NodeFiles, node_files, saved_node_files
 
     if source.observation is not None:
         return saved_node_files(source.observation)

@@ -28,7 +28,7 @@ from kafkactl.commands.rendering.output import emit
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.migrate.driving import Question
+    from kafkactl.migration.api.driving import Question
 
 KIND = "migrate.rollback"
 
@@ -68,7 +68,7 @@ def command(
     """
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.migrate.page import rollback_page
-    from kafkactl.operations.migrate.back import plan_rollback, rollback
+    from kafkactl.migration.api.back import plan_rollback, rollback
 
     _refuse_unknown_ids(accepted)
     if not dry_run and source.observation is not None:
@@ -95,7 +95,7 @@ def command(
 
 
 def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:
-    from kafkactl.operations.migrate.back import ACCEPTABLE
+    from kafkactl.migration.api.back import ACCEPTABLE
 
     for id in accepted:
         if id not in ACCEPTABLE:
@@ -112,7 +112,7 @@ def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:
 
 def _is_of_run(word: str) -> bool:
     """Return True if the word accepts a finding of the checks: one list of words can serve `run` and `rollback`."""
-    from kafkactl.operations.migrate.checking import meanings
+    from kafkactl.migration.api.checking import meanings
 
     name = word.partition("@")[0]
     return name in meanings() or any(name in ids for ids in meanings().values())

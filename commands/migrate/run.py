@@ -13,7 +13,7 @@ from kafkactl.commands.rendering import output
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.migrate.driving import Question
+    from kafkactl.migration.api.driving import Question
 
 KIND = "migrate.run"
 STATES = ("M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8")
@@ -51,7 +51,7 @@ def command(
     the first step, and again before the last broker enters, because then the copy begins automatically. It
     ends at M8 without finalizing: a rollback remains possible until `kafkactl migrate finalize`.
     """
-    from kafkactl.operations.migrate.forward import plan_run, run
+    from kafkactl.migration.api.forward import plan_run, run
 
     found, options = prepared(inventory, accepted, arguments)
     if dry_run:

@@ -19,7 +19,7 @@ from kafkactl.commands.migrate.options import (
 from kafkactl.commands.rendering.output import emit
 
 if TYPE_CHECKING:
-    from kafkactl.operations.migrate.position import MigrationStatus
+    from kafkactl.migration.api.position import MigrationStatus
 
 KIND = "migrate.status"
 
@@ -57,7 +57,7 @@ def command(*, source: ObservationArguments, journal: str | None, watch: bool, i
 
     if watch and source.observation is not None:
         raise click.UsageError("--watch observes a live cluster: give --inventory without --observation.")
-    from kafkactl.operations.migrate.position import StatusWatch
+    from kafkactl.migration.api.position import StatusWatch
 
     found = StatusWatch(open_inventory(source), journal=journal, is_live=source.observation is None)
 

@@ -15,12 +15,11 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any, Final
 
+from kafkactl.change.hooks.templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
+from kafkactl.change.hooks.words import Verb, check_template, parse_template
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
-from kafkactl.migration.hooks.templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
-from kafkactl.migration.hooks.words import Verb, check_template, parse_template
 from kafkactl.migration.observed.observation import NodeRole
-from kafkactl.migration.zktree.connect import EXPECTED, parse_connect_string
 from kafkactl.protocol.text.toml_lines import in_line
 from kafkactl.storage.fleet.inventory_tables import (
     Key,
@@ -33,6 +32,7 @@ from kafkactl.storage.fleet.inventory_tables import (
     read_table,
     some_texts,
 )
+from kafkactl.zookeeper.connect import EXPECTED, parse_connect_string
 
 _HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:/,\s]+)"
 _ADDRESS: Final = re.compile(rf"({_HOST}):(\d{{1,5}})")

@@ -18,14 +18,14 @@ from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.connection import connect
 from kafkactl.adapters.kafka.sasl.token import token_source
 from kafkactl.adapters.net.transport import Address
-from kafkactl.adapters.zookeeper.client import open_zookeeper
-from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.adapters.zookeeper.settings import zookeeper_settings
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
 from kafkactl.playground.broker import FakeBroker
 from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas
+from kafkactl.zookeeper.client import open_zookeeper
+from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.zookeeper.settings import zookeeper_settings
 from tests.adapters.kafka.sasl.test_sasl import SECRET, Server, connected
 from tests.adapters.net.certificates import Authority
 from tests.adapters.net.test_tls import server

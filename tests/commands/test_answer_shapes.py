@@ -41,11 +41,11 @@ from kafkactl.metadata.api import verify as log_verify
 from kafkactl.metadata.image.diff import Difference
 from kafkactl.metadata.io.image import Provenance
 from kafkactl.metadata.verify import check as log_check
+from kafkactl.migration.api.position import JournalSummary, MigrationStatus
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
 from kafkactl.operations.features.description import FeatureDescription
-from kafkactl.operations.migrate.position import JournalSummary, MigrationStatus
 from kafkactl.operations.nodes.list import NodeList
 from kafkactl.operations.nodes.settings import SettingsVerification
 from kafkactl.operations.quorum.change import QuorumChange

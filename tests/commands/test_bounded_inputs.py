@@ -23,15 +23,15 @@ from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.files.plan_files import read_receipt
 from kafkactl.adapters.kafka.sasl import assertion as sasl_assertion
 from kafkactl.adapters.kafka.sasl import token as sasl_token
-from kafkactl.adapters.migration.journal import kept_file
-from kafkactl.adapters.migration.operator_files import FilesOfOperator
-from kafkactl.adapters.migration.rendered_files import MANIFEST, read_manifest
-from kafkactl.adapters.zookeeper import settings as zookeeper_settings
 from kafkactl.errors import KafkactlError
 from kafkactl.metadata.io.source import read_pieces
+from kafkactl.migration.io.journal import kept_file
+from kafkactl.migration.io.operator_files import FilesOfOperator
+from kafkactl.migration.io.rendered_files import MANIFEST, read_manifest
 from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.storage.fleet.receipts import receipt_name
 from kafkactl.storage.io.directories import read_file
+from kafkactl.zookeeper import settings as zookeeper_settings
 from tests.metadata.goldens import golden
 
 ENDLESS, FIFO, SPARSE = "device", "fifo", "sparse"

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.save import save_observation
-from kafkactl.adapters.migration.saved import Captured
 from kafkactl.bundle.api.create import create_bundle
 from kafkactl.bundle.api.sources import Sources
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.metadata.io.source import open_source
+from kafkactl.migration.io.save import save_observation
+from kafkactl.migration.io.saved import Captured
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.observed.raw import RawNode, RawObservation
-from kafkactl.migration.zktree.znode import encode_znodes
+from kafkactl.zookeeper.znode import encode_znodes
 from scripts import make_reference
 from tests.commands import test_hostile_text, test_secrets_hidden
 from tests.commands.every_command import LINES, lines_with

@@ -156,7 +156,7 @@ def _remote(folder: Path) -> str:
 
 
 def _tree() -> bytes:
-    from kafkactl.migration.zktree.znode import encode_znodes
+    from kafkactl.zookeeper.znode import encode_znodes
 
     return encode_znodes(znodes(small(), "/kafka"))
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafkactl.adapters.files.filesystem import OsFilesystem
-from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
 from kafkactl.findings import Finding, Outcome
 from kafkactl.migration.driver.ports import MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import identity_of
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.inventory import Inventory, InventoryNode, ZooKeeperPlace
+from kafkactl.migration.io.journal import MigrationJournal, open_migration_journal
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from tests.fakes.interruption import Fuse, Go
 from tests.fakes.migrating_cluster import FakeCluster, FakeNode, broker_file

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafkactl.change.hooks.run import HookEnd, HookRun
+from kafkactl.change.hooks.words import Verb
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.actions import sha256
 from kafkactl.migration.driver.ports import Request
-from kafkactl.migration.hooks.run import HookEnd, HookRun
-from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
-from kafkactl.migration.zktree.tree import Tree
-from kafkactl.migration.zktree.znode import Znode
+from kafkactl.zookeeper.tree import Tree
+from kafkactl.zookeeper.znode import Znode
 from tests.fakes.interruption import Killed
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.migration.zk_trees import CLUSTER_ID

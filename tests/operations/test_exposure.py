@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from kafkactl.adapters.kafka.client_config import load_client_config, read_client_config
-from kafkactl.adapters.zookeeper.settings import zookeeper_settings
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.migration.inventory import parse_inventory
 from kafkactl.operations.exposure import client_exposure, file_exposure, inventory_exposure, zookeeper_exposure
+from kafkactl.zookeeper.settings import zookeeper_settings
 
 PASSWORD = "passw0rd-of-a-client"
 PLAIN = (

@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkactl.adapters.zookeeper.settings import _section
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal, redacted
 from kafkactl.commands.framework import failure
 from kafkactl.commands.rendering import page, terminal
@@ -27,6 +26,7 @@ from kafkactl.protocol.text.pem import read_pem
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.voters import parse_host_port
 from kafkactl.shown import visible
+from kafkactl.zookeeper.settings import _section
 
 KAFKAS_VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 LENGTH = 200_000

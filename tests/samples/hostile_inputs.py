@@ -19,9 +19,6 @@ from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.contexts import parse_contexts
 from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.sasl.token import token_source
-from kafkactl.adapters.zookeeper.client import open_zookeeper
-from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.adapters.zookeeper.settings import zookeeper_settings
 from kafkactl.change.clock import Deadline
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal
 from kafkactl.change.plan_document import checksum
@@ -35,6 +32,9 @@ from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.change.journal import remembered as remembered_change
 from kafkactl.storage.fleet.receipts import Receipt, Reformat, parse_receipt, render_receipt
+from kafkactl.zookeeper.client import open_zookeeper
+from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.zookeeper.settings import zookeeper_settings
 from tests.fakes.talkers import HttpTalker, ZooKeeperTalker, data, names
 
 Feed = Callable[[bytes], object]

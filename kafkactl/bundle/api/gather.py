@@ -167,9 +167,9 @@ class Gatherer:
 
     def migration(self, part: Part) -> int:
         """An observation, made now or saved earlier, without secrets."""
-        from kafkactl.adapters.migration.save import save_observation
-        from kafkactl.adapters.migration.saved import load_captured, observation_from
-        from kafkactl.operations.migrate.observing import SavedObservation, capture
+        from kafkactl.migration.api.observing import SavedObservation, capture
+        from kafkactl.migration.io.save import save_observation
+        from kafkactl.migration.io.saved import load_captured, observation_from
 
         if self._sources.observation is not None:
             captured = load_captured(self._sources.observation)

@@ -15,10 +15,10 @@ from kafkactl.errors import InputError, KafkactlError
 from kafkactl.features.catalog.releases import Release, find_release, newest_with_zookeeper
 from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image
+from kafkactl.migration.api.copy import CopySource, predicted_log, read_copy_source
 from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome, forecast_copy
 from kafkactl.migration.copy.rules import copy_rules, rules_seen
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.operations.migrate.copy import CopySource, predicted_log, read_copy_source
 
 ABOUT: Final = "What the copy from ZooKeeper to KRaft writes; the cluster below is the one after it."
 _SECRETS: Final = ("password.encoder.secret", "password.encoder.old.secret")

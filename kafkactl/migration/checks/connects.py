@@ -8,8 +8,8 @@ from typing import Final
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.migration.checks.case import UNFINISHED, CheckCase, Row, Said, Unknown
 from kafkactl.migration.observed.settings import CONNECT, given, is_hidden
-from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string, shown_chroot
 from kafkactl.values import host_port
+from kafkactl.zookeeper.connect import chroot_of, parse_connect_string, shown_chroot
 
 
 def _chroot(case: CheckCase) -> Said:

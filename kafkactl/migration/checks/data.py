@@ -24,9 +24,9 @@ from kafkactl.migration.checks.case import (
 from kafkactl.migration.observed.observation import QuorumSeen
 from kafkactl.migration.zktree.checks import check_tree, highest_controller_epoch
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize
-from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.values import ZkController
 from kafkactl.wording import some
+from kafkactl.zookeeper.tree import Tree
 
 _BLOCK: Final = 1000  # ids in a block of producer ids
 _NO_OPS_PER_S: Final = 2

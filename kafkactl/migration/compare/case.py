@@ -12,10 +12,10 @@ from typing import Any, Final, TypeAlias
 from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
-from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.values import Uuid
+from kafkactl.zookeeper.tree import Tree
+from kafkactl.zookeeper.znode import Hidden
 
 REDACTED: Final = Hidden.REDACTED.value
 _HIDDEN_WORDS: Final = frozenset(reason.value for reason in Hidden)

@@ -14,15 +14,15 @@ from dataclasses import field
 from typing import Any, Final
 
 from kafkactl.change.clock import Deadline
+from kafkactl.change.hooks.run import HookEnd, HookRun
+from kafkactl.change.hooks.words import Value, Verb
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import frozen
 from kafkactl.json_input import parse_json
 from kafkactl.migration.driver.ports import MigrationPort, MigrationWaitPolicy, Request, Waits, in_silence
-from kafkactl.migration.hooks.run import HookEnd, HookRun
-from kafkactl.migration.hooks.words import Value, Verb
 from kafkactl.migration.zktree.checks import highest_controller_epoch
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.migration.zktree.znode import Znode
+from kafkactl.zookeeper.znode import Znode
 
 ABSENT: Final = "absent"
 CONTROLLER, EPOCH, MIGRATION = "/controller", "/controller_epoch", "/migration"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from kafkactl.change.hooks.words import Verb
 from kafkactl.migration.driver.ports import Request
-from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import InventoryNode
 
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkactl.change.hooks.words import Verb
 from kafkactl.findings import Finding
 from kafkactl.migration.checks.case import case_of
 from kafkactl.migration.checks.topic_ids import stray_finding
@@ -9,7 +10,6 @@ from kafkactl.migration.driver.actions import Place, is_running
 from kafkactl.migration.driver.ports import MigrationWaitPolicy
 from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.driver.stops import isr_incomplete, not_caught_up
-from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.gate_words import seen_instead
 from kafkactl.migration.plan.step import File, Move, Progress, Step

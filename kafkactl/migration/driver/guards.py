@@ -27,7 +27,7 @@ from kafkactl.migration.plan.step import Barrier, Move, Progress, Step
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import election_between, soak_findings, soak_of
-from kafkactl.migration.zktree.znode import encode_znodes
+from kafkactl.zookeeper.znode import encode_znodes
 
 _BEFORE_ANYTHING: Final = (State.M0, State.M1)
 # Steps that bring the quorum up, or only look: what is missing before them is what they bring.

@@ -9,16 +9,16 @@ from typing import Protocol, Self
 
 from kafkactl.answers import json_of
 from kafkactl.change.clock import Clock
+from kafkactl.change.hooks.run import HookRun
+from kafkactl.change.hooks.words import Value, Verb
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
-from kafkactl.migration.hooks.run import HookRun
-from kafkactl.migration.hooks.words import Value, Verb
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State
-from kafkactl.migration.zktree.tree import Tree
-from kafkactl.migration.zktree.znode import Znode
+from kafkactl.zookeeper.tree import Tree
+from kafkactl.zookeeper.znode import Znode
 
 
 @frozen

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kafkactl.change.hooks.words import Verb
 from kafkactl.findings import Finding, blocker
 from kafkactl.migration.driver.actions import is_running
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.driver.steps import RunContext
-from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import Move, Step
 from kafkactl.protocol.redact import redacted_text

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from kafkactl.change.clock import Deadline
+from kafkactl.change.hooks.words import directory_of_node
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, blocker, error_finding
@@ -18,11 +19,10 @@ from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Applied, Place
 from kafkactl.migration.driver.journal import DriverJournal
 from kafkactl.migration.driver.ports import DriverLock, MigrationPort, MigrationWaitPolicy
-from kafkactl.migration.hooks.words import directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import Mode, NodeRole, Observation
 from kafkactl.migration.plan.step import Step
-from kafkactl.migration.zktree.znode import Znode, render_znode
+from kafkactl.zookeeper.znode import Znode, render_znode
 
 ORIGINAL: Final = "original"
 _STARTS_IN_ZOOKEEPER: Final = frozenset({ORIGINAL, "migration"})

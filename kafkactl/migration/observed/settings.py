@@ -17,9 +17,9 @@ from kafkactl.features.catalog.releases import KafkaVersion, Release, find_relea
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen
 from kafkactl.migration.zktree.settings import is_password_config
-from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
+from kafkactl.zookeeper.znode import Hidden
 
 VOTERS: Final = "controller.quorum.voters"
 BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"

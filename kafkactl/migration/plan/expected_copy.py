@@ -14,7 +14,7 @@ from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
 from kafkactl.migration.zktree.password_encoder import SECRET_KEYS
-from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.zookeeper.znode import Hidden
 
 _TIMES: Final = 3
 _MORE_MS: Final = 120_000

@@ -16,14 +16,14 @@ from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.files.plan_files import settle_plan, settle_receipt, write_receipt
 from kafkactl.adapters.files.whole_file import make_folders
-from kafkactl.adapters.hooks.local import run_locally
-from kafkactl.adapters.migration.journal import open_migration_journal
+from kafkactl.change.hooks.run import HookEnd
+from kafkactl.change.hooks.words import Verb
 from kafkactl.dryrun.io.detail_files import make_folder
 from kafkactl.errors import FailedError
 from kafkactl.findings import Outcome
 from kafkactl.migration.driver.ports import Request
-from kafkactl.migration.hooks.run import HookEnd
-from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.io.journal import open_migration_journal
+from kafkactl.migration.io.local_node import run_locally
 from kafkactl.operations.recover.plan import apply_recovery, kept_bytes
 from kafkactl.storage.api.fleet_apply import apply_fleet, check_fleet
 from kafkactl.storage.fleet.plan_file import render_plan

@@ -10,12 +10,12 @@ import pytest
 
 from kafkactl.adapters.files.contexts import parse_contexts
 from kafkactl.adapters.kafka.sasl.token import _seconds, token_source
-from kafkactl.adapters.migration.rendered_files import MANIFEST, originals
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal
 from kafkactl.dryrun.scenarios.reassignment import parse_plan
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.migration.driver.journal import remembered
 from kafkactl.migration.inventory import parse_inventory
+from kafkactl.migration.io.rendered_files import MANIFEST, originals
 from kafkactl.protocol.sasl.plain import Plain
 from kafkactl.protocol.sasl.scram import Scram
 from kafkactl.protocol.text.client_properties import read_client_properties

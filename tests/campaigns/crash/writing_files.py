@@ -13,18 +13,18 @@ from unittest import mock
 from kafkactl.adapters.files.contexts_edit import change_contexts, with_context, without_context
 from kafkactl.adapters.files.plan_files import write_plan
 from kafkactl.adapters.files.report_files import write_report
-from kafkactl.adapters.hooks.local import run_locally
-from kafkactl.adapters.migration.rendered_files import write_rendered
-from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.recover.collect import collect
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
+from kafkactl.change.hooks.words import Verb
 from kafkactl.commands.framework import plugins
 from kafkactl.dryrun.detail_tables import INT, TEXT, Table
 from kafkactl.dryrun.io.detail_files import write_details
 from kafkactl.findings import Outcome
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.driver.ports import Request
-from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.io.local_node import run_locally
+from kafkactl.migration.io.rendered_files import write_rendered
+from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.render.facts import cluster_facts
 from kafkactl.migration.render.node import render_cluster
 from kafkactl.operations.recover import plan as recovery_plan
@@ -34,10 +34,10 @@ from kafkactl.tiered.api import write_keys
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.io.observation import write_observation
 from kafkactl.values import Uuid
-from tests.adapters.migration.test_save import captured
 from tests.bundle.io.test_archives import MANIFEST
 from tests.campaigns.crash.campaign import Command, Mark, Rule, whole
 from tests.campaigns.crash.states import Flat
+from tests.migration.io.test_save import captured
 from tests.migration.render.files import cluster
 from tests.recover import worlds
 from tests.samples.test_recover_crash import planned, request

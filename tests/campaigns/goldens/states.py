@@ -15,10 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from kafkactl.adapters.migration.observe import observe
-from kafkactl.adapters.migration.save import save_observation
-from kafkactl.adapters.migration.saved import observation_from
 from kafkactl.errors import RefusedError
+from kafkactl.migration.io.observe import observe
+from kafkactl.migration.io.save import save_observation
+from kafkactl.migration.io.saved import observation_from
 from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.kazoo_session import kazoo_session

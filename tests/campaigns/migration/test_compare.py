@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.observe import observe
-from kafkactl.adapters.migration.save import save_observation
-from kafkactl.adapters.migration.saved import load_observation, observation_from
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.compare.comparison import Comparison, compare_observation
 from kafkactl.migration.compare.copy import copy_compared
 from kafkactl.migration.compare.phase import Phase
 from kafkactl.migration.copy.rules import copy_rules
+from kafkactl.migration.io.observe import observe
+from kafkactl.migration.io.save import save_observation
+from kafkactl.migration.io.saved import load_observation, observation_from
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.migration.zktree.znode import Znode
+from kafkactl.zookeeper.znode import Znode
 from tests.campaigns.migration.test_observe import inventory_of, inventory_text
 from tests.conftest import Run
 from tests.lab.harness.errors import LabError

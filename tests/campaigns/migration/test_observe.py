@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.observe import observe
-from kafkactl.adapters.migration.save import save_observation
-from kafkactl.adapters.migration.saved import Captured, load_observation, log_facts_of, observation_from
 from kafkactl.frozen import changed
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.inventory import Inventory, parse_inventory
+from kafkactl.migration.io.observe import observe
+from kafkactl.migration.io.save import save_observation
+from kafkactl.migration.io.saved import Captured, load_observation, log_facts_of, observation_from
 from kafkactl.migration.observed.observation import Mode, Observation
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.configs import ENCODER_SECRET, TOKEN_SECRET

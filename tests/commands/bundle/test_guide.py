@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.save import save_observation
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.migration.io.save import save_observation
 from kafkactl.values import Uuid
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run

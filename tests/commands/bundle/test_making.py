@@ -17,12 +17,12 @@ import pytest
 
 import kafkactl as library
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.migration.save import save_observation
-from kafkactl.adapters.migration.saved import load_observation
 from kafkactl.bundle.api import gather
 from kafkactl.bundle.parts import PartKind
 from kafkactl.errors import UnknownOutcomeError
 from kafkactl.metadata.api.image import load_image
+from kafkactl.migration.io.save import save_observation
+from kafkactl.migration.io.saved import load_observation
 from kafkactl.operations.answer_kinds import answer_kinds
 from kafkactl.playground.broker import SILENCE
 from tests.adapters.kafka.command_cases import ENDS_WITHIN_S

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.migration.save import save_observation
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.bundle.manifest import Manifest, PartError, PartResult
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.migration.io.save import save_observation
 from kafkactl.operations.answer_kinds import answer_schema
 from kafkactl.values import Uuid
 from tests.adapters.kafka.quorum_nodes import Quorum, running

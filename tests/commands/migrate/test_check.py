@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.migration.zktree.znode import encode_znodes
+from kafkactl.zookeeper.znode import encode_znodes
 from tests.migration.observations import TIME_MS, World, migration, world
 
 OPEN_AT_M0 = ("C-30", "C-40", "C-41", "C-42", "C-43")

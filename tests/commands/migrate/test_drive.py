@@ -11,8 +11,8 @@ from kafkactl.commands.migrate import rollback as migrate_rollback
 from kafkactl.commands.migrate.drive import Talk
 from kafkactl.findings import warning
 from kafkactl.frozen import changed
+from kafkactl.migration.api import driver as migration_driver_open
 from kafkactl.migration.driver.ports import Event
-from kafkactl.operations.migrate import driver as migration_driver_open
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import address_of, at_phase
 from tests.fakes.migration_hooks import FakeClock, FakeWorld

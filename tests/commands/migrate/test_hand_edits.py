@@ -10,9 +10,9 @@ import pytest
 
 from kafkactl.commands.migrate import check as migrate_check
 from kafkactl.commands.migrate import status as migrate_status
+from kafkactl.migration.api import rendering
+from kafkactl.migration.api.rendering import NodeFiles
 from kafkactl.migration.render.facts import node_file
-from kafkactl.operations.migrate import rendering
-from kafkactl.operations.migrate.rendering import NodeFiles
 from tests.commands.migrate.test_drive import ACCEPTED, migrate  # noqa: F401  # a fixture
 from tests.fakes.migrating_cluster import FakeCluster
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.save import save_observation
-from kafkactl.adapters.migration.saved import Captured, load_captured
+from kafkactl.migration.io.save import save_observation
+from kafkactl.migration.io.saved import Captured, load_captured
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.storage.partition_folders import PartitionIds

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.migration.journal import open_migration_journal
 from kafkactl.commands.migrate.page import board_page
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page
 from kafkactl.frozen import changed
+from kafkactl.migration.api.position import _Earlier, status
+from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen
-from kafkactl.operations.migrate.position import _Earlier, status
 from tests.migration.plan.test_rollback import WAYS
 from tests.migration.saved_folder import save
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from itertools import groupby
 
-from kafkactl.adapters.migration.observe import observe
-from kafkactl.adapters.migration.saved import observation_from
 from kafkactl.findings import Outcome, blockers
 from kafkactl.migration.inventory import Inventory, parse_inventory
+from kafkactl.migration.io.observe import observe
+from kafkactl.migration.io.saved import observation_from
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.forward import plan_forward
 from kafkactl.migration.plan.rollback import plan_rollback

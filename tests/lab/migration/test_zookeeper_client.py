@@ -12,11 +12,11 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.zookeeper.client import ZooKeeper, ZooKeeperSettings, open_zookeeper, zookeeper_settings
-from kafkactl.adapters.zookeeper.read import Reader
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
-from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.zookeeper.client import ZooKeeper, ZooKeeperSettings, open_zookeeper, zookeeper_settings
+from kafkactl.zookeeper.read import Reader
+from kafkactl.zookeeper.znode import Hidden
 from tests.adapters.net.certificates import Authority
 from tests.conftest import Run
 from tests.lab.harness.pool import Pool

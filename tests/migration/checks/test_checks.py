@@ -17,8 +17,8 @@ from kafkactl.migration.checks.data import NUMBERS
 from kafkactl.migration.checks.registry import ROWS, UNKNOWN_ID, check, check_numbers, open_questions
 from kafkactl.migration.observed.observation import Mode, Observation, ServerSeen
 from kafkactl.migration.state.evidence import metric
-from kafkactl.migration.zktree.tree import tree_of
-from kafkactl.migration.zktree.znode import Hidden
+from kafkactl.zookeeper.tree import tree_of
+from kafkactl.zookeeper.znode import Hidden
 from tests.hypothesis_profiles import examples
 from tests.migration.checks.cases import CASES, Case
 from tests.migration.observations import STATES, TIME_MS, holder, migration, uuid, world

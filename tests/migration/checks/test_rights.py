@@ -13,8 +13,8 @@ from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import observed_state
-from kafkactl.migration.zktree.tree import tree_of
-from kafkactl.migration.zktree.znode import Hidden, Znode
+from kafkactl.zookeeper.tree import tree_of
+from kafkactl.zookeeper.znode import Hidden, Znode
 from tests.migration.observations import STATES, World, state, world
 
 DENIED = -31

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.change.hooks.words import Verb
 from kafkactl.errors import RefusedError
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
 from kafkactl.migration.driver.ports import MigrationWaitPolicy
-from kafkactl.migration.hooks.words import Verb
 from tests.fakes.migrating_cluster import FakeCluster, broker_file
 from tests.fakes.migration_hooks import ALL, FAIL, HANG, LATE, LIE, TWICE, FakeWorld, format_all
 

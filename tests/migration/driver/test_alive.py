@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.change.hooks.words import Verb
 from kafkactl.errors import RefusedError
 from kafkactl.findings import Outcome, warning
 from kafkactl.frozen import changed
@@ -15,7 +16,6 @@ from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole, Observation
 from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk
 from kafkactl.migration.plan.step import File, Move, Step

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.hooks.run_hook import HookLimits, run_hook
-from kafkactl.adapters.migration.journal import open_migration_journal
 from kafkactl.change.clock import Deadline
+from kafkactl.change.hooks.run import HookEnd
+from kafkactl.files.run_hook import HookLimits, run_hook
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed
 from kafkactl.migration.compare import comparison as compare
@@ -22,7 +22,7 @@ from kafkactl.migration.driver.journal import BACK, FORWARD
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.hooks.run import HookEnd
+from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.state.evidence import evidence_of

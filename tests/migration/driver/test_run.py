@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.change.hooks.words import Verb
 from kafkactl.errors import RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Outcome, blocker
 from kafkactl.migration.driver.guards import ForwardGuard
@@ -16,7 +17,6 @@ from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.stops import moved_against, not_caught_up
-from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen, ReplicaSeen
 from kafkactl.migration.plan.step import Barrier
 from tests.fakes.interruption import killed_at_every_act

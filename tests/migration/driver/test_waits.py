@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.change.hooks.run import HookEnd, HookRun
+from kafkactl.change.hooks.words import Verb
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
@@ -15,8 +17,6 @@ from kafkactl.migration.driver.ports import Event, Request, RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.steps import RunContext
-from kafkactl.migration.hooks.run import HookEnd, HookRun
-from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import Hooks
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import FLAG, PATIENCE, QUORUM, at_phase, open_crew

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from kafkactl.change.hooks.words import Verb
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Outcome, warning
+from kafkactl.migration.api import driver as migration_driver_open
 from kafkactl.migration.driver.journal import remembered
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import Mode
-from kafkactl.operations.migrate import driver as migration_driver_open
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, inventory_of, open_crew
 from tests.fakes.migration_hooks import FakeWorld

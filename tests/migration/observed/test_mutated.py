@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkactl.adapters.migration.saved import load_observation
 from kafkactl.errors import KafkactlError
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.compare.comparison import compare_observation
+from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.plan.expected_copy import expected_copy
 from kafkactl.migration.plan.forward import forward_of, next_step
 from kafkactl.migration.plan.gate import gates_seen

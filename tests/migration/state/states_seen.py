@@ -22,9 +22,9 @@ from kafkactl.migration.observed.observation import (
     QuorumSeen,
     ReplicaSeen,
 )
-from kafkactl.migration.zktree.tree import tree_of
-from kafkactl.migration.zktree.znode import Znode
 from kafkactl.values import Uuid
+from kafkactl.zookeeper.tree import tree_of
+from kafkactl.zookeeper.znode import Znode
 from tests.migration.zk_trees import CLUSTER_ID, ORDERS_ID, text
 
 TIME_MS = 1_790_000_100_000

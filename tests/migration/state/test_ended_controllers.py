@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.findings import Outcome
+from kafkactl.migration.api.position import status
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.plan.forward import plan_forward
 from kafkactl.migration.plan.gate import gates_of
@@ -12,7 +13,6 @@ from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.plan.step import Move, Progress
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import observed_state
-from kafkactl.operations.migrate.position import status
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
 
 DOWN = {3001: False}

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from kafkactl.adapters.migration.saved import load_observation
 from kafkactl.findings import Outcome, blockers
+from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.forward import next_step, plan_forward
 from kafkactl.migration.plan.gate import gates_of

@@ -23,8 +23,8 @@ from kafkactl.migration.zktree.values import (
     ZkReassignment,
     ZkTopic,
 )
-from kafkactl.migration.zktree.znode import Hidden, Znode, encode_znodes
 from kafkactl.values import Uuid
+from kafkactl.zookeeper.znode import Hidden, Znode, encode_znodes
 from tests.migration.zk_trees import (
     CLUSTER_ID,
     CREDENTIAL,

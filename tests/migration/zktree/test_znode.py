@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.errors import InputError
-from kafkactl.migration.zktree import znode as znode_module
-from kafkactl.migration.zktree.znode import (
+from kafkactl.zookeeper import znode as znode_module
+from kafkactl.zookeeper.znode import (
     Hidden,
     Znode,
     ZnodeAcl,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from kafkactl.adapters.migration.observe_places import _ids_and_paths
-from kafkactl.migration.hooks.templates import TEMPLATES
-from kafkactl.migration.hooks.words import Verb
+from kafkactl.change.hooks.templates import TEMPLATES
+from kafkactl.change.hooks.words import Verb
+from kafkactl.migration.io.observe_places import _ids_and_paths
 from kafkactl.storage.io.partition_ids import read_partition_ids
 from kafkactl.storage.partition_folders import PartitionIds
 

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from kafkactl.adapters.files import word_cache
-from kafkactl.adapters.migration.rendered_files import read_manifest as read_rendered
 from kafkactl.adapters.recover.partitions import log_ends, read_folders
 from kafkactl.bundle.io.reading import open_bundle
 from kafkactl.bundle.manifest import parse_manifest
@@ -20,6 +19,7 @@ from kafkactl.change.plan_document import CHECKSUM, sealed
 from kafkactl.errors import DecodeError, InputError, RefusedError
 from kafkactl.features.plan.plan_file import read_plan as read_feature_plan
 from kafkactl.migration.driver.journal import remembered as remembered_migration
+from kafkactl.migration.io.rendered_files import read_manifest as read_rendered
 from kafkactl.migration.observed.raw import parse_observation, render_observation
 from kafkactl.migration.observed.reading import observation_of
 from kafkactl.migration.observed.redact import redact_observation

@@ -13,6 +13,7 @@ from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.sasl.assertion import assertion_source
 from kafkactl.adapters.kafka.sasl.gssapi import read_login
 from kafkactl.adapters.net.transport import parse_addresses
+from kafkactl.change.hooks.words import parse_template, placeholders
 from kafkactl.dryrun.api.events import read_events
 from kafkactl.dryrun.reassignment_plan import parse_plan as parse_reassignment
 from kafkactl.dryrun.scenarios.alter_config import parse_entity
@@ -22,12 +23,10 @@ from kafkactl.errors import DecodeError, InputError, RefusedError, UnreachableEr
 from kafkactl.features.catalog.mapping import parse_feature_level
 from kafkactl.features.catalog.release_version import parse_release_version
 from kafkactl.features.catalog.releases import find_release, newest_release
-from kafkactl.migration.hooks.words import parse_template, placeholders
 from kafkactl.migration.inventory import parse_inventory as parse_migration
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
-from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
 from kafkactl.operations.exposure import client_exposure
 from kafkactl.operations.recover.words import parse_address, parse_listener
 from kafkactl.operations.simulation import _read as read_script
@@ -48,6 +47,7 @@ from kafkactl.storage.fleet.inventory import parse_inventory as parse_fleet
 from kafkactl.storage.format.scram import parse_scram
 from kafkactl.tiered.layouts import aiven_remote_size, layout_of, uuid_bytes
 from kafkactl.values import Uuid
+from kafkactl.zookeeper.connect import chroot_of, parse_connect_string
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError, scratch
 from tests.repository.tree import ROOT
 from tests.samples.hostile_inputs import DIGEST, KERBEROS, OAUTH, PLAIN, SCRAM

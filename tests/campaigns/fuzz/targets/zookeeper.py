@@ -7,8 +7,6 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 
-from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
-from kafkactl.adapters.zookeeper.settings import parse_connect, zookeeper_settings
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.migration.copy.forecast import forecast_copy
@@ -20,9 +18,11 @@ from kafkactl.migration.zktree.parse import parse_saved_tree, parse_znodes
 from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, decode_password
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.settings import parse_credential
-from kafkactl.migration.zktree.znode import Znode, decode_znodes, encode_znodes, render_znode
 from kafkactl.operations.exposure import zookeeper_exposure
 from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.zookeeper.settings import parse_connect, zookeeper_settings
+from kafkactl.zookeeper.znode import Znode, decode_znodes, encode_znodes, render_znode
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError
 from tests.migration.zk_trees import small, znodes
 from tests.samples.hostile_inputs import DIGEST, packed_znodes

@@ -1,0 +1,88 @@
+"""Every step of a migration from here to the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.findings import Finding, Outcome, each_once
+from kafkactl.frozen import frozen
+from kafkactl.migration.api.observing import Lacking, lacking
+from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.plan.afterwards import afterwards
+from kafkactl.migration.plan.expected_copy import expected_copy
+from kafkactl.migration.plan.forward import forward_of
+from kafkactl.migration.plan.step import Move, Way
+from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.table import state_of_evidence
+
+if TYPE_CHECKING:
+    from kafkactl.migration.copy.forecast import CopyForecast
+    from kafkactl.migration.inventory import Inventory
+    from kafkactl.migration.observed.observation import Observation
+
+_OF_RELEASE = "migration-release-unknown"  # the other findings of the copy are those of `migrate check`
+
+
+@frozen
+class MigrationPlan:
+    """The steps, done and to be done; `copy` is the predicted copy of the tree as it is, None once it is done."""
+
+    way: Way
+    time_ms: int
+    findings: tuple[Finding, ...]
+    copy: CopyForecast | None = None
+    lacks: Lacking | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """planned, nothing-to-do or refused."""
+        return self.way.outcome
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `migrate.plan`."""
+        roles = [step.role for step in self.way.pending if step.action is Move.RESTART_NODE]
+        return {
+            "outcome": self.way.outcome.value,
+            "state": self.way.state.value,
+            "state_words": self.way.state.words,
+            "time_ms": self.time_ms,
+            "steps": [step.to_dict() for step in self.way.steps],
+            "restarts": {"brokers": roles.count(NodeRole.BROKER), "controllers": roles.count(NodeRole.CONTROLLER)},
+            "prediction": _prediction(self.copy),
+            "consequences": list(self.way.consequences),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def plan(observation: Observation, inventory: Inventory | None = None) -> MigrationPlan:
+    """The steps from an observed state to a finalized migration, what each waits for, and what the copy will write.
+
+    Nothing is touched. What speaks against continuing is what `check` reports.
+    """
+    evidence = evidence_of(observation)
+    way = forward_of(evidence, state_of_evidence(evidence), inventory)
+    then = afterwards(observation) if way.state is State.M11 else ()
+    copy = expected_copy(evidence, way.state)
+    release = () if copy is None else tuple(finding for finding in copy.findings if finding.id == _OF_RELEASE)
+    return MigrationPlan(
+        way=way,
+        time_ms=observation.time_ms,
+        findings=each_once((*way.weighed((*observation.findings, *release)), *way.findings, *then)),
+        copy=copy,
+        lacks=lacking(observation, way.state),
+    )
+
+
+def _prediction(found: CopyForecast | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "outcome": found.outcome.value,
+        "records": found.records,
+        "by_type": dict(found.by_type),
+        "batches": found.batches,
+        "bytes": found.bytes,
+        "seconds": found.seconds,
+        "exact": found.is_exact,
+    }

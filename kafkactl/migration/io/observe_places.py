@@ -1,0 +1,331 @@
+"""A node's configuration, meta.properties, metadata log and metrics, from hooks and from files on this machine.
+
+What no hook returns and no path names is unknown. A hook that fails is reported, and what it should return is unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from kafkactl.adapters.files.input_files import InputKind, read_whole
+from kafkactl.change.hooks.words import Value, Verb, directory_of_node
+from kafkactl.errors import DecodeError, FailedError, InputError
+from kafkactl.files.run_hook import HookLimits
+from kafkactl.findings import Finding, note, warning
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.io.source import LogSource, open_source, without_links
+from kafkactl.metadata.verify.folder import PARTITION_METADATA
+from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.inventory import Inventory, InventoryNode
+from kafkactl.migration.io.hook_calls import call_hook
+from kafkactl.migration.observed.observation import DirectorySeen, NodeRole
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.storage.io.partition_ids import read_partition_ids
+from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.storage.partition_folders import PartitionIds, parse_topic_id, partition_ids
+
+MBEANS: Final[Mapping[str, str]] = {
+    "ZkMigrationState": "kafka.controller:type=KafkaController,name=ZkMigrationState",
+    "MigratingZkBrokerCount": "kafka.controller:type=KafkaController,name=MigratingZkBrokerCount",
+    "ZkWriteBehindLag": "kafka.controller:type=KafkaController,name=ZkWriteBehindLag",
+    "ActiveControllerCount": "kafka.controller:type=KafkaController,name=ActiveControllerCount",
+    "OfflineLogDirectoryCount": "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
+}
+"""What is asked of a node's `jmx` hook, one at a time: the last number that it prints is the value."""
+_AT_ONCE: Final = 8
+_STRAY: Final = "-stray"
+_ELSEWHERE: Final = ""  # what a hook printed that is in none of the directories
+Listed: TypeAlias = Mapping[str, tuple[str, ...] | None]
+"""By log directory the paths in it; None for one that does not exist."""
+_OF_THE_FILESYSTEM: Final = frozenset({"lost+found"})
+_NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_METADATA_LINE: Final = re.compile(rf"(?P<folder>/.+)/{re.escape(PARTITION_METADATA)}(?::topic_id:\s*(?P<id>\S+))?")
+_INCOMPLETE: Final = "incomplete"
+_LOG_DIR_KEYS: Final = ("metadata.log.dir", "log.dirs", "log.dir")
+
+
+@frozen
+class PlaceFacts:
+    """What places tell of one node; None is unknown. `findings` are what could not be read."""
+
+    config: str | None
+    meta_properties: Mapping[str, str] | None
+    metrics: Mapping[str, float] | None
+    strays: tuple[str, ...] | None
+    directories: tuple[DirectorySeen, ...] | None
+    partition_ids: PartitionIds | None
+    log: LogSource | None
+    findings: tuple[Finding, ...]
+
+
+def observe_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, PlaceFacts]:
+    """What the places of all nodes tell, by node id; several nodes at a time, for a hook may take a second each."""
+
+    def observe_place(node: InventoryNode) -> tuple[int, PlaceFacts]:
+        places = Places(inventory, timeout_ms)
+        config = places.config(node)
+        listed = places.listed(node, config)
+        return node.id, PlaceFacts(
+            config=config,
+            meta_properties=places.meta_properties(node, config),
+            metrics=places.metrics(node),
+            strays=None if listed is None else strays_in(listed),
+            directories=None if listed is None else places.directories(node, listed),
+            partition_ids=places.partition_ids(node, listed) if node.role is NodeRole.BROKER else None,
+            log=places.log(node, listed) if node.role is NodeRole.CONTROLLER else None,
+            findings=tuple(places.findings),
+        )
+
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        return dict(pool.map(observe_place, inventory.nodes))
+
+
+class Places:
+    """The files and hooks of a node. `findings` grow with what could not be read."""
+
+    def __init__(self, inventory: Inventory, timeout_ms: float) -> None:
+        self.findings: list[Finding] = []
+        self._inventory = inventory
+        self._folder = Path(inventory.file).parent
+        self._timeout_ms = int(timeout_ms)
+        self._probed_ids: PartitionIds | None = None
+
+    def config(self, node: InventoryNode) -> str | None:
+        """The text of its server.properties."""
+        data = self.config_bytes(node)
+        return None if data is None else _text(data)
+
+    def config_bytes(self, node: InventoryNode) -> bytes | None:
+        """Its server.properties as they are: by hook, else from the copy, else, where it is local, from its place."""
+        data = self._by_hook(node, Verb.GET_CONFIG)
+        if data is None and node.copy is not None:
+            data = self._file(node, self._folder / node.copy)
+        if data is None and node.copy is None and node.hooks.is_local:
+            data = self._file(node, Path(node.config))
+        return data
+
+    def meta_properties(self, node: InventoryNode, config: str | None) -> Mapping[str, str] | None:
+        """The first meta.properties of its directories that can be read from here."""
+        for path in self._meta_files(node, config):
+            try:
+                return dict(_keys(path))
+            except FileNotFoundError:
+                continue
+            except (OSError, DecodeError) as error:
+                self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
+        return None
+
+    def log(self, node: InventoryNode, listed: Listed | None) -> LogSource | None:
+        """Its metadata log, or a copy of it, where the inventory names one.
+
+        A directory that was listed and has no log in it is known, and no finding: the controller never started there.
+        """
+        if node.log is None:
+            return None
+        place = self._folder / node.log
+        folder = place.parent if place.name == METADATA_LOG else place
+        for path, paths in (listed or {}).items():
+            if path and Path(path).resolve() == folder.resolve() and not _has_log(paths or ()):
+                return None
+        if not folder.exists():
+            self._expect(node, folder)
+            return None
+        try:
+            return without_links(open_source(str(place)))
+        except (InputError, FailedError) as error:
+            self._note(node, f"its metadata log is not there: {error.message}")
+            return None
+
+    def metrics(self, node: InventoryNode) -> Mapping[str, float] | None:
+        """What its `jmx` hook prints; None without one."""
+        if Verb.JMX not in node.hooks.commands:
+            return None
+        found = {}
+        for name, mbean in MBEANS.items():
+            data = self._by_hook(node, Verb.JMX, mbean=mbean)
+            numbers = _NUMBER.findall((data or b"").decode("utf-8", "replace"))
+            if numbers:
+                found[name] = float(numbers[-1])
+        return found
+
+    def listed(self, node: InventoryNode, config: str | None) -> Listed | None:
+        """The paths in each of its log directories, None for one that does not exist; None where none can be listed."""
+        folders = self._folders(node, config)
+        if not folders:
+            return None
+        if Verb.FS_PROBE in node.hooks.commands:
+            return self._probed(node, tuple(map(os.path.abspath, folders)))
+        if not node.hooks.is_local:
+            return None
+        found: dict[str, tuple[str, ...] | None] = {}
+        for folder in folders:
+            try:
+                found[folder] = tuple(str(Path(folder) / name) for name in os.listdir(folder))  # noqa: PTH208
+            except FileNotFoundError:
+                found[folder] = None
+            except OSError as error:
+                self._note(node, f"{folder} cannot be listed: {error.strerror}")
+                return None
+        return found
+
+    def _probed(self, node: InventoryNode, folders: tuple[str, ...]) -> Listed | None:
+        """By the hook, which prints a path a line; a directory that no line names was not listed."""
+        data = self._by_hook(node, Verb.FS_PROBE, log_dirs=folders)
+        if data is None:
+            return None
+        every = [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
+        self._probed_ids, lines = _ids_and_paths(every)
+        found: dict[str, tuple[str, ...] | None] = {}
+        for folder in folders:
+            inside = tuple(line for line in lines if line.startswith(f"{folder}/"))
+            if inside or folder in lines:
+                found[folder] = inside
+        listed = {line for paths in found.values() for line in paths or ()}
+        return {**found, _ELSEWHERE: tuple(line for line in lines if line not in listed)}
+
+    def directories(self, node: InventoryNode, listed: Listed) -> tuple[DirectorySeen, ...] | None:
+        """What its log directories hold; None where none of them was listed."""
+        found = []
+        for folder, paths in listed.items():
+            if folder == _ELSEWHERE:
+                continue
+            held = [path for path in paths or () if Path(path).name not in _OF_THE_FILESYSTEM]
+            id = self._directory_id(Path(folder) / META_PROPERTIES) if node.hooks.is_local and held else None
+            found.append(DirectorySeen(path=folder, is_empty=not held, directory_id=id))
+        return tuple(found) or None
+
+    def partition_ids(self, node: InventoryNode, listed: Listed | None) -> PartitionIds | None:
+        """The topic ids in its partition folders; None where they cannot be read from here."""
+        if listed is None:
+            return None
+        if Verb.FS_PROBE in node.hooks.commands:
+            return self._probed_ids
+        return read_partition_ids(folder for folder, paths in listed.items() if paths is not None)
+
+    @staticmethod
+    def _directory_id(path: Path) -> str | None:
+        try:
+            keys = _keys(path)
+        except (OSError, DecodeError):  # `meta_properties` reports it
+            return None
+        return keys.get("directory.id", "").strip() or None
+
+    def _folders(self, node: InventoryNode, config: str | None) -> tuple[str, ...]:
+        """The log directories of a node: those of the inventory, else those that its own file names and that are fit
+        to be given to a hook; empty where one of them is not."""
+        if node.log_dirs:
+            return node.log_dirs
+        named = _log_dirs(config)
+        if node.hooks.is_local:
+            return tuple(str(self._folder / directory) for directory in named)
+        try:
+            return tuple(directory_of_node(directory, where=node.name) for directory in named)
+        except InputError as error:
+            self._note(node, error.message)
+            return ()
+
+    def _meta_files(self, node: InventoryNode, config: str | None) -> Iterator[Path]:
+        if node.hooks.is_local:
+            for folder in self._folders(node, config):
+                yield Path(folder) / META_PROPERTIES
+        if node.log is not None:
+            log = self._folder / node.log
+            yield (log.parent if log.name == METADATA_LOG else log) / META_PROPERTIES
+
+    def _file(self, node: InventoryNode, path: Path) -> bytes | None:
+        try:
+            return read_whole(path, InputKind.NODE_CONFIG)
+        except (OSError, ValueError) as error:
+            self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
+            return None
+
+    def _by_hook(self, node: InventoryNode, verb: Verb, **extra: Value) -> bytes | None:
+        """What a hook printed; None where there is none, or where it failed."""
+        if verb not in node.hooks.commands:
+            return None
+        request = Request(verb=verb, node=node.id, phase="original", seq=0, instruction="", extra=extra)
+        limits = HookLimits(timeout_ms=min(self._timeout_ms, node.hooks.timeout_s * 1000), try_again_ms=0)
+        try:
+            run = call_hook(self._inventory, node, request, limits=limits)
+        except InputError as error:
+            self._note(node, error.message)
+            return None
+        if run.is_done and not run.truncated:
+            return run.stdout
+        self._note(node, f"its hook {verb} did not return the requested output: {run.message}")
+        return None
+
+    def _expect(self, node: InventoryNode, folder: Path) -> None:
+        """A directory that the format step of the migration makes."""
+        text = (
+            f"{folder}, where the inventory has its metadata log, does not exist: it is made when its disk is formatted"
+        )
+        step = "Nothing to do before the format; if the node was formatted already, correct `log` in the inventory."
+        self.findings.append(note("node-place-unreadable", node.name, text, step))
+
+    def _note(self, node: InventoryNode, words: str) -> None:
+        text = f"{words}; what it would tell is unknown"
+        step = "Correct the path or the hook in the inventory, or continue without it."
+        self.findings.append(warning("node-place-unreadable", node.name, text, step))
+
+
+def _ids_and_paths(lines: Iterable[str]) -> tuple[PartitionIds | None, list[str]]:
+    """The ids that a hook printed, None where it prints no partition.metadata at all, and the lines that are paths.
+
+    A hook prints the path of each partition.metadata, and behind a colon the line with the id (`grep -H`); the word
+    `incomplete` where it could not read all of them.
+    """
+    paths: list[str] = []
+    named: dict[str, str | None] = {}
+    is_complete = True
+    for line in lines:
+        found = _METADATA_LINE.fullmatch(line)
+        if found is not None:
+            id = None if found["id"] is None else parse_topic_id(f"topic_id: {found['id']}".encode())
+            if named.get(found["folder"]) is None:
+                named[found["folder"]] = None if id is None else str(id)
+        elif line == _INCOMPLETE:
+            is_complete = False
+        else:
+            paths.append(line)
+    if not named:
+        return None, paths
+    return partition_ids(((path, named.get(path)) for path in paths), is_complete=is_complete), paths
+
+
+def _keys(path: Path) -> Mapping[str, str]:
+    """Return the keys of a meta.properties, which is kept, so that a link to another file is not followed."""
+    return parse_properties(read_whole(path, InputKind.META_PROPERTIES, follow=False), file=str(path)).mapping
+
+
+def _has_log(paths: Iterable[str]) -> bool:
+    return any(Path(path).name == METADATA_LOG for path in paths)
+
+
+def strays_in(listed: Listed) -> tuple[str, ...] | None:
+    """Partition directories that the node has put aside as strays, sorted; None where no directory exists."""
+    known = [paths for paths in listed.values() if paths is not None]
+    return tuple(sorted(path for paths in known for path in paths if path.endswith(_STRAY))) if known else None
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _log_dirs(config: str | None) -> list[str]:
+    """The directories that a configuration names, that of the metadata log first."""
+    try:
+        keys = parse_properties((config or "").encode("utf-8", "surrogatepass")).mapping
+    except DecodeError:
+        return []
+    named = [part.strip() for key in _LOG_DIR_KEYS for part in keys.get(key, "").split(",")]
+    return list(dict.fromkeys(part for part in named if part))

@@ -1,0 +1,173 @@
+"""`zookeeper.connect` and the `zookeeper.*` properties, as brokers have them."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import InputError
+from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
+from kafkactl.zookeeper.settings import parse_connect, zookeeper_settings
+
+MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
+TLS = {"zookeeper.ssl.client.enable": "true"}
+
+
+@pytest.mark.parametrize(
+    ("text", "servers", "chroot"),
+    [
+        ("zk:2181", [("zk", 2181)], ""),
+        ("zk", [("zk", 2181)], ""),
+        (" a:1 , b:2/kafka ", [("a", 1), ("b", 2)], "/kafka"),
+        ("a, b:2182", [("a", 2181), ("b", 2182)], ""),
+        ("a:1,,b:2", [("a", 1), ("b", 2)], ""),
+        ("a:1,/kafka", [("a", 1)], "/kafka"),
+        ("a:/kafka", [("a", 2181)], "/kafka"),
+        ("::1:2182", [("::1", 2182)], ""),
+        ("a:1/kafka,b:2/kafka", [("a", 1)], "/kafka,b:2/kafka"),
+        ("a:1,b/deep/kafka", [("a", 1), ("b", 2181)], "/deep/kafka"),
+        ("[::1]:2182/k", [("::1", 2182)], "/k"),
+        ("zk:2181/", [("zk", 2181)], ""),
+    ],
+)
+def test_a_connect_string(text, servers, chroot):
+    found = parse_connect(text)
+    assert found.servers == tuple(Address(host, port) for host, port in servers)
+    assert found.chroot == chroot
+    assert parse_connect(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", "/kafka", "zk:port", "zk:0", "zk:70000", "zk:1//kafka", "zk:1/kafka/", "zk:1/a/../b", "zk: 1", "a b:1"]
+)
+def test_what_names_no_zookeeper(text):
+    with pytest.raises(InputError) as caught:
+        parse_connect(text)
+    assert caught.value.id == "invalid-zookeeper-connect"
+
+
+def test_nothing_is_needed():
+    settings = zookeeper_settings({"zookeeper.connect": "zk:2181", "log.dirs": "/data"})
+    assert (settings.tls, settings.login, settings.session_timeout_ms) == (None, None, 18_000)
+
+
+def test_tls_as_brokers_have_it():
+    given = TLS | {
+        "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
+        "zookeeper.ssl.truststore.location": "trust.pem",
+        "zookeeper.ssl.keystore.location": "key.p12",
+        "zookeeper.ssl.keystore.password": "key-s3cret",
+        "zookeeper.ssl.enabled.protocols": "TLSv1.3",
+        "zookeeper.ssl.endpoint.identification.algorithm": "",
+        "zookeeper.session.timeout.ms": "6000",
+    }
+    settings = zookeeper_settings(given)
+    assert settings.tls is not None and settings.tls.keystore is not None
+    assert settings.tls.keystore.location == "key.p12" and settings.tls.protocols == ("TLSv1.3",)
+    assert not settings.tls.verifies_host and settings.session_timeout_ms == 6000
+    assert "s3cret" not in repr(settings)
+    assert zookeeper_settings(TLS).tls.verifies_host
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"zookeeper.ssl.client.enable": "yes"},
+        TLS | {"zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNIO"},
+        TLS | {"zookeeper.ssl.endpoint.identification.algorithm": "LDAPS"},
+        {"zookeeper.session.timeout.ms": "soon"},
+    ],
+)
+def test_settings_that_kafka_would_not_take(wrong):
+    with pytest.raises(InputError) as caught:
+        zookeeper_settings(wrong)
+    assert caught.value.id == "invalid-zookeeper-setting"
+
+
+def test_the_login_of_a_jaas_file(tmp_path: Path):
+    file = tmp_path / "jaas.conf"
+    file.write_text(
+        f'KafkaServer {{ x.PlainLoginModule required username="no"; }};\n'
+        f'// of the brokers\nClient {{\n  {MODULE} required\n  username="kafka"\n  password="s3cret}}b;x";\n}};\n'
+        f'Other {{ {MODULE} required username="other" password="other-s3cret"; }};',
+        encoding="utf-8",
+    )
+    settings = zookeeper_settings({"java.security.auth.login.config": str(file)})
+    assert settings.login is not None
+    assert (settings.login.username, settings.login.password) == ("kafka", "s3cret}b;x")
+    other = {"java.security.auth.login.config": str(file), "zookeeper.sasl.clientconfig": "Other"}
+    assert zookeeper_settings(other).login.username == "other"
+    assert "s3cret" not in repr(settings)
+    for given in (
+        {"java.security.auth.login.config": str(tmp_path / "none")},
+        other | {"zookeeper.sasl.clientconfig": "None"},
+    ):
+        with pytest.raises(InputError) as caught:
+            zookeeper_settings(given)
+        assert caught.value.id == "zookeeper-login-unreadable"
+
+
+def test_a_login_line_in_the_settings():
+    line = f'{MODULE} required username="kafka" password="s3cret";'
+    assert zookeeper_settings({"zookeeper.sasl.jaas.config": line}).login.username == "kafka"
+    for wrong, id_ in (
+        ("com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;", "zookeeper-sasl-not-supported"),
+        (f'{MODULE} required username="kafka";', "zookeeper-login-unreadable"),
+    ):
+        with pytest.raises(InputError) as caught:
+            zookeeper_settings({"zookeeper.sasl.jaas.config": wrong})
+        assert caught.value.id == id_
+
+
+# --- many reads in one request ----------------------------------------------------------------------------------------
+
+
+def _header(kind: int, done: int, code: int) -> bytes:
+    return struct.pack("!iBi", kind, done, code)
+
+
+def test_an_answer_of_many_reads():
+    stat = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+    packed = struct.pack("!qqqqiiiqiiq", *stat)
+    answer = b"".join(
+        [
+            b"??",  # kazoo's header before it
+            _header(GET_DATA, 0, 0) + struct.pack("!i", 2) + b"ab" + packed,
+            _header(-1, 0, -101) + struct.pack("!i", -101),
+            _header(GET_DATA, 0, 0) + struct.pack("!i", -1) + packed,
+            _header(-1, 1, -1),
+        ]
+    )
+    request = MultiRead(GET_DATA, ["/a", "/b", "/c"])
+    assert request.deserialize(answer, 2) == [(b"ab", stat), -101, (None, stat)]
+    assert request.answer_bytes == len(answer) - 2
+    assert request.serialize().startswith(_header(GET_DATA, 0, -1) + struct.pack("!i", 2) + b"/a\0")
+    assert request.serialize().endswith(_header(-1, 1, -1))
+
+
+def test_children_of_many():
+    name = "ü".encode()
+    answer = _header(GET_CHILDREN, 0, 0) + struct.pack("!ii", 1, len(name)) + name + _header(-1, 1, -1)
+    assert MultiRead(GET_CHILDREN, ["/a"]).deserialize(answer, 0) == [["ü"]]
+
+
+@pytest.mark.parametrize("answer", [b"", b"\0" * 5, _header(-1, 1, -1), _header(GET_DATA, 0, 0)])
+def test_an_answer_that_is_none(answer):
+    with pytest.raises((ValueError, struct.error)):
+        MultiRead(GET_DATA, ["/a"]).deserialize(answer, 0)
+
+
+@pytest.mark.parametrize("value", ["1" * 6_000, "0", "-5", "2147483648", "x", ""])
+def test_a_session_timeout_that_is_not_a_number_of_milliseconds(value: str):
+    with pytest.raises(InputError) as caught:
+        zookeeper_settings({"zookeeper.session.timeout.ms": value})
+    assert caught.value.id == "invalid-zookeeper-setting"
+
+
+def test_a_login_file_whose_name_no_file_can_have():
+    with pytest.raises(InputError) as caught:
+        zookeeper_settings({"java.security.auth.login.config": "a\0b"})
+    assert caught.value.id == "zookeeper-login-unreadable"
