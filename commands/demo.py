@@ -79,7 +79,7 @@ def command(
 
 def _check_out(out: str, chosen: tuple[str, ...]) -> None:
     """Refuse before the first scene what the scene report could not write."""
-    from kafkactl.operations.simulation import check_page
+    from kafkactl.simulator.api.simulation import check_page
 
     if "report" not in chosen:
         raise click.UsageError("--out is for the scene report, which is not among those of --scene.")

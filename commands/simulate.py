@@ -17,7 +17,7 @@ from kafkactl.commands.rendering.output import emit, wipe_passing, write_passing
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.operations.simulation import Simulation
+    from kafkactl.simulator.api.simulation import Simulation
     from kafkactl.simulator.run import Outcome
 
 PROFILES = ("chaos", "rolling-restart", "voter-change", "disk-loss")
@@ -90,7 +90,7 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
     script. Ctrl-C, or the end of --timeout, ends it with the answer about the runs that are over. No
     cluster is asked and nothing is changed.
     """
-    from kafkactl.operations.simulation import SimulationRequest, check_page, simulate, write_page
+    from kafkactl.simulator.api.simulation import SimulationRequest, check_page, simulate, write_page
 
     if (asked["script"] is None) == (asked["profile"] is None):
         raise click.UsageError("Give --script FILE or --profile NAME.")

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from kafkactl.findings import Finding, Outcome, Severity
     from kafkactl.metadata import api as log
     from kafkactl.migration import api as migrate
-    from kafkactl.operations import nodes, simulate
+    from kafkactl.operations import nodes
     from kafkactl.operations.connection import connect
+    from kafkactl.simulator.api import calls as simulate
 else:
     __getattr__ = lazy_names(
         __name__,

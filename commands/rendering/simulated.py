@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.report.simulated import SimulatedRow
+    from kafkactl.simulator.page.rows import SimulatedRow
 
 
 def show_simulation(page: Page, simulation: Mapping[str, Any] | None) -> None:
     """Draw the times of elections and what a second failure does; nothing where nothing was simulated."""
     if simulation is None:
         return
-    from kafkactl.report.simulated import ELECTIONS, FAILURES, election_rows, failure_rows, seeds_of
+    from kafkactl.simulator.page.rows import ELECTIONS, FAILURES, election_rows, failure_rows, seeds_of
 
     page.line(Word(seeds_of(simulation), "strong"))
     page.table(ELECTIONS, _rows(election_rows(simulation)))

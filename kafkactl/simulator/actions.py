@@ -8,18 +8,18 @@ from itertools import product
 from typing import Any, Final
 
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.raft.log import Snapshot, SnapshotId
-from kafkactl.raft.messages import (
+from kafkactl.schema.error_codes import error_code
+from kafkactl.simulator.chance import Chance
+from kafkactl.simulator.machine import Machine
+from kafkactl.simulator.quorum import CLUSTER_ID, Appended
+from kafkactl.simulator.raft.log import Snapshot, SnapshotId
+from kafkactl.simulator.raft.messages import (
     CLIENT,
     AddRaftVoterRequest,
     Disconnected,
     RemoveRaftVoterRequest,
 )
-from kafkactl.raft.voters import VoterSet
-from kafkactl.schema.error_codes import error_code
-from kafkactl.simulator.chance import Chance
-from kafkactl.simulator.machine import Machine
-from kafkactl.simulator.quorum import CLUSTER_ID, Appended
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.simulator.script import Step
 from kafkactl.simulator.views import latest_voters
 from kafkactl.simulator.words import Ref, shown_duration

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from kafkactl.errors import UnknownOutcomeError
 from kafkactl.frozen import frozen
-from kafkactl.raft.profiles import PROFILES as RELEASE_PROFILES
-from kafkactl.raft.profiles import Timeouts
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import Case, Timed, as_script, plan_of
 from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.raft.profiles import PROFILES as RELEASE_PROFILES
+from kafkactl.simulator.raft.profiles import Timeouts
 from kafkactl.simulator.run import InVain, Outcome, run_plan, run_script
 from kafkactl.simulator.script import RELEASES, Condition, Script, Step
 from kafkactl.simulator.shrink import fewest

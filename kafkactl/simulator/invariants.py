@@ -16,8 +16,8 @@ from typing import Final
 
 from kafkactl.frozen import frozen
 from kafkactl.quorum.majority import majorities_always_meet
-from kafkactl.raft.log import Batch, RecordKind, Voters
-from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.raft.log import Batch, RecordKind, Voters
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import Uuid
 
 ELECTION_SAFETY: Final = "election-safety"

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from kafkactl.raft.disk import Disk
-from kafkactl.raft.effects import State
-from kafkactl.raft.log import Batch, Snapshot, SnapshotId
-from kafkactl.raft.ports import Effect, Replica
-from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.chance import Choices
 from kafkactl.simulator.invariants import Shadow, voters_in
+from kafkactl.simulator.raft.disk import Disk
+from kafkactl.simulator.raft.effects import State
+from kafkactl.simulator.raft.log import Batch, Snapshot, SnapshotId
+from kafkactl.simulator.raft.ports import Effect, Replica
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import Endpoint, Uuid
 
 DELIVER, WAKE, SYNCED = range(3)  # kinds of events

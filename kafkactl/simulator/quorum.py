@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kafkactl.frozen import frozen
-from kafkactl.raft.node import Node
-from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, PROFILE_3_9, Profile, Timeouts
+from kafkactl.simulator.raft.node import Node
+from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, PROFILE_3_9, Profile, Timeouts
 
 CLUSTER_ID: Final = "c2ltdWxhdGVkLWNsdXN0ZQ"
-MakeNode = Callable[..., Any]  # gives a kafkactl.raft.ports.Replica; tests give nodes that break a rule
+MakeNode = Callable[..., Any]  # gives a kafkactl.simulator.raft.ports.Replica; tests give nodes that break a rule
 
 
 @frozen

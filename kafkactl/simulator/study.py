@@ -13,13 +13,13 @@ from typing import Final
 
 from kafkactl.answers import by_fields, json_of
 from kafkactl.frozen import frozen
-from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, Timeouts
-from kafkactl.raft.profiles import PROFILES as RELEASE_PROFILES
 from kafkactl.simulator.actions import Operator, carry_out
 from kafkactl.simulator.campaign import percentile
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import step
 from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, Timeouts
+from kafkactl.simulator.raft.profiles import PROFILES as RELEASE_PROFILES
 from kafkactl.simulator.run import is_able
 from kafkactl.simulator.script import RELEASES
 from kafkactl.simulator.views import failover_us

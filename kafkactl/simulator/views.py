@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.raft.voters import NO_VOTERS, VoterSet
+from kafkactl.simulator.raft.voters import NO_VOTERS, VoterSet
 from kafkactl.simulator.world import World
 
 

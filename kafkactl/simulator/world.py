@@ -13,17 +13,17 @@ from heapq import heappop, heappush
 from typing import Any
 
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
-from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, Purpose, State
-from kafkactl.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
-from kafkactl.raft.messages import CLIENT, Disconnected, FetchResponse, VoteRequest, VoteResponse
-from kafkactl.raft.ports import Effect, Replica
-from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.chance import Chance, Choices
 from kafkactl.simulator.invariants import Monitor
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, disks_of, shown_role
 from kafkactl.simulator.network import Network
 from kafkactl.simulator.quorum import Appended, Quorum
+from kafkactl.simulator.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
+from kafkactl.simulator.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, Purpose, State
+from kafkactl.simulator.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
+from kafkactl.simulator.raft.messages import CLIENT, Disconnected, FetchResponse, VoteRequest, VoteResponse
+from kafkactl.simulator.raft.ports import Effect, Replica
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.simulator.timeline import Happening, Timeline
 from kafkactl.values import ZERO_UUID
 

@@ -17,10 +17,10 @@ from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out as change
 from kafkactl.quorum.guard import OVERRIDES
 from kafkactl.quorum.majority import tolerates
-from kafkactl.raft.profiles import PROFILES
 from kafkactl.simulator.actions import Operator, carry_out
 from kafkactl.simulator.profiles import step as statement
 from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.raft.profiles import PROFILES
 from kafkactl.simulator.script import RELEASES, Step
 from kafkactl.simulator.views import latest_voters
 from kafkactl.simulator.world import World

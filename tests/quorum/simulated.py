@@ -14,12 +14,12 @@ from kafkactl.quorum.liveness import by_one_answer
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.state import Mode, NodeFacts, QuorumState, Replica
 from kafkactl.quorum.step import Action, Step
-from kafkactl.raft.changes import upgrade_refusal
-from kafkactl.raft.messages import CLIENT, AddRaftVoterRequest, Disconnected, RemoveRaftVoterRequest
-from kafkactl.raft.profiles import OBSERVER_SESSION_US
 from kafkactl.simulator.actions import Operator
 from kafkactl.simulator.machine import Machine, endpoint_of
 from kafkactl.simulator.quorum import CLUSTER_ID
+from kafkactl.simulator.raft.changes import upgrade_refusal
+from kafkactl.simulator.raft.messages import CLIENT, AddRaftVoterRequest, Disconnected, RemoveRaftVoterRequest
+from kafkactl.simulator.raft.profiles import OBSERVER_SESSION_US
 from kafkactl.simulator.world import World
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
 from tests.quorum.worlds import versions

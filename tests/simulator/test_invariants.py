@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.raft.log import Batch, RecordKind, Voters
-from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.invariants import Monitor, Shadow, voters_in
 from kafkactl.simulator.machine import directory_id, endpoint_of
+from kafkactl.simulator.raft.log import Batch, RecordKind, Voters
+from kafkactl.simulator.raft.voters import VoterSet
 
 DISKS = {node: directory_id(node, 0) for node in (1, 2, 3, 4)}
 

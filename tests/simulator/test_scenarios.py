@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafkactl.frozen import changed
-from kafkactl.raft.profiles import PROFILE_3_9_0
 from kafkactl.simulator.campaign import Asked, percentile, quorum_of
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.raft.profiles import PROFILE_3_9_0
 from kafkactl.simulator.run import Outcome, run_script
 from kafkactl.simulator.script import parse_script
 from kafkactl.simulator.world import World

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.report.model import TONES, Cell, Table
-from kafkactl.report.simulated import ELECTIONS, FAILURES, SimulatedRow, election_rows, failure_rows, seeds_of
+from kafkactl.simulator.page.rows import ELECTIONS, FAILURES, SimulatedRow, election_rows, failure_rows, seeds_of
 
 ROWS: Final = 100
 

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from kafkactl.raft import elections
-from kafkactl.raft.connections import NEVER
-from kafkactl.raft.disk import FlushLog
-from kafkactl.raft.effects import Purpose
-from kafkactl.raft.node import Node
-from kafkactl.raft.profiles import US_PER_MS
-from kafkactl.raft.replica_log import ReplicaLog
 from kafkactl.simulator.campaign import Asked, outcome_of
 from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.raft import elections
+from kafkactl.simulator.raft.connections import NEVER
+from kafkactl.simulator.raft.disk import FlushLog
+from kafkactl.simulator.raft.effects import Purpose
+from kafkactl.simulator.raft.node import Node
+from kafkactl.simulator.raft.profiles import US_PER_MS
+from kafkactl.simulator.raft.replica_log import ReplicaLog
 from kafkactl.simulator.world import World
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from kafkactl.raft import changes, elections, errors, following, leading, replica_log, serving, transitions
-from kafkactl.raft.disk import FlushLog, QuorumState, TruncateLog, WriteQuorumState
-from kafkactl.raft.effects import State
-from kafkactl.raft.leader_state import Leader
-from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.campaign import Asked, outcome_of, quorum_of
+from kafkactl.simulator.raft import changes, elections, errors, following, leading, replica_log, serving, transitions
+from kafkactl.simulator.raft.disk import FlushLog, QuorumState, TruncateLog, WriteQuorumState
+from kafkactl.simulator.raft.effects import State
+from kafkactl.simulator.raft.leader_state import Leader
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.simulator.run import Outcome
 
 

@@ -1,1 +1,1 @@
-"""The state machine of `kafkactl/raft` and the real classes of a release, compared call by call."""
+"""The state machine of `kafkactl/simulator/raft` and the real classes of a release, compared call by call."""

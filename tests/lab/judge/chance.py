@@ -5,7 +5,7 @@ So a side that draws once more than the other does not shift the numbers behind 
 
 from __future__ import annotations
 
-from kafkactl.raft.effects import Purpose
+from kafkactl.simulator.raft.effects import Purpose
 
 _WORD = (1 << 64) - 1
 

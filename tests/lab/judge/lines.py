@@ -9,10 +9,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
-from kafkactl.raft.effects import FAULT, SEND
-from kafkactl.raft.messages import ApiVersionsRequest, FetchResponse, FetchSnapshotResponse
-from tests.raft.wire import wire_bytes
+from kafkactl.simulator.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
+from kafkactl.simulator.raft.effects import FAULT, SEND
+from kafkactl.simulator.raft.messages import ApiVersionsRequest, FetchResponse, FetchSnapshotResponse
+from tests.simulator.raft.wire import wire_bytes
 
 
 class Line(NamedTuple):

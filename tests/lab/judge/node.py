@@ -13,21 +13,21 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kafkactl.raft.connections import NEVER
-from kafkactl.raft.disk import Disk
-from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, Purpose, State
-from kafkactl.raft.log import Batch
-from kafkactl.raft.messages import (
+from kafkactl.simulator.quorum import CLUSTER_ID
+from kafkactl.simulator.raft.connections import NEVER
+from kafkactl.simulator.raft.disk import Disk
+from kafkactl.simulator.raft.effects import DRAW, FAULT, NOTE, SEND, Purpose, State
+from kafkactl.simulator.raft.log import Batch
+from kafkactl.simulator.raft.messages import (
     CLIENT,
     AddRaftVoterRequest,
     Disconnected,
     RemoveRaftVoterRequest,
 )
-from kafkactl.raft.node import Node
-from kafkactl.raft.ports import Effect
-from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Timeouts
-from kafkactl.raft.voters import NO_VOTERS
-from kafkactl.simulator.quorum import CLUSTER_ID
+from kafkactl.simulator.raft.node import Node
+from kafkactl.simulator.raft.ports import Effect
+from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Timeouts
+from kafkactl.simulator.raft.voters import NO_VOTERS
 from kafkactl.values import ZERO_UUID, Uuid
 from tests.lab.harness.errors import ProcessFailed
 from tests.lab.judge.chance import drawn
@@ -154,7 +154,7 @@ class Case:
 
 
 class JudgedNode:
-    """A `kafkactl.raft.ports.Replica`: its attributes are those of our node."""
+    """A `kafkactl.simulator.raft.ports.Replica`: its attributes are those of our node."""
 
     def __init__(self, case: Case, process: int, node: Node, static: str, servers: str) -> None:
         self.case = case

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.frozen import frozen
-from kafkactl.raft.profiles import PROFILE_3_9, PROFILE_4, US_PER_MS, Timeouts
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import PROFILES, Timed, plan_of, step
 from kafkactl.simulator.profiles import Case as PlanCase
 from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.raft.profiles import PROFILE_3_9, PROFILE_4, US_PER_MS, Timeouts
 from kafkactl.simulator.run import Outcome, run_in
 from tests.lab.judge.node import Case, RaftJudge
 from tests.lab.judge.world import JudgedWorld

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkactl.raft.profiles import US_PER_MS
 from kafkactl.simulator.machine import DELIVER, Machine
 from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.raft.profiles import US_PER_MS
 from kafkactl.simulator.world import World
 from tests.lab.judge.node import Case
 

@@ -13,7 +13,7 @@ import pytest
 import kafkactl
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.dryrun.by_name import run
-from kafkactl.operations.simulation import simulate
+from kafkactl.simulator.api.simulation import simulate
 from scripts import make_api, make_reference
 from tests.repository.tree import ROOT, nodes, parsed
 

@@ -29,7 +29,6 @@ from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
 from kafkactl.operations.exposure import client_exposure
 from kafkactl.operations.recover.words import parse_address, parse_listener
-from kafkactl.operations.simulation import _read as read_script
 from kafkactl.protocol.sasl.oauthbearer import OAuthBearer
 from kafkactl.protocol.sasl.scram import Scram
 from kafkactl.protocol.text.client_properties import read_client_properties
@@ -41,6 +40,7 @@ from kafkactl.protocol.text.toml_lines import key_lines
 from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.target import parse_target
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters, parse_voter, parse_voters
+from kafkactl.simulator.api.simulation import _read as read_script
 from kafkactl.storage.api.request import parse_scram_users
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.fleet.inventory import parse_inventory as parse_fleet

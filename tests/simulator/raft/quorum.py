@@ -11,14 +11,14 @@ import random
 from collections.abc import Callable, Iterable
 
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.raft.connections import NEVER
-from kafkactl.raft.disk import Disk
-from kafkactl.raft.effects import DRAW, FAULT, SEND, WRITE, State
-from kafkactl.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
-from kafkactl.raft.messages import CLIENT, Disconnected
-from kafkactl.raft.node import Node
-from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, PROFILES
-from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.raft.connections import NEVER
+from kafkactl.simulator.raft.disk import Disk
+from kafkactl.simulator.raft.effects import DRAW, FAULT, SEND, WRITE, State
+from kafkactl.simulator.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
+from kafkactl.simulator.raft.messages import CLIENT, Disconnected
+from kafkactl.simulator.raft.node import Node
+from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, PROFILES
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
 MS = 1_000

@@ -1,16 +1,16 @@
-"""Messages of text scripts, made from the words of a command; see tests/raft/scripts.py."""
+"""Messages of text scripts, made from the words of a command; see tests/simulator/raft/scripts.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkactl.raft import errors
-from kafkactl.raft import messages as wire
-from kafkactl.raft.log import Batch, LeaderChange, RecordKind, Voters
-from kafkactl.raft.voters import NO_VOTERS
 from kafkactl.schema.error_codes import error_codes
+from kafkactl.simulator.raft import errors
+from kafkactl.simulator.raft import messages as wire
+from kafkactl.simulator.raft.log import Batch, LeaderChange, RecordKind, Voters
+from kafkactl.simulator.raft.voters import NO_VOTERS
 from kafkactl.values import ZERO_UUID, ReplicaKey
-from tests.raft.quorum import directory, endpoint, voters
+from tests.simulator.raft.quorum import directory, endpoint, voters
 
 
 def _cluster(given: dict[str, str]) -> str | None:

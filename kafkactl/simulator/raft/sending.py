@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.raft import errors
-from kafkactl.raft.connections import BACKING_OFF
-from kafkactl.raft.effects import State
+from kafkactl.simulator.raft import errors
+from kafkactl.simulator.raft.connections import BACKING_OFF
+from kafkactl.simulator.raft.effects import State
 from kafkactl.values import Endpoint
 
 if TYPE_CHECKING:
-    from kafkactl.raft.node import Node
+    from kafkactl.simulator.raft.node import Node
 
 
 def send(node: Node, now: int, peer: int, endpoint: Endpoint, make: Callable[[int, Endpoint], Any]) -> int:

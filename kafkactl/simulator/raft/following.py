@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.raft import changes, errors, transitions
-from kafkactl.raft.connections import NEVER
-from kafkactl.raft.disk import AppendLog, FlushLog, TruncateLog, WriteSnapshot
-from kafkactl.raft.effects import Draw, Purpose, State
-from kafkactl.raft.errors import RaftThreadError
-from kafkactl.raft.log import RecordKind, Snapshot, SnapshotId
-from kafkactl.raft.messages import (
+from kafkactl.simulator.raft import changes, errors, transitions
+from kafkactl.simulator.raft.connections import NEVER
+from kafkactl.simulator.raft.disk import AppendLog, FlushLog, TruncateLog, WriteSnapshot
+from kafkactl.simulator.raft.effects import Draw, Purpose, State
+from kafkactl.simulator.raft.errors import RaftThreadError
+from kafkactl.simulator.raft.log import RecordKind, Snapshot, SnapshotId
+from kafkactl.simulator.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     Disconnected,
@@ -24,11 +24,11 @@ from kafkactl.raft.messages import (
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
 )
-from kafkactl.raft.sending import no_top_level_error, send
+from kafkactl.simulator.raft.sending import no_top_level_error, send
 from kafkactl.values import Endpoint
 
 if TYPE_CHECKING:
-    from kafkactl.raft.node import Node
+    from kafkactl.simulator.raft.node import Node
 
 _SUCCESS_BY_ERROR: Final = {errors.BROKER_NOT_AVAILABLE: False, errors.INVALID_VOTER_KEY: True}
 NO_HIGH_WATERMARK_FIELD: Final = (1 << 63) - 1  # what a leader reads where the version lacks the field

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkactl.raft import changes, errors
-from kafkactl.raft.disk import CleanLog, WriteSnapshot
-from kafkactl.raft.effects import State
-from kafkactl.raft.errors import RaftThreadError
-from kafkactl.raft.leader_state import Leader, ParkedFetch, Replica, state_row
-from kafkactl.raft.log import BOOTSTRAP_SNAPSHOT_ID, Batch, Snapshot, SnapshotId
-from kafkactl.raft.messages import (
+from kafkactl.simulator.raft import changes, errors
+from kafkactl.simulator.raft.disk import CleanLog, WriteSnapshot
+from kafkactl.simulator.raft.effects import State
+from kafkactl.simulator.raft.errors import RaftThreadError
+from kafkactl.simulator.raft.leader_state import Leader, ParkedFetch, Replica, state_row
+from kafkactl.simulator.raft.log import BOOTSTRAP_SNAPSHOT_ID, Batch, Snapshot, SnapshotId
+from kafkactl.simulator.raft.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
     DescribeQuorumRequest,
@@ -21,13 +21,13 @@ from kafkactl.raft.messages import (
     FetchSnapshotResponse,
     ReplicaState,
 )
-from kafkactl.raft.profiles import US_PER_MS
-from kafkactl.raft.replica_log import DIVERGING, SNAPSHOT, VALID
-from kafkactl.raft.sending import leader_error
-from kafkactl.raft.voters import NO_VOTERS
+from kafkactl.simulator.raft.profiles import US_PER_MS
+from kafkactl.simulator.raft.replica_log import DIVERGING, SNAPSHOT, VALID
+from kafkactl.simulator.raft.sending import leader_error
+from kafkactl.simulator.raft.voters import NO_VOTERS
 
 if TYPE_CHECKING:
-    from kafkactl.raft.node import Node
+    from kafkactl.simulator.raft.node import Node
 
 ABSENT: Final = -1
 LARGEST_POSITION: Final = (1 << 31) - 1

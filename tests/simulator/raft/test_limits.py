@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.raft.disk import Disk
-from kafkactl.raft.node import Node
-from kafkactl.raft.profiles import PROFILE_3_9, Timeouts
-from tests.raft.quorum import MS, Quorum, directory, endpoint
+from kafkactl.simulator.raft.disk import Disk
+from kafkactl.simulator.raft.node import Node
+from kafkactl.simulator.raft.profiles import PROFILE_3_9, Timeouts
+from tests.simulator.raft.quorum import MS, Quorum, directory, endpoint
 
 
 @pytest.mark.parametrize("name", ["election_timeout_ms", "fetch_timeout_ms", "request_timeout_ms"])

@@ -144,7 +144,7 @@ def write_page(path: str, found: Simulation) -> Simulation:
     from kafkactl._version import __version__
     from kafkactl.adapters.files.report_files import write_report
     from kafkactl.report.html import MARK, render_html
-    from kafkactl.report.simulation import report_of
+    from kafkactl.simulator.page.build import report_of
 
     report = report_of(found.summary, found.findings, _title(found.request), written_by=f"kafkactl {__version__}")
     write_report(Path(path), render_html(report), MARK)

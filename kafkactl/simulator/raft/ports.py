@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kafkactl.raft.disk import Write
-from kafkactl.raft.effects import Draw, Fault, Purpose, State, Transition
-from kafkactl.raft.messages import RaftMessage
-from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.raft.disk import Write
+from kafkactl.simulator.raft.effects import Draw, Fault, Purpose, State, Transition
+from kafkactl.simulator.raft.messages import RaftMessage
+from kafkactl.simulator.raft.voters import VoterSet
 
 Effect = RaftMessage | Write | Draw | Transition | Fault
 
 
 class Replica(Protocol):
-    """One process: a voter or an observer. `kafkactl.raft.node.Node` is it.
+    """One process: a voter or an observer. `kafkactl.simulator.raft.node.Node` is it.
 
     Made by `Node(node_id, directory_id, disk, profile=…, timeouts=…, cluster_id=…, endpoints=…, static_voters=…,
     bootstrap_servers=…, can_become_voter=…, auto_join=…, first_correlation_id=…)`: `disk` is a `raft.disk.Disk` and is

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.raft import serving, transitions
-from kafkactl.raft.connections import NEVER
-from kafkactl.raft.disk import AppendLog, FlushLog
-from kafkactl.raft.errors import RaftThreadError
-from kafkactl.raft.leader_state import UNKNOWN, Leader
-from kafkactl.raft.messages import BeginQuorumEpochRequest
-from kafkactl.raft.profiles import BeginPacing
-from kafkactl.raft.sending import send
+from kafkactl.simulator.raft import serving, transitions
+from kafkactl.simulator.raft.connections import NEVER
+from kafkactl.simulator.raft.disk import AppendLog, FlushLog
+from kafkactl.simulator.raft.errors import RaftThreadError
+from kafkactl.simulator.raft.leader_state import UNKNOWN, Leader
+from kafkactl.simulator.raft.messages import BeginQuorumEpochRequest
+from kafkactl.simulator.raft.profiles import BeginPacing
+from kafkactl.simulator.raft.sending import send
 from kafkactl.values import Endpoint, ReplicaKey
 
 if TYPE_CHECKING:
-    from kafkactl.raft.node import Node
+    from kafkactl.simulator.raft.node import Node
 
 
 def poll_leader(node: Node, now: int) -> int:

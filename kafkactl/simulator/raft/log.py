@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from kafkactl.raft.voters import NO_VOTERS, VoterSet
+from kafkactl.simulator.raft.voters import NO_VOTERS, VoterSet
 
 
 class RecordKind(IntEnum):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.raft import errors
-from kafkactl.raft.leader_state import UNKNOWN, Leader, PendingChange
-from kafkactl.raft.log import KRaftVersion, Voters
-from kafkactl.raft.messages import (
+from kafkactl.schema.error_codes import error_code
+from kafkactl.simulator.raft import errors
+from kafkactl.simulator.raft.leader_state import UNKNOWN, Leader, PendingChange
+from kafkactl.simulator.raft.log import KRaftVersion, Voters
+from kafkactl.simulator.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     ApiVersionsRequest,
@@ -23,13 +24,12 @@ from kafkactl.raft.messages import (
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
 )
-from kafkactl.raft.sending import leader_error, send
-from kafkactl.raft.voters import VoterSet
-from kafkactl.schema.error_codes import error_code
+from kafkactl.simulator.raft.sending import leader_error, send
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
 
 if TYPE_CHECKING:
-    from kafkactl.raft.node import Node
+    from kafkactl.simulator.raft.node import Node
 
 Refusal = tuple[int, str | None]
 

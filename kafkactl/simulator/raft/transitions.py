@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.raft import errors, serving
-from kafkactl.raft.connections import NEVER
-from kafkactl.raft.disk import QuorumState, StartLogAt, WriteQuorumState
-from kafkactl.raft.effects import Draw, Purpose, State, Transition
-from kafkactl.raft.errors import RaftThreadError
-from kafkactl.raft.leader_state import Leader
-from kafkactl.raft.log import SnapshotId
+from kafkactl.simulator.raft import errors, serving
+from kafkactl.simulator.raft.connections import NEVER
+from kafkactl.simulator.raft.disk import QuorumState, StartLogAt, WriteQuorumState
+from kafkactl.simulator.raft.effects import Draw, Purpose, State, Transition
+from kafkactl.simulator.raft.errors import RaftThreadError
+from kafkactl.simulator.raft.leader_state import Leader
+from kafkactl.simulator.raft.log import SnapshotId
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 if TYPE_CHECKING:
-    from kafkactl.raft.node import Node
+    from kafkactl.simulator.raft.node import Node
 
 
 def start(node: Node, now: int, stored: QuorumState) -> None:

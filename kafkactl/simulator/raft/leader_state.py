@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkactl.raft import errors
-from kafkactl.raft.connections import NEVER
-from kafkactl.raft.errors import RaftThreadError
-from kafkactl.raft.log import Batch, ControlRecord, KRaftVersion, LeaderChange, RecordKind, Voters
-from kafkactl.raft.messages import (
+from kafkactl.simulator.raft import errors
+from kafkactl.simulator.raft.connections import NEVER
+from kafkactl.simulator.raft.errors import RaftThreadError
+from kafkactl.simulator.raft.log import Batch, ControlRecord, KRaftVersion, LeaderChange, RecordKind, Voters
+from kafkactl.simulator.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
     FetchRequest,
@@ -19,12 +19,12 @@ from kafkactl.raft.messages import (
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
 )
-from kafkactl.raft.profiles import BATCH_MAX_BYTES, CAUGHT_UP_WITHIN_US, OBSERVER_SESSION_US
-from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.raft.profiles import BATCH_MAX_BYTES, CAUGHT_UP_WITHIN_US, OBSERVER_SESSION_US
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 
 if TYPE_CHECKING:
-    from kafkactl.raft.node import Node
+    from kafkactl.simulator.raft.node import Node
 
 UNKNOWN: Final = -1
 CONTROL_RECORD_BYTES: Final = 120  # of one control batch, roughly; only counts against the limit of a fetch

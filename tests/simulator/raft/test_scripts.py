@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.raft.scripts import replayed
+from tests.simulator.raft.scripts import replayed
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "scripts" / "raft").glob("*.txt"))
 

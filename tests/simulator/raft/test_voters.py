@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 
 from kafkactl.quorum.majority import majorities_always_meet, majority
-from kafkactl.raft.voters import NO_VOTERS, VoterSet
+from kafkactl.simulator.raft.voters import NO_VOTERS, VoterSet
 from kafkactl.values import ReplicaKey
-from tests.raft.quorum import directory, voter, voters
+from tests.simulator.raft.quorum import directory, voter, voters
 
 FIVE = tuple(voter(node_id) for node_id in range(1, 6))
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TypeVar
 
-from kafkactl.raft.disk import Disk
-from kafkactl.raft.log import (
+from kafkactl.simulator.raft.disk import Disk
+from kafkactl.simulator.raft.log import (
     Batch,
     KRaftVersion,
     RecordKind,
@@ -18,7 +18,7 @@ from kafkactl.raft.log import (
     SnapshotId,
     Voters,
 )
-from kafkactl.raft.voters import NO_VOTERS, VoterSet
+from kafkactl.simulator.raft.voters import NO_VOTERS, VoterSet
 
 VALID, DIVERGING, SNAPSHOT = range(3)
 Value = TypeVar("Value")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.raft.effects import State
-from tests.raft.quorum import Quorum
+from kafkactl.simulator.raft.effects import State
+from tests.simulator.raft.quorum import Quorum
 
 RELEASES = ("3.7", "3.9", "4.x")
 

@@ -13,16 +13,16 @@ import shlex
 from collections.abc import Callable
 
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.raft import disk, effects, errors
-from kafkactl.raft import messages as wire
-from kafkactl.raft.log import Batch, KRaftVersion, LeaderChange, RecordKind, Snapshot, SnapshotId, Voters
-from kafkactl.raft.node import Node
-from kafkactl.raft.profiles import PROFILES, Timeouts
-from kafkactl.raft.voters import VoterSet
 from kafkactl.schema.error_codes import error_code
+from kafkactl.simulator.raft import disk, effects, errors
+from kafkactl.simulator.raft import messages as wire
+from kafkactl.simulator.raft.log import Batch, KRaftVersion, LeaderChange, RecordKind, Snapshot, SnapshotId, Voters
+from kafkactl.simulator.raft.node import Node
+from kafkactl.simulator.raft.profiles import PROFILES, Timeouts
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import ZERO_UUID
-from tests.raft.quorum import CLUSTER, MS, bootstrap_disk, directory, endpoint, voter
-from tests.raft.script_messages import REQUESTS, RESPONSES
+from tests.simulator.raft.quorum import CLUSTER, MS, bootstrap_disk, directory, endpoint, voter
+from tests.simulator.raft.script_messages import REQUESTS, RESPONSES
 
 MARK = "----"
 

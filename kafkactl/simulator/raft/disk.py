@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.raft.effects import WRITE
-from kafkactl.raft.log import Batch, Snapshot, SnapshotId
+from kafkactl.simulator.raft.effects import WRITE
+from kafkactl.simulator.raft.log import Batch, Snapshot, SnapshotId
 from kafkactl.values import ZERO_UUID, Uuid
 
 

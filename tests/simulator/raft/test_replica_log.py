@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkactl.raft.disk import AppendLog, CleanLog, Disk, FlushLog, StartLogAt, TruncateLog, WriteSnapshot
-from kafkactl.raft.log import Batch, KRaftVersion, RecordKind, Snapshot, SnapshotId, Voters
-from kafkactl.raft.replica_log import DIVERGING, SNAPSHOT, VALID, ReplicaLog
+from kafkactl.simulator.raft.disk import AppendLog, CleanLog, Disk, FlushLog, StartLogAt, TruncateLog, WriteSnapshot
+from kafkactl.simulator.raft.log import Batch, KRaftVersion, RecordKind, Snapshot, SnapshotId, Voters
+from kafkactl.simulator.raft.replica_log import DIVERGING, SNAPSHOT, VALID, ReplicaLog
 from tests.hypothesis_profiles import examples
-from tests.raft.quorum import voters
+from tests.simulator.raft.quorum import voters
 
 
 def data(base: int, end: int, epoch: int) -> Batch:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.raft import errors
-from kafkactl.raft.effects import State
-from kafkactl.raft.messages import (
+from kafkactl.simulator.raft import errors
+from kafkactl.simulator.raft.effects import State
+from kafkactl.simulator.raft.messages import (
     AddRaftVoterRequest,
     DescribeQuorumRequest,
     RemoveRaftVoterRequest,
     UpdateRaftVoterRequest,
 )
-from tests.raft.quorum import CLUSTER, MS, Quorum, directory, endpoint
+from tests.simulator.raft.quorum import CLUSTER, MS, Quorum, directory, endpoint
 
 RELEASES = ("3.9", "4.x")
 

@@ -1,6 +1,6 @@
 """KRaft, Kafka's dialect of Raft, as a pure state machine.
 
-One object, `kafkactl.raft.node.Node`, is one replica of the metadata log: a voter or an observer. It reads no clock,
+One object, `kafkactl.simulator.raft.node.Node`, is one replica of the metadata log: a voter or an observer. It reads no clock,
 draws no random number and opens nothing. Its surroundings (`kafkactl.simulator`, or a test) hand over what happens,
 always with the present time, and carry out what the node returns, in the order in which it is returned:
 

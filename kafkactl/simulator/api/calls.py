@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from kafkactl.operations.simulation import Simulation, SimulationRequest, ignore_progress, simulate
+from kafkactl.simulator.api.simulation import Simulation, SimulationRequest, ignore_progress, simulate
 
 __all__ = ["Simulation", "profile", "script"]
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_TOPIC
 from kafkactl.protocol.codec import Message, encode_message
-from kafkactl.raft import messages
-from kafkactl.raft.following import NO_HIGH_WATERMARK_FIELD
-from kafkactl.raft.messages import RaftMessage
 from kafkactl.schema.definitions import message as definition
+from kafkactl.simulator.raft import messages
+from kafkactl.simulator.raft.following import NO_HIGH_WATERMARK_FIELD
+from kafkactl.simulator.raft.messages import RaftMessage
 from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Endpoint
 
 PARTITION: Final = 0

@@ -12,18 +12,18 @@ from typing import Any, Final
 
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.raft import changes, elections, following, leading, serving, transitions
-from kafkactl.raft import messages as wire
-from kafkactl.raft.connections import NEVER, Connections
-from kafkactl.raft.disk import Disk, QuorumState
-from kafkactl.raft.effects import Fault, Purpose, State
-from kafkactl.raft.errors import RaftThreadError
-from kafkactl.raft.leader_state import Leader, ParkedFetch
-from kafkactl.raft.log import Snapshot, SnapshotId
-from kafkactl.raft.ports import Effect
-from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Profile, Timeouts
-from kafkactl.raft.replica_log import ReplicaLog
-from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.raft import changes, elections, following, leading, serving, transitions
+from kafkactl.simulator.raft import messages as wire
+from kafkactl.simulator.raft.connections import NEVER, Connections
+from kafkactl.simulator.raft.disk import Disk, QuorumState
+from kafkactl.simulator.raft.effects import Fault, Purpose, State
+from kafkactl.simulator.raft.errors import RaftThreadError
+from kafkactl.simulator.raft.leader_state import Leader, ParkedFetch
+from kafkactl.simulator.raft.log import Snapshot, SnapshotId
+from kafkactl.simulator.raft.ports import Effect
+from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Profile, Timeouts
+from kafkactl.simulator.raft.replica_log import ReplicaLog
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 FIRST_BOOTSTRAP_ID: Final = -2  # `KafkaRaftClient`: bootstrap servers are nodes -2, -3, …

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.raft import errors, following, transitions
-from kafkactl.raft.connections import NEVER
-from kafkactl.raft.effects import Draw, Purpose, State
-from kafkactl.raft.errors import RaftThreadError
-from kafkactl.raft.messages import (
+from kafkactl.simulator.raft import errors, following, transitions
+from kafkactl.simulator.raft.connections import NEVER
+from kafkactl.simulator.raft.effects import Draw, Purpose, State
+from kafkactl.simulator.raft.errors import RaftThreadError
+from kafkactl.simulator.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
@@ -18,12 +18,12 @@ from kafkactl.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from kafkactl.raft.profiles import US_PER_MS, ElectionBackoff, ResignedExit
-from kafkactl.raft.sending import no_top_level_error, send
+from kafkactl.simulator.raft.profiles import US_PER_MS, ElectionBackoff, ResignedExit
+from kafkactl.simulator.raft.sending import no_top_level_error, send
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 if TYPE_CHECKING:
-    from kafkactl.raft.node import Node
+    from kafkactl.simulator.raft.node import Node
 
 
 # requests

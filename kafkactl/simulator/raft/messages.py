@@ -1,7 +1,7 @@
 """The messages of the protocol as slotted values, with the field names of Kafka's message definitions.
 
 A message carries one partition, `__cluster_metadata-0`, so the nested topics and partitions of the wire form are flat
-here: `top_level_error_code` is the outer `ErrorCode` where a response has two. tests/raft/wire.py makes wire values.
+here: `top_level_error_code` is the outer `ErrorCode` where a response has two. tests/simulator/raft/wire.py makes wire values.
 
 The first three fields are the envelope. `source` and `destination` are node ids; `destination` is negative for a
 bootstrap server, of which only the address is known. A response repeats the request's `correlation_id`, and its
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.raft.effects import SEND
-from kafkactl.raft.log import Batch
-from kafkactl.raft.profiles import FETCH_MAX_BYTES
-from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.raft.effects import SEND
+from kafkactl.simulator.raft.log import Batch
+from kafkactl.simulator.raft.profiles import FETCH_MAX_BYTES
+from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import Endpoint, ReplicaKey, Uuid
 
 CLIENT: Final = -1_000  # the `source` of a request that is an operator's, and no replica's

@@ -7,12 +7,12 @@ import pytest
 from kafkactl.errors import KafkactlError
 from kafkactl.kafka_names import METADATA_TOPIC
 from kafkactl.protocol.codec import decode_message
-from kafkactl.raft import messages as wire
-from kafkactl.raft.effects import SEND
-from kafkactl.raft.messages import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
 from kafkactl.schema.definitions import message as definition
-from tests.raft.quorum import CLUSTER, MS, Quorum, directory, endpoint
-from tests.raft.wire import wire_bytes, wire_value
+from kafkactl.simulator.raft import messages as wire
+from kafkactl.simulator.raft.effects import SEND
+from kafkactl.simulator.raft.messages import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
+from tests.simulator.raft.quorum import CLUSTER, MS, Quorum, directory, endpoint
+from tests.simulator.raft.wire import wire_bytes, wire_value
 
 FIRST = {"FetchRequest": 12, "FetchResponse": 12, "ApiVersionsRequest": 3, "ApiVersionsResponse": 3}
 KINDS = [kind for kind in vars(wire).values() if isinstance(kind, type) and hasattr(kind, "is_request")]
