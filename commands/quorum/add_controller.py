@@ -21,7 +21,7 @@ from kafkactl.commands.quorum.change_run import (
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.api.change import QuorumChange
 
 
 @leaf_command(
@@ -44,7 +44,7 @@ def command(*, dry_run: bool, arguments: ChangeArguments, connection: Connection
     directory. The controller must run and have caught up, and respond at its endpoint.
     """
     from kafkactl.commands.framework.connection import target_of
-    from kafkactl.operations.quorum.change import addition
+    from kafkactl.quorum.api.change import addition
 
     file = target_of(connection).command_config
     if file is None:

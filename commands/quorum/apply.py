@@ -16,7 +16,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.api.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -51,8 +51,8 @@ def command(
     the plan was made with.
     """
     from kafkactl.commands.framework.confirmation import confirm
-    from kafkactl.operations.quorum.change import QuorumChange, survivable
-    from kafkactl.operations.quorum.plan_files import load_plan, planned_goal
+    from kafkactl.quorum.api.change import QuorumChange, survivable
+    from kafkactl.quorum.api.plan_files import load_plan, planned_goal
 
     planned = load_plan(plan_file)
     target = ",".join(str(key.node_id) for key in sorted(planned.target))

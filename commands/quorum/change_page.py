@@ -9,7 +9,7 @@ from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.simulated import show_simulation
 
 if TYPE_CHECKING:
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.api.change import QuorumChange
     from kafkactl.quorum.forecast import Forecast
     from kafkactl.quorum.step import Step
 

@@ -19,7 +19,7 @@ from kafkactl.wording import counted
 if TYPE_CHECKING:
     from kafkactl.commands.rendering.page import Page
     from kafkactl.findings import Finding
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.api.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult, Event, Goal
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -122,7 +122,7 @@ def perform(
     with what to expect of it. `watch` shows every observation. `cluster_id`: of which cluster it must be.
     """
     from kafkactl.findings import change_exit_code
-    from kafkactl.operations.quorum.change import CALL_MS, change_voters, plan_change, wait_policy
+    from kafkactl.quorum.api.change import CALL_MS, change_voters, plan_change, wait_policy
 
     policy = wait_policy(
         step_ms=arguments.step_timeout_ms, catch_up_ms=arguments.catch_up_timeout_ms, max_lag=arguments.max_lag

@@ -15,7 +15,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.api.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -40,7 +40,7 @@ def command(*, arguments: ChangeArguments, connection: ConnectionArguments, conf
     not enough. The request is sent separately, after the leader has rehearsed it.
     """
     from kafkactl.commands.framework.confirmation import confirm_cluster_id
-    from kafkactl.operations.quorum.change import QuorumChange, conversion
+    from kafkactl.quorum.api.change import QuorumChange, conversion
 
     def ask(planned: ChangeResult) -> Finding | None:
         if confirm is None:

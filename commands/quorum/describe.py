@@ -17,7 +17,7 @@ from kafkactl.commands.rendering.output import emit
 
 if TYPE_CHECKING:
     from kafkactl.commands.rendering.page import Page
-    from kafkactl.operations.quorum.observation import QuorumDescription, QuorumWatch
+    from kafkactl.quorum.api.observation import QuorumDescription, QuorumWatch
 
 KIND = "quorum.describe"
 _LEAST_PATIENCE_MS = 3_000.0
@@ -75,7 +75,7 @@ def command(
     if bundle is not None:
         if log_dirs or watch or any(connection):
             raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
-        from kafkactl.operations.quorum.observation import QuorumDescription
+        from kafkactl.quorum.api.observation import QuorumDescription
 
         saved, answer, code = stored_as(QuorumDescription.from_dict, bundle, KIND)
         emit(KIND, answer, render=lambda page, _: render(page, saved), exit_code=code)
@@ -96,7 +96,7 @@ def command(
 @contextmanager
 def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patience_ms: float) -> Iterator[QuorumWatch]:
     """The quorum that is meant: a live cluster, directories, or both."""
-    from kafkactl.operations.quorum.observation import QuorumWatch
+    from kafkactl.quorum.api.observation import QuorumWatch
 
     if log_dirs and not (any(connection[:2]) or connection.context):
         with QuorumWatch(None, log_dirs) as quorum:

@@ -11,7 +11,7 @@ from kafkactl.kafka_names import NO_LEADER
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.operations.quorum.observation import AskedNode, QuorumDescription, ReadDisk
+    from kafkactl.quorum.api.observation import AskedNode, QuorumDescription, ReadDisk
     from kafkactl.quorum.state import QuorumState, Replica
 
 

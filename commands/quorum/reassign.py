@@ -25,7 +25,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.api.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -89,9 +89,9 @@ def command(
     out later, if the voters are then still the same.
     """
     from kafkactl.commands.framework.confirmation import confirm
-    from kafkactl.operations.quorum.change import QuorumChange, reassignment, survivable
-    from kafkactl.operations.quorum.plan_files import check_out, save_plan
-    from kafkactl.operations.quorum.simulation import simulated_plan
+    from kafkactl.quorum.api.change import QuorumChange, reassignment, survivable
+    from kafkactl.quorum.api.plan_files import check_out, save_plan
+    from kafkactl.quorum.api.simulation import simulated_plan
 
     if simulate and not dry_run:
         raise click.UsageError("--simulate needs --dry-run.")

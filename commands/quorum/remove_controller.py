@@ -22,7 +22,7 @@ from kafkactl.commands.quorum.change_run import (
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.api.change import QuorumChange
 
 
 @leaf_command(
@@ -59,7 +59,7 @@ def command(
     A removal that leaves no living majority is refused: Kafka accepts that request and loses its
     quorum permanently. If the response is lost, the outcome is determined by reading the quorum.
     """
-    from kafkactl.operations.quorum.change import removal
+    from kafkactl.quorum.api.change import removal
     from kafkactl.values import Uuid
 
     directory_id = str(Uuid.parse(controller_directory_id))

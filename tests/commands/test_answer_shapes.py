@@ -48,16 +48,16 @@ from kafkactl.operations import contexts
 from kafkactl.operations.features.description import FeatureDescription
 from kafkactl.operations.nodes.list import NodeList
 from kafkactl.operations.nodes.settings import SettingsVerification
-from kafkactl.operations.quorum.change import QuorumChange
-from kafkactl.operations.quorum.observation import AskedNode, QuorumDescription, ReadDisk
-from kafkactl.operations.recover.collect import RecoveryCopy
+from kafkactl.quorum.api.change import QuorumChange
+from kafkactl.quorum.api.observation import AskedNode, QuorumDescription, ReadDisk
+from kafkactl.quorum.api.recover.collect import RecoveryCopy
 from kafkactl.quorum.change.ports import ChangeResult
 from kafkactl.quorum.forecast import Forecast
+from kafkactl.quorum.recover import losses
+from kafkactl.quorum.recover.rank import OldVoter
+from kafkactl.quorum.recover.steps import Step as RecoveryStep
 from kafkactl.quorum.state import QuorumState, Replica
 from kafkactl.quorum.step import Step as VoterStep
-from kafkactl.recover import losses
-from kafkactl.recover.rank import OldVoter
-from kafkactl.recover.steps import Step as RecoveryStep
 from kafkactl.schema.spec import Versions
 from kafkactl.simulator.study import Electing, SecondFailure, Study
 from kafkactl.storage.api.fleet_apply import AppliedNode, FleetApplyResult

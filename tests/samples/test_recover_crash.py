@@ -15,12 +15,12 @@ import pytest
 
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
-from kafkactl.operations.recover.plan import PlannedRecovery, RecoveryRequest, apply_recovery, plan_recovery
-from kafkactl.recover.answer import read_kept_plan
-from kafkactl.recover.request import RecoveryOverrides
-from kafkactl.recover.seen import RecoveryTarget
+from kafkactl.quorum.api.recover.plan import PlannedRecovery, RecoveryRequest, apply_recovery, plan_recovery
+from kafkactl.quorum.recover.answer import read_kept_plan
+from kafkactl.quorum.recover.request import RecoveryOverrides
+from kafkactl.quorum.recover.seen import RecoveryTarget
 from tests.fakes.faulty_filesystem import Fault, FaultyFilesystem, Killed
-from tests.recover import worlds
+from tests.quorum.recover import worlds
 
 SAMPLE_EVERY = 9
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from kafkactl.operations.recover.plan import RecoveryRequest
-from kafkactl.operations.recover.words import (
+from kafkactl.quorum.api.recover.plan import RecoveryRequest
+from kafkactl.quorum.api.recover.words import (
     LAST_PORT,
     Probe,
     RecoveryOverrides,

@@ -13,7 +13,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.recover.collect import RecoveryCopy
+    from kafkactl.quorum.api.recover.collect import RecoveryCopy
 
 
 @leaf_command(
@@ -31,7 +31,7 @@ def command(*, directory: str, to: str) -> None:
     id, its leader epochs and where its log ends. No record of a topic is in it, but credentials of
     users are. Unpack it on the host that recovers, and name the folder with --log-dir.
     """
-    from kafkactl.operations.recover.collect import collect_recovery
+    from kafkactl.quorum.api.recover.collect import collect_recovery
 
     emit("quorum.recover-collect", collect_recovery(directory, to), render=_show)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from kafkactl.commands.rendering.page import Cell, Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.recover.answer import Recovery
-    from kafkactl.recover.losses import Losses
-    from kafkactl.recover.repairs import Repairs
+    from kafkactl.quorum.recover.answer import Recovery
+    from kafkactl.quorum.recover.losses import Losses
+    from kafkactl.quorum.recover.repairs import Repairs
 
 _HEADINGS = {
     "done": ("Written: the recovered directory", "good"),

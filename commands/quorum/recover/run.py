@@ -15,7 +15,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding, Outcome
-    from kafkactl.operations.recover.plan import PlannedRecovery, RecoveryRequest
+    from kafkactl.quorum.api.recover.plan import PlannedRecovery, RecoveryRequest
 
 KIND = "quorum.recover"
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -123,7 +123,7 @@ def command(
 
     from kafkactl.commands.quorum.recover.asked import probe_asked, request_of
     from kafkactl.findings import Outcome
-    from kafkactl.operations.recover.plan import apply_recovery, plan_recovery, recovery_lock
+    from kafkactl.quorum.api.recover.plan import apply_recovery, plan_recovery, recovery_lock
 
     request = request_of(**given)
     probe = probe_asked(bootstrap_controller, command_config)

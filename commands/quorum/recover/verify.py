@@ -14,7 +14,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.recover.check import RecoveryCheck
+    from kafkactl.quorum.api.recover.check import RecoveryCheck
 
 
 @leaf_command(
@@ -44,7 +44,7 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
     from contextlib import ExitStack
 
     from kafkactl.findings import blockers
-    from kafkactl.operations.recover.check import verify_recovery
+    from kafkactl.quorum.api.recover.check import verify_recovery
 
     with ExitStack() as stack:
         client = None

@@ -137,7 +137,7 @@ class Gatherer:
 
     def quorum(self, part: Part) -> int:
         """The quorum as its nodes show it."""
-        from kafkactl.operations.quorum.observation import LEAST_PATIENCE_MS, describe
+        from kafkactl.quorum.api.observation import LEAST_PATIENCE_MS, describe
 
         found = describe(self._client, patience_ms=patience_ms(LEAST_PATIENCE_MS, self._timeout_ms))
         self._answer(part, found.to_dict())

@@ -24,7 +24,7 @@ from kafkactl.findings import Outcome
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.io.local_node import run_locally
-from kafkactl.operations.recover.plan import apply_recovery, kept_bytes
+from kafkactl.quorum.api.recover.plan import apply_recovery, kept_bytes
 from kafkactl.storage.api.fleet_apply import apply_fleet, check_fleet
 from kafkactl.storage.fleet.plan_file import render_plan
 from kafkactl.storage.fleet.receipts import Receipt
@@ -34,7 +34,7 @@ from kafkactl.storage.io.apply_unformat import apply_unformat
 from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import META_PROPERTIES
 from tests.campaigns.crash.scenarios import Scenario
-from tests.recover import worlds
+from tests.quorum.recover import worlds
 from tests.samples.test_fleet_crash import planned_world
 from tests.samples.test_recover_crash import planned as planned_recovery
 

@@ -14,11 +14,11 @@ import pytest
 from kafkactl.adapters.files import whole_file
 from kafkactl.adapters.files.plan_files import check_plan_target
 from kafkactl.adapters.files.report_files import check_report_target
-from kafkactl.adapters.recover.collect import collect
-from kafkactl.adapters.recover.target import look_at
 from kafkactl.bundle.io.writing import check_bundle_target
 from kafkactl.dryrun.io.detail_files import check_details_target
 from kafkactl.errors import KafkactlError
+from kafkactl.quorum.io.recover.collect import collect
+from kafkactl.quorum.io.recover.target import look_at
 from kafkactl.tiered.api import check_keys_target
 from kafkactl.tiered.io.observation import check_observation_target
 

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.live_quorum import LiveQuorum
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
@@ -29,6 +28,7 @@ from kafkactl.operations.features.change import change_features
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
+from kafkactl.quorum.io.live_quorum import LiveQuorum
 from kafkactl.schema.definitions import message
 from tests.fakes.faulty_quorum import FaultyQuorum
 from tests.fakes.proxy import Fault

@@ -17,8 +17,8 @@ from kafkactl.adapters.kafka.metadata_fetch import fetch_metadata_log
 from kafkactl.errors import KafkactlError
 from kafkactl.operations.features.description import describe as describe_features
 from kafkactl.operations.nodes.list import list_nodes
-from kafkactl.operations.quorum.observation import describe as describe_quorum
 from kafkactl.protocol.record_batch import decode_header
+from kafkactl.quorum.api.observation import describe as describe_quorum
 from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from tests.adapters.kafka.fault_cases import (
     CHANGES,

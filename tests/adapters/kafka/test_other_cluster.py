@@ -12,7 +12,6 @@ import pytest
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.live_quorum import LiveQuorum
 from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
@@ -30,6 +29,7 @@ from kafkactl.protocol.framing import Response
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
+from kafkactl.quorum.io.live_quorum import LiveQuorum
 from kafkactl.quorum.step import Action as Does
 from kafkactl.quorum.step import Step
 from tests.adapters.kafka.fault_cases import KEYS

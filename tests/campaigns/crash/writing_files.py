@@ -13,7 +13,6 @@ from unittest import mock
 from kafkactl.adapters.files.contexts_edit import change_contexts, with_context, without_context
 from kafkactl.adapters.files.plan_files import write_plan
 from kafkactl.adapters.files.report_files import write_report
-from kafkactl.adapters.recover.collect import collect
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.change.hooks.words import Verb
 from kafkactl.commands.framework import plugins
@@ -27,8 +26,9 @@ from kafkactl.migration.io.rendered_files import write_rendered
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.render.facts import cluster_facts
 from kafkactl.migration.render.node import render_cluster
-from kafkactl.operations.recover import plan as recovery_plan
-from kafkactl.operations.recover.plan import apply_recovery, recovery_lock
+from kafkactl.quorum.api.recover import plan as recovery_plan
+from kafkactl.quorum.api.recover.plan import apply_recovery, recovery_lock
+from kafkactl.quorum.io.recover.collect import collect
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.tiered.api import write_keys
 from kafkactl.tiered.bucket import StoredObject
@@ -39,7 +39,7 @@ from tests.campaigns.crash.campaign import Command, Mark, Rule, whole
 from tests.campaigns.crash.states import Flat
 from tests.migration.io.test_save import captured
 from tests.migration.render.files import cluster
-from tests.recover import worlds
+from tests.quorum.recover import worlds
 from tests.samples.test_recover_crash import planned, request
 
 

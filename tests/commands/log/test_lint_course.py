@@ -10,8 +10,8 @@ import pytest
 from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Listener
 from tests.conftest import Run
-from tests.recover import worlds
-from tests.recover.worlds import BEFORE, MetadataLog, disk, uuid
+from tests.quorum.recover import worlds
+from tests.quorum.recover.worlds import BEFORE, MetadataLog, disk, uuid
 
 Kafkactl = Callable[..., Run]
 

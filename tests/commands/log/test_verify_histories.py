@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run
-from tests.recover import worlds
-from tests.recover.worlds import MetadataLog, disk
+from tests.quorum.recover import worlds
+from tests.quorum.recover.worlds import MetadataLog, disk
 
 Kafkactl = Callable[..., Run]
 SECOND, HOUR = 1_000, 3_600_000

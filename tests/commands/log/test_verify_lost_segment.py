@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import Run
 from tests.metadata.goldens import golden
-from tests.recover import worlds
-from tests.recover.worlds import disk, whole_log
+from tests.quorum.recover import worlds
+from tests.quorum.recover.worlds import disk, whole_log
 
 Kafkactl = Callable[..., Run]
 SNAPSHOT = golden("snapshot-4.4.0-standalone.checkpoint.bin")

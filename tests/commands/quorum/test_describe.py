@@ -17,10 +17,10 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
 from kafkactl.operations.answer_kinds import has_published_shape
-from kafkactl.operations.quorum import QuorumDescription
 from kafkactl.playground.broker import FakeBroker, Raw
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
+from kafkactl.quorum.api import QuorumDescription
 from kafkactl.quorum.health import check_health
 from kafkactl.quorum.observation import quorum_answer, quorum_state
 from kafkactl.quorum.state import NodeFacts, QuorumState, Replica

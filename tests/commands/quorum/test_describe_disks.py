@@ -15,8 +15,8 @@ from kafkactl.values import Endpoint
 from tests.adapters.kafka.quorum_nodes import CLUSTER_ID, NOT_LEADER, Quorum, directory, quorum_body, running
 from tests.conftest import Run
 from tests.lab.harness.ports import HOST, free_port
-from tests.recover import worlds
-from tests.recover.worlds import DIRECTORY, MetadataLog, disk
+from tests.quorum.recover import worlds
+from tests.quorum.recover.worlds import DIRECTORY, MetadataLog, disk
 
 Cli = Callable[..., Run]
 

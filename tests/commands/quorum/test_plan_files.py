@@ -25,7 +25,7 @@ def run_quorum(monkeypatch, tmp_path, kafkactl):
         def opened(*_, **__):
             yield quorum
 
-        monkeypatch.setattr("kafkactl.adapters.kafka.live_quorum.LiveQuorum", opened)
+        monkeypatch.setattr("kafkactl.quorum.io.live_quorum.LiveQuorum", opened)
         monkeypatch.setattr(quorum_change_run, "open_client", opened)
         monkeypatch.setattr("kafkactl.adapters.files.clock.SystemClock", lambda: quorum.clock)
         journal = ("--journal", str(tmp_path / "journal.jsonl"))

@@ -9,11 +9,11 @@ from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.live_quorum import LiveQuorum
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.change.journal import SUBJECT
 from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
+from kafkactl.quorum.io.live_quorum import LiveQuorum
 from kafkactl.values import Endpoint, ReplicaKey, Uuid
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.ports import HOST

@@ -18,11 +18,11 @@ from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.journal import Journal, open_journal
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.live_quorum import LiveQuorum
 from kafkactl.adapters.net.transport import parse_addresses
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.journal import SUBJECT
 from kafkactl.quorum.change.run import carry_out
+from kafkactl.quorum.io.live_quorum import LiveQuorum
 from tests.lab.quorum.changes import QUICK
 
 

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from kafkactl.adapters.files import word_cache
-from kafkactl.adapters.recover.partitions import log_ends, read_folders
 from kafkactl.bundle.io.reading import open_bundle
 from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.change.journal_lines import read_journal
@@ -26,8 +25,9 @@ from kafkactl.migration.observed.redact import redact_observation
 from kafkactl.operations.completion import harmless
 from kafkactl.quorum.change.journal import open_request
 from kafkactl.quorum.change.journal import remembered as remembered_quorum
+from kafkactl.quorum.io.recover.partitions import log_ends, read_folders
 from kafkactl.quorum.plan_file import read_plan as read_quorum_plan
-from kafkactl.recover.answer import plan_sha256, read_kept_plan
+from kafkactl.quorum.recover.answer import plan_sha256, read_kept_plan
 from kafkactl.storage.fleet.plan_file import node_format_plan, parse_plan, render_plan, shown_plan
 from kafkactl.storage.fleet.receipts import parse_receipt, render_receipt
 from tests.campaigns.fuzz.target import CORPUS, Feed, Target, UndeclaredError, document_of, scratch

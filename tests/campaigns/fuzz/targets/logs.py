@@ -39,7 +39,7 @@ from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
+from kafkactl.quorum.recover.folders import parse_folder_name, parse_largest_epoch
 from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import MessageSpec
 from kafkactl.storage import partition_folders

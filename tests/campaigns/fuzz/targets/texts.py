@@ -28,7 +28,6 @@ from kafkactl.migration.observed.redact import redact_config
 from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
 from kafkactl.operations.exposure import client_exposure
-from kafkactl.operations.recover.words import parse_address, parse_listener
 from kafkactl.protocol.sasl.oauthbearer import OAuthBearer
 from kafkactl.protocol.sasl.scram import Scram
 from kafkactl.protocol.text.client_properties import read_client_properties
@@ -37,6 +36,7 @@ from kafkactl.protocol.text.java_text import decode_base64, parse_boolean, parse
 from kafkactl.protocol.text.pem import read_pem
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.protocol.text.toml_lines import key_lines
+from kafkactl.quorum.api.recover.words import parse_address, parse_listener
 from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.target import parse_target
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters, parse_voter, parse_voters

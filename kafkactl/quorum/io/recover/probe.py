@@ -1,0 +1,40 @@
+"""Does an old voter still answer? Every address of the last voter set is asked once, all at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kafkactl.adapters.kafka.client import Client, Limits
+from kafkactl.adapters.kafka.client_config import ClientConfig
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.net.transport import Address
+from kafkactl.errors import KafkactlError
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.quorum.recover.seen import Answering
+from kafkactl.values import Endpoint
+
+PATIENCE_MS: Final = 2_000.0
+_VOTE: Final = 52  # a request that only controllers take
+
+
+def who_answers(
+    places: Sequence[tuple[int | None, Endpoint]], way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS
+) -> tuple[Answering, ...]:
+    """The addresses at which a controller answers, with the id of the voter they belonged to. Raises nothing."""
+    addresses = {
+        Address(endpoint.host, endpoint.port): id for id, endpoint in places if endpoint.host and endpoint.port > 0
+    }
+    if not addresses:
+        return ()
+    try:
+        limits = Limits(timeout_ms=patience_ms, request_timeout_ms=patience_ms)
+        with Client(tuple(addresses), Role.CONTROLLER, access=way_in.access(), limits=limits) as client:
+            answers = client.versions(tuple(addresses))
+    except KafkactlError:
+        return ()
+    return tuple(
+        Answering(address=str(address), node_id=addresses[address])
+        for address, answer in answers.items()
+        if isinstance(answer, NodeVersions) and answer.knows(_VOTE)
+    )
