@@ -37,11 +37,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from kafkactl import bundle, dryrun, features, quorum, storage, tiered
+    from kafkactl.cluster import api as nodes
     from kafkactl.errors import KafkactlError
     from kafkactl.findings import Finding, Outcome, Severity
     from kafkactl.metadata import api as log
     from kafkactl.migration import api as migrate
-    from kafkactl.operations import nodes
     from kafkactl.operations.connection import connect
     from kafkactl.simulator.api import calls as simulate
 else:

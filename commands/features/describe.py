@@ -19,7 +19,7 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import counted, first_few
 
 if TYPE_CHECKING:
-    from kafkactl.features.cluster.describe import FeatureSeen, MemberSeen, NodeRange
+    from kafkactl.cluster.describe import FeatureSeen, MemberSeen, NodeRange
     from kafkactl.operations.features.description import FeatureDescription
 
 

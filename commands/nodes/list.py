@@ -16,8 +16,8 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.features.cluster.nodes import NodeRow
-    from kafkactl.operations.nodes.list import NodeList
+    from kafkactl.cluster.api.list import NodeList
+    from kafkactl.cluster.nodes import NodeRow
 
 
 @leaf_command(
@@ -37,8 +37,8 @@ def command(*, bundle: str | None, connection: ConnectionArguments) -> None:
     registered node that no longer exists is stale: it blocks changes of feature levels. Unknown
     values are null, with a finding; reading the log requires CLUSTER_ACTION on the cluster.
     """
+    from kafkactl.cluster.api.list import NodeList, list_nodes
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.nodes.list import NodeList, list_nodes
 
     if bundle is not None:
         if any(connection):

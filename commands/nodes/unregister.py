@@ -19,7 +19,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.nodes.registration import UnregisterResult
+    from kafkactl.cluster.api.registration import UnregisterResult
 
 _TITLES = {
     "done": ("Unregistered {role} {node_id}", "good"),
@@ -62,11 +62,11 @@ def command(
     the command refuses as well. Controllers can be unregistered from Kafka 4.4 with
     metadata.version 4.4-IV2 on. The outcome is read from the metadata log.
     """
+    from kafkactl.cluster.api.registration import plan_unregister, unregister_node
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.findings import Outcome, change_exit_code
     from kafkactl.frozen import changed
-    from kafkactl.operations.nodes.registration import plan_unregister, unregister_node
 
     timeout_ms = current_settings().timeout_ms
     with open_client(connection) as client:

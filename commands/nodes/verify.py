@@ -14,7 +14,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.operations.nodes.settings import SettingsVerification
+    from kafkactl.cluster.api.settings import SettingsVerification
 
 KIND = "nodes.verify"
 
@@ -50,8 +50,8 @@ def command(*, configs: tuple[str, ...], connection: ConnectionArguments) -> Non
 
 
 def _verified(configs: tuple[str, ...], connection: ConnectionArguments) -> SettingsVerification:
+    from kafkactl.cluster.api.settings import verify_settings
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.nodes.settings import verify_settings
 
     if configs and not (any(connection[:2]) or connection.context):
         return verify_settings(configs=configs)

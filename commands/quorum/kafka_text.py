@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kafkactl.quorum.state import QuorumState, Replica
+    from kafkactl.cluster.quorum.state import QuorumState, Replica
 
 COLUMNS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 _LABEL_WIDTH = 24

@@ -11,8 +11,8 @@ from kafkactl.kafka_names import NO_LEADER
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
+    from kafkactl.cluster.quorum.state import QuorumState, Replica
     from kafkactl.quorum.api.observation import AskedNode, QuorumDescription, ReadDisk
-    from kafkactl.quorum.state import QuorumState, Replica
 
 
 def quorum_page(page: Page, answer: QuorumDescription) -> None:

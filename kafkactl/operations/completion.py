@@ -86,7 +86,7 @@ def cluster_facts(
 
 def _gathered(target: Target) -> dict[str, Any]:
     from kafkactl.adapters.kafka.client_config import client_of, load_client_config
-    from kafkactl.adapters.kafka.completion_facts import gather
+    from kafkactl.cluster.io.completion_facts import gather
 
     config = load_client_config(target.command_config)
     own = target.controller_command_config

@@ -10,13 +10,22 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from kafkactl.cluster.quorum.majority import arithmetic
+from kafkactl.cluster.quorum.state import (
+    CHECK_QUORUM_MS,
+    Mode,
+    NodeFacts,
+    Progress,
+    QuorumState,
+    Replica,
+    ids_of,
+    progress,
+)
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.findings import Finding, Severity, blocker, each_once, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION, MIGRATING_STATES
-from kafkactl.quorum.majority import arithmetic
-from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, QuorumState, Replica, ids_of, progress
 
 ADD_RAFT_VOTER = 80
 _CALM_EPOCHS = 2

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState, Replica
+from kafkactl.cluster.quorum.voters import address_key
 from kafkactl.findings import NO_ACCESS, Finding, blocker, warning
-from kafkactl.quorum.state import NodeFacts, Probe, QuorumState, Replica
-from kafkactl.quorum.voters import address_key
 from kafkactl.values import Endpoint, ReplicaKey
 
 # Requests that voters send each other; a listener that takes all of them is a controller's.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kafkactl.cluster.quorum.identity import check_directories
+from kafkactl.cluster.quorum.majority import arithmetic
+from kafkactl.cluster.quorum.state import QuorumState, Replica, ids_of, key_text
 from kafkactl.findings import Finding, Severity, each_once, warning
 from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority
 from kafkactl.quorum.guard_candidate import check_endpoints
-from kafkactl.quorum.identity import check_directories
-from kafkactl.quorum.majority import arithmetic
-from kafkactl.quorum.state import QuorumState, Replica, ids_of, key_text
 
 
 def check_health(state: QuorumState, earlier: QuorumState | None = None) -> tuple[Finding, ...]:

@@ -21,8 +21,8 @@ import functools
 from collections.abc import Mapping
 from enum import StrEnum
 
+from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.frozen import frozen
-from kafkactl.quorum.majority import tolerates
 from kafkactl.values import ReplicaKey
 
 _State = tuple[int, ...]

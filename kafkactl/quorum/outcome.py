@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
+from kafkactl.cluster.quorum.majority import shown
+from kafkactl.cluster.quorum.state import Mode, Progress, QuorumState, ids_of, is_committed, progress
 from kafkactl.findings import NOT_AUTHORISED, Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.quorum.majority import shown
-from kafkactl.quorum.state import Mode, Progress, QuorumState, ids_of, is_committed, progress
 from kafkactl.quorum.step import Action, Step
 from kafkactl.schema.error_codes import error_code
 from kafkactl.schema.rights import CLUSTER_DENIED

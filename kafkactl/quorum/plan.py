@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from kafkactl.cluster.quorum.state import FETCH_TIMEOUT_MS, Mode, Progress, QuorumState, key_text, progress
 from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.kafka_names import KRAFT_VERSION
@@ -25,7 +26,6 @@ from kafkactl.quorum.guard import (
 from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
 from kafkactl.quorum.guard_steps import check_removals, check_steps, check_target, check_two_voters, last_voter
 from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order
-from kafkactl.quorum.state import FETCH_TIMEOUT_MS, Mode, Progress, QuorumState, key_text, progress
 from kafkactl.quorum.step import Action, QuorumChange, Step, numbered, steps_of
 from kafkactl.quorum.target import Wanted, resolve
 from kafkactl.schema.spec import Versions

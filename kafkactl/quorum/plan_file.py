@@ -22,12 +22,12 @@ from kafkactl.change.plan_document import (
     text_in,
     texts_in,
 )
+from kafkactl.cluster.quorum.state import QuorumState, key_text
 from kafkactl.errors import InputError, RefusedError
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import changed, frozen
 from kafkactl.quorum.guard import OVERRIDES
 from kafkactl.quorum.order import VoterKeys
-from kafkactl.quorum.state import QuorumState, key_text
 from kafkactl.quorum.step import Action, QuorumChange, Step
 from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 

@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from kafkactl.answers import json_of
+from kafkactl.cluster.quorum.majority import arithmetic, tolerates
+from kafkactl.cluster.quorum.state import ids_of
 from kafkactl.findings import Finding, Outcome, planned_outcome
 from kafkactl.frozen import frozen
-from kafkactl.quorum.majority import arithmetic, tolerates
 from kafkactl.quorum.order import Move, Turn, VoterKeys
-from kafkactl.quorum.state import ids_of
 from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 
 

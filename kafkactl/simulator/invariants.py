@@ -14,8 +14,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from kafkactl.cluster.quorum.majority import majorities_always_meet
 from kafkactl.frozen import frozen
-from kafkactl.quorum.majority import majorities_always_meet
 from kafkactl.simulator.raft.log import Batch, RecordKind, Voters
 from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.values import Uuid

@@ -17,7 +17,7 @@ from kafkactl.metadata.log.voters import Voter
 from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
-    from kafkactl.quorum.state import QuorumState
+    from kafkactl.cluster.quorum.state import QuorumState
     from kafkactl.storage.format.scram import ScramCredential
 
 META_PROPERTIES: Final = "meta.properties"

@@ -10,6 +10,12 @@ import pytest
 from kafkactl.answers import by_fields
 from kafkactl.bundle.api.create import BundleResult
 from kafkactl.bundle.manifest import SavedLog
+from kafkactl.cluster.api.list import NodeList
+from kafkactl.cluster.api.settings import SettingsVerification
+from kafkactl.cluster.describe import FeatureSeen, MemberSeen, NodeRange
+from kafkactl.cluster.nodes import NodeRow, SeenAs
+from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.settings_verdict import ReadNode, SettingsVerdict
 from kafkactl.commands.models import (
     bundle,
     config,
@@ -32,9 +38,6 @@ from kafkactl.dryrun import prediction
 from kafkactl.dryrun.brokers import worst
 from kafkactl.dryrun.controller.appended import Appended
 from kafkactl.features.change.proof import NodeProof
-from kafkactl.features.cluster.describe import FeatureSeen, MemberSeen, NodeRange
-from kafkactl.features.cluster.nodes import NodeRow, SeenAs
-from kafkactl.features.cluster.settings_verdict import ReadNode, SettingsVerdict
 from kafkactl.metadata.api import difference as log_difference
 from kafkactl.metadata.api import image as log_image
 from kafkactl.metadata.api import verify as log_verify
@@ -46,8 +49,6 @@ from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
 from kafkactl.operations.features.description import FeatureDescription
-from kafkactl.operations.nodes.list import NodeList
-from kafkactl.operations.nodes.settings import SettingsVerification
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import AskedNode, QuorumDescription, ReadDisk
 from kafkactl.quorum.api.recover.collect import RecoveryCopy
@@ -56,7 +57,6 @@ from kafkactl.quorum.forecast import Forecast
 from kafkactl.quorum.recover import losses
 from kafkactl.quorum.recover.rank import OldVoter
 from kafkactl.quorum.recover.steps import Step as RecoveryStep
-from kafkactl.quorum.state import QuorumState, Replica
 from kafkactl.quorum.step import Step as VoterStep
 from kafkactl.schema.spec import Versions
 from kafkactl.simulator.study import Electing, SecondFailure, Study

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafkactl.cluster.quorum.majority import majority, tolerates
+from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
+from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState, Replica
 from kafkactl.errors import UnreachableError
 from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
-from kafkactl.quorum.majority import majority, tolerates
-from kafkactl.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.quorum.outcome import Answer
-from kafkactl.quorum.state import NodeFacts, Probe, QuorumState, Replica
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import Endpoint, ReplicaKey, Uuid
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, versions

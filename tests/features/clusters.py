@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kafkactl.cluster.quorum.majority import tolerates
+from kafkactl.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role, Silence
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import find_release
-from kafkactl.features.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role, Silence
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.quorum.majority import tolerates
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint, Uuid
 

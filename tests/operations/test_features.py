@@ -11,8 +11,8 @@ from kafkactl import frozen
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.features.view import FeatureView, observe_features
 from kafkactl.change.clock import Deadline
+from kafkactl.cluster.io.view import FeatureView, observe_features
 from kafkactl.errors import UnreachableError
 from kafkactl.features.change.answer import change_answer
 from kafkactl.features.plan.plan import plan_change

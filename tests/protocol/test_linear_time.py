@@ -14,6 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal, redacted
+from kafkactl.cluster.quorum.voters import parse_host_port
 from kafkactl.commands.framework import failure
 from kafkactl.commands.rendering import page, terminal
 from kafkactl.dryrun.controller.setting_checks import _COMMA
@@ -24,7 +25,6 @@ from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.java_text import parse_double
 from kafkactl.protocol.text.pem import read_pem
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.quorum.voters import parse_host_port
 from kafkactl.shown import visible
 from kafkactl.zookeeper.settings import _section
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafkactl.change.journal import RunJournal
+from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.findings import Outcome
 from kafkactl.quorum.change import goals
 from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out as change
 from kafkactl.quorum.guard import OVERRIDES
-from kafkactl.quorum.majority import tolerates
 from kafkactl.simulator.actions import Operator, carry_out
 from kafkactl.simulator.profiles import step as statement
 from kafkactl.simulator.quorum import Quorum

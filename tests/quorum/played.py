@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafkactl.cluster.quorum.majority import tolerates
+from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding
 from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
-from kafkactl.quorum.majority import tolerates
 from kafkactl.quorum.outcome import Answer
-from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import Endpoint, ReplicaKey, Uuid
 from tests.quorum.worlds import CLUSTER_ID, NOW_MS, World, endpoint

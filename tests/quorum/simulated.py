@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kafkactl.cluster.quorum.liveness import by_one_answer
+from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
 from kafkactl.errors import UnreachableError
-from kafkactl.quorum.liveness import by_one_answer
 from kafkactl.quorum.outcome import Answer
-from kafkactl.quorum.state import Mode, NodeFacts, QuorumState, Replica
 from kafkactl.quorum.step import Action, Step
 from kafkactl.simulator.actions import Operator
 from kafkactl.simulator.machine import Machine, endpoint_of

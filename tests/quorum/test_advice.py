@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.adapters.files.journal import open_journal
+from kafkactl.cluster.quorum.liveness import unproven
+from kafkactl.cluster.quorum.voters import socket_host
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
@@ -17,12 +19,10 @@ from kafkactl.quorum.change.steps import _edit_configs, _not_well
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.guard_candidate import check_candidate
 from kafkactl.quorum.health import check_health
-from kafkactl.quorum.liveness import unproven
 from kafkactl.quorum.outcome import Answer, judge
 from kafkactl.quorum.plan import plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.step import Step
 from kafkactl.quorum.target import parse_target
-from kafkactl.quorum.voters import socket_host
 from kafkactl.values import Endpoint, Uuid
 from tests.quorum.worlds import CLUSTER_ID, directory, endpoint, key, world
 

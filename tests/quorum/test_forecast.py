@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.quorum.forecast import forecast, forecast_now
-from kafkactl.quorum.majority import tolerates
 from kafkactl.quorum.plan import plan_reassignment
 from kafkactl.quorum.target import parse_target
 from tests.quorum.worlds import World, key, world

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.cluster.quorum.state import NodeFacts, Probe
 from kafkactl.findings import Outcome, Severity
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
 from kafkactl.quorum.plan import concurrent_change, plan_addition, plan_conversion, plan_reassignment, plan_removal
-from kafkactl.quorum.state import NodeFacts, Probe
 from kafkactl.quorum.target import parse_target
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Uuid

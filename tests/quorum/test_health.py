@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.cluster.quorum.state import Mode, Probe, Replica
 from kafkactl.findings import Finding, Severity
 from kafkactl.quorum.health import check_health, is_broken
-from kafkactl.quorum.state import Mode, Probe, Replica
 from tests.quorum.worlds import World, directory, endpoint, key
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.quorum.identity import check_directories
-from kafkactl.quorum.state import Replica
+from kafkactl.cluster.quorum.identity import check_directories
+from kafkactl.cluster.quorum.state import Replica
 from tests.quorum.worlds import directory, key, world
 
 STATE = world("1 2 3", observers="4").observe()

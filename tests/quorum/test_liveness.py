@@ -6,9 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.cluster.quorum.liveness import (
+    FETCH_WAIT_MS,
+    FRESH_MS,
+    LifeSign,
+    Observation,
+    Sample,
+    lives,
+    watch,
+    with_lives,
+)
+from kafkactl.cluster.quorum.state import Replica
 from kafkactl.frozen import changed
-from kafkactl.quorum.liveness import FETCH_WAIT_MS, FRESH_MS, LifeSign, Observation, Sample, lives, watch, with_lives
-from kafkactl.quorum.state import Replica
 from tests.fakes.living_quorum import Event, LivingQuorum
 from tests.quorum.worlds import directory, key
 from tests.sampling import one_in

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.quorum.majority import arithmetic, critical, majorities_always_meet, majority, tolerates
+from kafkactl.cluster.quorum.majority import arithmetic, critical, majorities_always_meet, majority, tolerates
 
 NODES = st.frozensets(st.integers(0, 8), max_size=7)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.quorum.majority import majorities_always_meet, tolerates
+from kafkactl.cluster.quorum.majority import majorities_always_meet, tolerates
 from kafkactl.quorum.order import Move, Turn, safest_order
 from tests.quorum.worlds import key
 from tests.sampling import one_in

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
-from kafkactl.quorum.voters import (
+from kafkactl.cluster.quorum.voters import (
     DynamicVoter,
     StaticVoter,
     hash_order,
@@ -15,6 +14,7 @@ from kafkactl.quorum.voters import (
     socket_host,
     standalone_voter,
 )
+from kafkactl.errors import InputError
 from kafkactl.values import Endpoint, Uuid
 
 ID = "JEXY6aqzQY-32P5TStzaFg"

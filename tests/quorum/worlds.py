@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from kafkactl.cluster.quorum.majority import tolerates
+from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.quorum.majority import tolerates
-from kafkactl.quorum.state import Mode, NodeFacts, QuorumState, Replica
 from kafkactl.quorum.step import Action, Step
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint, ReplicaKey, Uuid

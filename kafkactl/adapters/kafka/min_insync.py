@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.features.view import PATIENCE_MS, FeatureView
-from kafkactl.adapters.kafka.node_settings import describe_own
+from kafkactl.cluster.io.node_settings import describe_own
+from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
+from kafkactl.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
+from kafkactl.cluster.state import MinInsync, Role
 from kafkactl.errors import KafkactlError
-from kafkactl.features.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
-from kafkactl.features.cluster.state import MinInsync, Role
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import ELR_VERSION

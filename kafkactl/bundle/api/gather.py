@@ -15,10 +15,10 @@ from kafkactl.answers import plain_values
 from kafkactl.bundle.api.logs import PROBLEMS, SOUND, Logs
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
+from kafkactl.cluster.api.patience import patience_ms
 from kafkactl.errors import KafkactlError, limit_behind
 from kafkactl.findings import blockers
 from kafkactl.migration.observed.redact import redact_config
-from kafkactl.operations.nodes.patience import patience_ms
 from kafkactl.protocol.redact import redacted_text
 from kafkactl.remedies import remedy_of
 from kafkactl.shown import json_text
@@ -152,7 +152,7 @@ class Gatherer:
 
     def nodes(self, part: Part) -> int:
         """The nodes that are registered, vote or answer."""
-        from kafkactl.operations.nodes.list import list_nodes
+        from kafkactl.cluster.api.list import list_nodes
 
         found = list_nodes(self._client, timeout_ms=self._timeout_ms)
         self._answer(part, found.to_dict())

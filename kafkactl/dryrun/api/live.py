@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.quorum_view import QuorumObserver
+from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.cluster.quorum.liveness import is_steady
 from kafkactl.dryrun.scenario import Observed
 from kafkactl.errors import UnreachableError
 from kafkactl.metadata.io.live import saved_log
-from kafkactl.quorum.liveness import is_steady
 
 __all__ = ["observed_quorum", "saved_log"]
 

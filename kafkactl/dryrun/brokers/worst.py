@@ -17,6 +17,7 @@ from math import comb
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkactl.answers import json_of
+from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.dryrun.brokers.loss import ends_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts
@@ -35,7 +36,6 @@ from kafkactl.metadata.image.model import (
     Topic,
     partition_of,
 )
-from kafkactl.quorum.majority import tolerates
 
 MOST_SETS = 5_000_000
 Group: TypeAlias = tuple[int, ...]

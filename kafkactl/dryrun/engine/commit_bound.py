@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from kafkactl.cluster.quorum.majority import majority
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
-from kafkactl.quorum.majority import majority
 
 
 @frozen

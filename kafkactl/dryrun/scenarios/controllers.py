@@ -11,6 +11,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
+from kafkactl.cluster.quorum.majority import arithmetic, majority, tolerates
+from kafkactl.cluster.quorum.voters import parse_static_voters
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.simulated import check_runs, with_simulation
 from kafkactl.dryrun.fields import Form, Kind, NodeIds, is_number, is_text
@@ -22,8 +24,6 @@ from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.text.java_text import hash_map_order, uuid_hash
-from kafkactl.quorum.majority import arithmetic, majority, tolerates
-from kafkactl.quorum.voters import parse_static_voters
 from kafkactl.values import Uuid
 
 NAME: Final = "controllers"

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Final, cast
 
+from kafkactl.cluster.state import FeatureState, Role
 from kafkactl.dryrun.answer import Feature, Step
 from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
@@ -22,7 +23,6 @@ from kafkactl.dryrun.scenarios.controllers import known_voters
 from kafkactl.features.catalog.consequences import finalized_name
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.update_rules import update_rules
-from kafkactl.features.cluster.state import FeatureState, Role
 from kafkactl.features.plan.change import rules_release, upgrade_type
 from kafkactl.features.plan.checks_nodes import never_registered
 from kafkactl.features.plan.plan import FeaturePlan, plan_change

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.answers import by_fields, json_of
-from kafkactl.features.cluster.state import FeatureState, Member, NodeSeen, Role, Silence
+from kafkactl.cluster.state import FeatureState, Member, NodeSeen, Role, Silence
 from kafkactl.findings import Finding, blocker, blockers, warning
 from kafkactl.frozen import frozen
 

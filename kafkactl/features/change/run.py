@@ -15,11 +15,11 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import End, Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.change.waiting import wait_until
+from kafkactl.cluster.state import FeatureState, Role
 from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.features.change.outcome import Resolved, overall, resolve
 from kafkactl.features.change.proof import Proof, prove
 from kafkactl.features.change.results import FeatureResult, check_dry_run, not_sent
-from kafkactl.features.cluster.state import FeatureState, Role
 from kafkactl.features.plan.change import UpgradeType, upgrade_type
 from kafkactl.features.plan.plan import FeaturePlan, FeatureStep, check_unmoved, plan_change
 from kafkactl.features.plan.plan_file import FeaturePlanFile, as_planned

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafkactl.cluster.departed import check_departed
+from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
+from kafkactl.cluster.state import FeatureState, Member, Role
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.features.change.results import Reply
-from kafkactl.features.cluster.departed import check_departed
-from kafkactl.features.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
-from kafkactl.features.cluster.state import FeatureState, Member, Role
 from kafkactl.features.plan.change import rules_release
 from kafkactl.findings import NO_ACCESS, Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.frozen import frozen

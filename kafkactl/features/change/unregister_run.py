@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.waiting import wait_until
+from kafkactl.cluster.state import FeatureState, Role
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister, resolve_unregister
-from kafkactl.features.cluster.state import FeatureState, Role
 from kafkactl.findings import Finding, Outcome, blocker
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations

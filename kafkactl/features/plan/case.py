@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kafkactl.cluster.state import FeatureState
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import UpdateRules, update_rules
-from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan.change import FeatureChange, feature_changes, rules_release
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.frozen import frozen

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from kafkactl.cluster.state import FeatureState
 from kafkactl.features.catalog.consequences import consequences, how_to_undo, is_reversible
 from kafkactl.features.catalog.releases import Release, newest_release
-from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.frozen import frozen
 

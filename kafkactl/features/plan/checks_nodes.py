@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
+from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member, Role
 from kafkactl.features.catalog.consequences import is_known_level, level_name
 from kafkactl.features.catalog.update_rules import UpdateRules
-from kafkactl.features.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
-from kafkactl.features.cluster.state import NOT_SUPPORTED, FeatureState, Member, Role
 from kafkactl.features.plan.case import Case
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION

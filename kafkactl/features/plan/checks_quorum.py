@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkactl.features.cluster.state import QuorumNode
+from kafkactl.cluster.state import QuorumNode
 from kafkactl.features.plan.case import Case
 from kafkactl.features.plan.change import FeatureChange
 from kafkactl.findings import Finding, blocker, note, warning

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.features.cluster.node_settings import MIN_INSYNC
-from kafkactl.features.cluster.state import MinInsync
+from kafkactl.cluster.node_settings import MIN_INSYNC
+from kafkactl.cluster.state import MinInsync
 from kafkactl.features.plan.case import Case
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.kafka_names import ELR_VERSION

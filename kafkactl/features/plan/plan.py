@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafkactl.cluster.state import FeatureState
 from kafkactl.features.catalog.consequences import level_name
-from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan.case import Case, make_case
 from kafkactl.features.plan.change import FeatureChange, UpgradeType, upgrade_type
 from kafkactl.features.plan.checks_levels import (

@@ -22,8 +22,8 @@ from kafkactl.change.plan_document import (
     tables_in,
     text_in,
 )
+from kafkactl.cluster.state import LEVEL_OF_SILENCE
 from kafkactl.errors import InputError, RefusedError
-from kafkactl.features.cluster.state import LEVEL_OF_SILENCE
 from kafkactl.features.plan.change import UpgradeType, upgrade_type
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.request import FeatureRequest, Operation

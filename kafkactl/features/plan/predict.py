@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Role
 from kafkactl.features.catalog.consequences import metadata_changes
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.update_rules import UpdateRules, update_rules
-from kafkactl.features.cluster.state import NOT_SUPPORTED, FeatureState, Role
 from kafkactl.features.plan.change import UpgradeType, rules_release
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.schema.record_versions import first_level_with

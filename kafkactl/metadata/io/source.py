@@ -363,7 +363,7 @@ def cluster_files(
     Raises UnreachableError as `metadata_fetch.iterate_metadata_log` does,
     also while the pieces are read.
     """
-    from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
+    from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 
     end = None if up_to is None else up_to + 1
     parts = iterate_metadata_log(client, from_offset=from_offset, up_to=end, whole=whole)

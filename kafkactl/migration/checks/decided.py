@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafkactl.features.cluster.node_settings import (
+from kafkactl.cluster.node_settings import (
     Difference,
     NodeSettings,
     Value,
@@ -18,7 +18,7 @@ from kafkactl.features.cluster.node_settings import (
     node_settings,
     of_file,
 )
-from kafkactl.features.cluster.state import Role
+from kafkactl.cluster.state import Role
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.migration.checks.case import ALWAYS, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen

@@ -278,7 +278,7 @@ class _Looking:
         return dict(sorted(found.items()))
 
     def _fetched(self, controllers: Sequence[InventoryNode]) -> tuple[int, LogSource] | None:
-        from kafkactl.adapters.kafka.metadata_fetch import fetch_metadata_log
+        from kafkactl.cluster.io.metadata_fetch import fetch_metadata_log
 
         addresses = [parse_addresses(controller.address)[0] for controller in controllers]
         limits = Limits(timeout_ms=self.share_ms, request_timeout_ms=self.share_ms)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkactl.cluster.node_settings import difference_findings
 from kafkactl.features.catalog.levels import default_metadata_version
 from kafkactl.features.catalog.releases import Release, newest_with_zookeeper
-from kafkactl.features.cluster.node_settings import difference_findings
 from kafkactl.findings import Finding, note, warning
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import BROKER_CONFIG

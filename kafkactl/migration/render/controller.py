@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.features.cluster.node_settings import Setting, node_settings, of_file
-from kafkactl.features.cluster.state import Role
+from kafkactl.cluster.node_settings import Setting, node_settings, of_file
+from kafkactl.cluster.state import Role
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.render.broker import (

@@ -11,8 +11,8 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.features.cluster.node_settings import node_settings, of_file, values_by_node
-from kafkactl.features.cluster.state import Role
+from kafkactl.cluster.node_settings import node_settings, of_file, values_by_node
+from kafkactl.cluster.state import Role
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE

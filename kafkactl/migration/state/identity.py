@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Final
 
+from kafkactl.cluster.quorum.voters import parse_static_voters, socket_host
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import changed, frozen
@@ -21,7 +22,6 @@ from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.settings import VOTERS, given, is_hidden
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.quorum.voters import parse_static_voters, socket_host
 from kafkactl.values import host_port
 from kafkactl.wording import some
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import check_planned_for
-from kafkactl.adapters.kafka.features.leader import check_leader_asked
-from kafkactl.adapters.kafka.features.view import FeatureView, observe_features, observe_levels
 from kafkactl.adapters.kafka.min_insync import with_min_insync
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import ProgressCallback
+from kafkactl.cluster.io.leader import check_leader_asked
+from kafkactl.cluster.io.view import FeatureView, observe_features, observe_levels
+from kafkactl.cluster.state import FeatureState
 from kafkactl.errors import UnknownOutcomeError, UnreachableError
 from kafkactl.features.change.outcome import Resolved
 from kafkactl.features.change.proof import Proof
@@ -24,7 +25,6 @@ from kafkactl.features.change.results import (
     update_features_request,
 )
 from kafkactl.features.change.run import DryRun, FeatureJourney, FeatureWaitPolicy, dry_run
-from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import FeaturePlanFile

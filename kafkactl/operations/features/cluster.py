@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.adapters.kafka.features.view import FeatureView, check_not_empty, observe_features, observe_levels
 from kafkactl.change.clock import Deadline
+from kafkactl.cluster.io.view import FeatureView, check_not_empty, observe_features, observe_levels
 from kafkactl.errors import KafkactlError
 from kafkactl.features.change.answer import (
     Answered,

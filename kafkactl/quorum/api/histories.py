@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kafkactl.cluster.quorum.observation import DiskSeen
+from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.dryrun.engine.replicas import Replica, replica_of
 from kafkactl.errors import InputError, KafkactlError
 from kafkactl.findings import Finding, warning
@@ -15,8 +17,6 @@ from kafkactl.frozen import changed
 from kafkactl.metadata.io.live import saved_log
 from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.verify.histories import CONTRADICTIONS, divergence_findings, partings
-from kafkactl.quorum.observation import DiskSeen
-from kafkactl.quorum.state import QuorumState
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client

@@ -7,22 +7,22 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.adapters.kafka.quorum_view import QuorumObserver, assembled
 from kafkactl.answers import by_fields, json_of, read_fields
+from kafkactl.cluster.io.quorum_view import QuorumObserver, assembled
+from kafkactl.cluster.quorum.liveness import is_same_quorum, watch, with_lives
+from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.quorum.health import check_health, is_broken
-from kafkactl.quorum.liveness import is_same_quorum, watch, with_lives
-from kafkactl.quorum.state import QuorumState
 from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from kafkactl.adapters.kafka.client import Client
-    from kafkactl.adapters.kafka.quorum_visit import Visit
+    from kafkactl.cluster.io.quorum_visit import Visit
+    from kafkactl.cluster.quorum.observation import DiskSeen
     from kafkactl.quorum.io.disks import DiskReading
-    from kafkactl.quorum.observation import DiskSeen
 
 LEAST_PATIENCE_MS: Final = 3_000.0
 _APART_S: Final = 0.7  # an idle leader writes a no-op every half second

@@ -12,13 +12,13 @@ from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
 from kafkactl.change.plan_document import checksum, render_document
+from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.findings import Outcome
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.change import goals
 from kafkactl.quorum.change.ports import Goal
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.plan_file import QuorumPlanFile, guarded, plan_document, read_plan
-from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import QuorumChange as QuorumPlan
 
 FilePath: TypeAlias = str | os.PathLike[str]

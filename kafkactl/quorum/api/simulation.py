@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kafkactl.cluster.quorum.state import QuorumState
     from kafkactl.quorum.change.ports import ChangeResult
-    from kafkactl.quorum.state import QuorumState
     from kafkactl.quorum.step import Step
     from kafkactl.simulator.study import VoterStep
 

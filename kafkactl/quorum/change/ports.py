@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from kafkactl.answers import json_of
 from kafkactl.change.progress import Event
+from kafkactl.cluster.quorum.liveness import WATCH_MS
+from kafkactl.cluster.quorum.state import QuorumState, ids_of
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.guard import Circumstances
-from kafkactl.quorum.liveness import WATCH_MS
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
-from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import QuorumChange, Step
 from kafkactl.values import Endpoint, ReplicaKey
 

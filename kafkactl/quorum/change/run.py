@@ -15,6 +15,8 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Taken, Verification, out_of_time
 from kafkactl.change.journal import Journal, RunJournal
 from kafkactl.change.progress import Event, ProgressCallback, in_silence
+from kafkactl.cluster.quorum.liveness import is_steady
+from kafkactl.cluster.quorum.state import QuorumState, ids_of
 from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.findings import NO_ACCESS, NOT_AUTHORISED, Finding, Outcome, Severity, blocker, blockers, error_finding
 from kafkactl.frozen import changed
@@ -31,11 +33,9 @@ from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumPort, QuorumW
 from kafkactl.quorum.change.steps import after_step, before_conversion, not_caught_up, not_sent, planned_sets
 from kafkactl.quorum.change.watch import QuorumWatcher, watch_catch_up, watch_outcome, watch_until
 from kafkactl.quorum.guard import Circumstances
-from kafkactl.quorum.liveness import is_steady
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer, Known, Verdict, is_applied
 from kafkactl.quorum.plan import concurrent_change
-from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
 from kafkactl.values import Endpoint, ReplicaKey
 

@@ -8,6 +8,7 @@ from functools import partial
 from kafkactl.change.clock import Deadline
 from kafkactl.change.progress import Event
 from kafkactl.change.waiting import wait_until
+from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import KRAFT_VERSION
@@ -18,7 +19,6 @@ from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import SETTLED_EPOCH_MS
-from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import host_port
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.change.waiting import wait_until
+from kafkactl.cluster.quorum.liveness import proven
+from kafkactl.cluster.quorum.state import Mode, QuorumState, ids_of
 from kafkactl.errors import UnreachableError
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.quorum.catch_up import CatchUp, CatchUpSample, catch_up, sample_of
 from kafkactl.quorum.change.ports import QuorumPort, QuorumWaitPolicy
-from kafkactl.quorum.liveness import proven
 from kafkactl.quorum.outcome import Answer, Known, Verdict, judge
-from kafkactl.quorum.state import Mode, QuorumState, ids_of
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import ZERO_UUID
 

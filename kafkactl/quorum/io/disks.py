@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
+from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
@@ -24,7 +25,6 @@ from kafkactl.metadata.verify.folder import parse_snapshot_name
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_records
 from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
-from kafkactl.quorum.observation import DiskSeen
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 
 _PIECE_BYTES = 1024 * 1024

@@ -17,11 +17,12 @@ from kafkactl.adapters.kafka.attempts import SilentNodes, all_at_once
 from kafkactl.adapters.kafka.change_right import change_denied
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
-from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
-from kafkactl.adapters.kafka.quorum_view import PATIENCE_MS, QuorumObserver, nodes_of
-from kafkactl.adapters.kafka.quorum_visit import Visit, visit_node
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
+from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
+from kafkactl.cluster.io.quorum_view import PATIENCE_MS, QuorumObserver, nodes_of
+from kafkactl.cluster.io.quorum_visit import Visit, visit_node
+from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change.results import read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType
@@ -31,7 +32,6 @@ from kafkactl.metadata.log.registrations import RegistrationLog, Registrations
 from kafkactl.protocol.framing import Response
 from kafkactl.protocol.record_batch import decode_header
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
-from kafkactl.quorum.state import NodeFacts, Probe, QuorumState
 from kafkactl.quorum.step import Action, Step
 from kafkactl.schema.rights import CLUSTER_DENIED, grant_step, server_text
 from kafkactl.values import Endpoint
@@ -236,7 +236,7 @@ class LiveQuorum(Closing):
         )
 
     def _brokers(self) -> dict[int, NodeFacts]:
-        from kafkactl.adapters.kafka.features.view import observe_features
+        from kafkactl.cluster.io.view import observe_features
 
         found = observe_features(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
         return {
@@ -279,7 +279,7 @@ class _RegistrationReader:
     def read(self, client: Client, cluster_id: str | None) -> Registrations:
         """The current registrations in that cluster. Raises UnreachableError, DecodeError; the next call then reads
         from the start."""
-        from kafkactl.adapters.kafka.fetched_registrations import read_snapshot
+        from kafkactl.cluster.io.fetched_registrations import read_snapshot
 
         try:
             for part in iterate_metadata_log(client, from_offset=self._next or None, cluster_id=cluster_id):
@@ -294,7 +294,7 @@ class _RegistrationReader:
         return self._log.registrations()
 
     def _take(self, data: bytes) -> None:
-        from kafkactl.adapters.kafka.fetched_registrations import read_batches
+        from kafkactl.cluster.io.fetched_registrations import read_batches
 
         position = 0
         while position < len(data):

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafkactl.change.plan_document import checked, number_in, table_in, tables_in, text_in
+from kafkactl.cluster.quorum.majority import majority
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
 from kafkactl.json_input import JsonInputError, parse_json
-from kafkactl.quorum.majority import majority
 from kafkactl.quorum.recover.plan import RecoveryPlan
 from kafkactl.quorum.recover.rank import SHOWN, at_new_addresses, ranked, role_of
 from kafkactl.quorum.recover.seen import DiskSeen

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from kafkactl.cluster.quorum.majority import majority
 from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.dump.findings import GAP
 from kafkactl.metadata.image.model import Image
-from kafkactl.quorum.majority import majority
 from kafkactl.quorum.recover.folders import Adoption
 from kafkactl.quorum.recover.losses import Losses
 from kafkactl.quorum.recover.lost_end import LostEnd, lost_end

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafkactl.answers import json_of
+from kafkactl.cluster.quorum.majority import majority
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import Image
-from kafkactl.quorum.majority import majority
 from kafkactl.quorum.recover.seen import DiskSeen, RecoveryTarget
 from kafkactl.values import Endpoint, Uuid
 

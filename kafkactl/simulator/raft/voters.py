@@ -2,7 +2,7 @@
 
 Kafka accepts a new set if at most one key was added and at most one removed (`VoterSet.hasOverlappingMajority`). That
 is not the mathematical rule: replacing one of three voters passes, though {1,2} and {1',3} share no voter. The exact
-rule is `kafkactl.quorum.majority.majorities_always_meet`.
+rule is `kafkactl.cluster.quorum.majority.majorities_always_meet`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkactl.cluster.quorum.voters import DynamicVoter, parse_voters
 from kafkactl.frozen import changed
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.quorum.voters import DynamicVoter, parse_voters
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.lost_disk import needs_quorum
 from kafkactl.storage.format.running_quorum import needs_answer

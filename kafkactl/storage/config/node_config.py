@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
+from kafkactl.cluster.quorum.voters import StaticVoter
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Severity
@@ -25,7 +26,6 @@ from kafkactl.protocol.redact import is_secret_text
 from kafkactl.protocol.text.config_values import Resolve, named_variables, resolve_values
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.properties import NOTHING, Properties, PropertyWarning, parse_properties
-from kafkactl.quorum.voters import StaticVoter
 from kafkactl.storage.config.ignored_keys import ignored_keys
 from kafkactl.storage.config.keys import (
     BOOTSTRAP_SERVERS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from kafkactl.quorum.voters import StaticVoter
+from kafkactl.cluster.quorum.voters import StaticVoter
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.values import host_port
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
+from kafkactl.cluster.quorum.majority import majority
+from kafkactl.cluster.quorum.voters import parse_host_port
 from kafkactl.findings import Finding, Severity, blocker
-from kafkactl.quorum.majority import majority
-from kafkactl.quorum.voters import parse_host_port
 from kafkactl.storage.config.voter_addresses import shared_addresses
 from kafkactl.storage.fleet.inventory import VoterRole
 from kafkactl.storage.fleet.model import FLEET, Fleet, FleetNode, address_of, nodes_text, voter_roles

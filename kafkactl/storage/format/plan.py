@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kafkactl.cluster.quorum.voters import DynamicVoter, hash_order
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, planned_outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.quorum.voters import DynamicVoter, hash_order
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.arguments import (
     check_controller_login,

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.client_config import ClientConfig, client_config_of
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.net.transport import Address
+from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.cluster.quorum.voters import LOCALHOST as _LOCALHOST
+from kafkactl.cluster.quorum.voters import DynamicVoter, parse_host_port
 from kafkactl.errors import KafkactlError
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.quorum.state import QuorumState
-from kafkactl.quorum.voters import LOCALHOST as _LOCALHOST
-from kafkactl.quorum.voters import DynamicVoter, parse_host_port
 from kafkactl.storage.config.controller_access import controller_client_properties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QuorumSeen

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from kafkactl.cluster.quorum.majority import majority
 from kafkactl.findings import Severity
 from kafkactl.metadata.log.scan import VoterSeen
-from kafkactl.quorum.majority import majority
 from kafkactl.storage.config.voter_addresses import own_static_entry_elsewhere, shared_addresses
 from kafkactl.storage.verify.model import Loss, Phase, RuleResult, StartContext, finding, loses, stops, warns
 from kafkactl.storage.verify.voters import last_voters

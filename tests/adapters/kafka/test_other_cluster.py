@@ -12,17 +12,17 @@ import pytest
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
+from kafkactl.cluster.api.unregister import observe_and_plan, unregister_node
+from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.features.change.results import update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Outcome
 from kafkactl.operations.features.change import LiveFeatures, change_features
-from kafkactl.operations.nodes.unregister import observe_and_plan, unregister_node
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.protocol.framing import Response

@@ -12,13 +12,13 @@ from unittest import mock
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.adapters.files.journal import open_journal
 from kafkactl.change.journal_lines import read_journal
+from kafkactl.cluster.quorum.state import ids_of
 from kafkactl.errors import KafkactlError
 from kafkactl.migration.driver.journal import SUBJECT
 from kafkactl.quorum.change.ports import Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.plan import plan_reassignment
-from kafkactl.quorum.state import ids_of
 from kafkactl.quorum.target import parse_target
 from tests.campaigns.crash.campaign import Command, Mark, is_temporary
 from tests.campaigns.crash.states import Flat

@@ -10,12 +10,12 @@ from tests.campaigns.mutation.again import caught, guarding
 from tests.campaigns.mutation.campaign import Package, Runner, explained, packages
 from tests.campaigns.mutation.mutants import ROOT, mutants_of, sample
 
-SMALL = "kafkactl/quorum/majority.py"
+SMALL = "kafkactl/cluster/quorum/majority.py"
 # One quick test of it: a runner runs its tests on the code as it is before it takes orders.
 MAJORITY = ["tests/quorum/test_majority.py::test_a_majority_is_the_fewest_that_outnumber_the_rest"]
 # Faults in what protects a cluster: module, code, the fault in its place, and tests of which one has to fail.
 PLANTED = [
-    ("kafkactl/quorum/majority.py", "// 2 + 1", "// 2 - 1", MAJORITY[0]),
+    ("kafkactl/cluster/quorum/majority.py", "// 2 + 1", "// 2 - 1", MAJORITY[0]),
     ("kafkactl/quorum/guard.py", "is Progress.STUCK", "is not Progress.STUCK", "tests/quorum/test_guard.py"),
     ("kafkactl/storage/format/guard.py", "path in over", "path not in over", "tests/storage/format/test_guard.py"),
     ("kafkactl/change/journal.py", '"of"] == flight.seq', '"of"] != flight.seq', "tests/change/test_journal.py"),

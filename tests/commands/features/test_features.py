@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.features import view as feature_view
-from kafkactl.adapters.kafka.features import watch as feature_watch
+from kafkactl.cluster.io import view as feature_view
+from kafkactl.cluster.io import watch as feature_watch
 from kafkactl.operations.features import change as feature_change
 from kafkactl.playground.broker import CLOSE, SILENCE
 from tests.adapters.kafka.feature_cluster import RANGES, FakeCluster

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka.features import view as feature_view
-from kafkactl.adapters.kafka.features import watch as feature_watch
 from kafkactl.change.plan_document import checksum
+from kafkactl.cluster.io import view as feature_view
+from kafkactl.cluster.io import watch as feature_watch
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import check_plan, read_plan
 from kafkactl.findings import Finding, blocker, warning

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.answers import plain_values
+from kafkactl.cluster.quorum.observation import quorum_answer, quorum_state
+from kafkactl.cluster.quorum.state import NodeFacts, QuorumState, Replica
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.quorum.page import kafka_page, quorum_page
 from kafkactl.commands.rendering.page import Page
@@ -22,8 +24,6 @@ from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.quorum.api import QuorumDescription
 from kafkactl.quorum.health import check_health
-from kafkactl.quorum.observation import quorum_answer, quorum_state
-from kafkactl.quorum.state import NodeFacts, QuorumState, Replica
 from kafkactl.schema.definitions import response
 from tests.adapters.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.protocol.random_messages import random_message

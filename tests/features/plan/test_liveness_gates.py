@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.adapters.kafka.features.watch import Watched
+from kafkactl.cluster.io.watch import Watched
+from kafkactl.cluster.quorum.liveness import FRESH_MS, WATCH_MS, watch, with_lives
+from kafkactl.cluster.state import FeatureState, NodeSeen, Role, Silence
 from kafkactl.features.change.proof import prove
 from kafkactl.features.change.unregister import plan_unregister
-from kafkactl.features.cluster.state import FeatureState, NodeSeen, Role, Silence
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Outcome
-from kafkactl.quorum.liveness import FRESH_MS, WATCH_MS, watch, with_lives
 from kafkactl.values import ZERO_UUID, ReplicaKey
 from tests.fakes.living_quorum import Event, LivingQuorum
 from tests.features.clusters import cluster

@@ -7,10 +7,10 @@ from copy import deepcopy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.cluster.state import Role
 from kafkactl.features.catalog.consequences import downgrade_floor
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import find_release
-from kafkactl.features.cluster.state import Role
 from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.plan import FeaturePlan, plan_change
 from kafkactl.features.plan.predict import predicted_acceptance

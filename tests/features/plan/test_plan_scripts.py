@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.cluster.departed import STOPPED
+from kafkactl.cluster.state import FeatureState, Role
 from kafkactl.errors import InputError
 from kafkactl.features.change.unregister import plan_unregister
-from kafkactl.features.cluster.departed import STOPPED
-from kafkactl.features.cluster.state import FeatureState, Role
 from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.min_insync import OPTION
 from kafkactl.features.plan.plan import FeaturePlan, plan_change

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.kafka.metadata_fetch import iterate_metadata_log
+from kafkactl.cluster.io.metadata_fetch import iterate_metadata_log
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.protocol.record_batch import decode_batches
 from tests.adapters.kafka.command_cases import (

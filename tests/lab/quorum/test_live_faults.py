@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from kafkactl.adapters.kafka.client import Limits
-from kafkactl.adapters.kafka.metadata_fetch import iterate_metadata_log
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net import transport
 from kafkactl.adapters.net.transport import Address
+from kafkactl.cluster.io.metadata_fetch import iterate_metadata_log
 from kafkactl.features.plan.request import Operation
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.protocol.control_records import ControlType, decode_control_record

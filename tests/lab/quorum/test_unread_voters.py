@@ -16,7 +16,7 @@ import pytest
 
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
+from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.errors import KafkactlError, UnknownOutcomeError
 from kafkactl.findings import Finding
 from kafkactl.quorum.change.goals import removal

@@ -318,7 +318,7 @@ def _picture(stage: Stage) -> Picture:
 
 def registered(stage: Stage) -> set[tuple[str, int]]:
     """Who is registered, out of the metadata log."""
-    from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
+    from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 
     with stage.cluster.client() as client:
         found = fetch_registrations(client)

@@ -19,9 +19,9 @@ from kafkactl.adapters.kafka.cluster_view import Role as ClientRole
 from kafkactl.adapters.kafka.connection import Access, Connection, connect
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
+from kafkactl.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
 from kafkactl.errors import UnknownOutcomeError
 from kafkactl.features.change.results import Reply, read_response, update_features_request
-from kafkactl.features.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations

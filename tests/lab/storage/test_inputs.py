@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.cluster.quorum.voters import hash_order, parse_voters, socket_host
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import blockers
@@ -25,7 +26,6 @@ from kafkactl.protocol.text.java_text import (
 )
 from kafkactl.protocol.text.meta_properties import parse_meta_properties, render_meta_properties
 from kafkactl.protocol.text.properties import parse_properties, render_property
-from kafkactl.quorum.voters import hash_order, parse_voters, socket_host
 from kafkactl.storage.format.cluster_id import check_cluster_id
 from kafkactl.storage.format.scram import parse_scram
 from kafkactl.values import Uuid

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.files.journal import open_journal
+from kafkactl.cluster.quorum.state import ids_of
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Outcome
 from kafkactl.quorum.change.ports import Goal, QuorumWaitPolicy
@@ -16,7 +17,6 @@ from kafkactl.quorum.change.run import carry_out, plan_only
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import plan_addition, plan_conversion, plan_reassignment, plan_removal
-from kafkactl.quorum.state import ids_of
 from kafkactl.quorum.target import parse_target
 from tests.fakes.interruption import Killed, killed_at_every_act
 from tests.quorum.played import LOST, OK, TIMED_OUT, Reaction, SteppedQuorum

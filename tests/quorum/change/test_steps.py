@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import pytest
 
 from kafkactl.adapters.files.journal import open_journal
+from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.findings import Outcome
 from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import plan_addition, plan_removal
-from kafkactl.quorum.state import QuorumState
 from kafkactl.values import Endpoint
 from tests.quorum.played import TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, world

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from kafkactl.adapters.kafka.quorum_view import assembled
+from kafkactl.cluster.io.quorum_view import assembled
 from kafkactl.errors import InputError
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
 from kafkactl.metadata.log.frame import encode_record

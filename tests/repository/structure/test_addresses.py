@@ -8,7 +8,10 @@ from tests.repository.tree import ROOT, product_files, text_of
 
 BY_HAND = re.compile(r"""host\w*(?: or [^}]+)?\}:\{[\w.\[\]]*port""")
 ITSELF = "kafkactl/values.py"
-AS_KAFKA_WRITES = {"kafkactl/simulator/raft/changes.py", "kafkactl/quorum/voters.py"}  # its messages, and its mistake
+AS_KAFKA_WRITES = {
+    "kafkactl/simulator/raft/changes.py",
+    "kafkactl/cluster/quorum/voters.py",
+}  # its messages, and its mistake
 
 
 def test_host_and_port_are_joined_by_host_port() -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from kafkactl.quorum.majority import majorities_always_meet, majority
+from kafkactl.cluster.quorum.majority import majorities_always_meet, majority
 from kafkactl.simulator.raft.voters import NO_VOTERS, VoterSet
 from kafkactl.values import ReplicaKey
 from tests.simulator.raft.quorum import directory, voter, voters

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.quorum.state import Mode, NodeFacts, QuorumState, Replica
-from kafkactl.quorum.voters import DynamicVoter
+from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
+from kafkactl.cluster.quorum.voters import DynamicVoter
 from kafkactl.storage.format.running_quorum import BlankController, check_running_quorum
 from kafkactl.storage.model import FormatRequest, GuardOverrides, QuorumSeen, VoterMode
 from kafkactl.values import Uuid

@@ -10,6 +10,7 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
+from kafkactl.cluster.quorum.observation import answer_error
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
@@ -17,7 +18,6 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.io.image import Point, replay_files
 from kafkactl.metadata.io.source import cluster_files
 from kafkactl.quorum.io.recover.disks import checksum, disk_place, read_disk, read_image
-from kafkactl.quorum.observation import answer_error
 from kafkactl.quorum.recover.answer import KeptPlan, read_kept_plan
 from kafkactl.quorum.recover.stranded import without_leader
 from kafkactl.quorum.recover.verify import (

@@ -9,12 +9,12 @@ from typing import Any, cast
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import ClusterView, Role, cluster_view
-from kafkactl.adapters.kafka.completion_facts import gather
 from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.kafka.quorum_view import assembled, expected_places
-from kafkactl.adapters.kafka.quorum_visit import Visit, believed_leader, visit_node
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
+from kafkactl.cluster.io.completion_facts import gather
+from kafkactl.cluster.io.quorum_view import assembled, expected_places
+from kafkactl.cluster.io.quorum_visit import Visit, believed_leader, visit_node
 from kafkactl.errors import UnreachableError
 from kafkactl.operations.completion import feature_words, node_words, topic_words
 from kafkactl.protocol.api_versions import NodeVersions, node_versions, usable_version

@@ -10,8 +10,8 @@ from functools import cache
 from bench.fuzz_decoders import goldens, with_right_crcs
 from bench.fuzz_log import _read as read_segment_both_ways
 from bench.fuzz_log import captures
-from kafkactl.adapters.kafka.fetched_batches import SoundBatches
-from kafkactl.adapters.kafka.fetched_registrations import read_batches
+from kafkactl.cluster.io.fetched_batches import SoundBatches
+from kafkactl.cluster.io.fetched_registrations import read_batches
 from kafkactl.dryrun.engine.local import load as load_local
 from kafkactl.errors import DecodeError, UnreachableError
 from kafkactl.metadata.image.digest import image_sha256

@@ -14,6 +14,7 @@ from kafkactl.adapters.kafka.sasl.assertion import assertion_source
 from kafkactl.adapters.kafka.sasl.gssapi import read_login
 from kafkactl.adapters.net.transport import parse_addresses
 from kafkactl.change.hooks.words import parse_template, placeholders
+from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters, parse_voter, parse_voters
 from kafkactl.dryrun.api.events import read_events
 from kafkactl.dryrun.reassignment_plan import parse_plan as parse_reassignment
 from kafkactl.dryrun.scenarios.alter_config import parse_entity
@@ -39,7 +40,6 @@ from kafkactl.protocol.text.toml_lines import key_lines
 from kafkactl.quorum.api.recover.words import parse_address, parse_listener
 from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.target import parse_target
-from kafkactl.quorum.voters import parse_host_port, parse_static_voters, parse_voter, parse_voters
 from kafkactl.simulator.api.simulation import _read as read_script
 from kafkactl.storage.api.request import parse_scram_users
 from kafkactl.storage.config.node_config import read_node_config

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
+from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.node import read_config, write_config

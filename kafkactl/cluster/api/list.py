@@ -1,0 +1,61 @@
+"""The nodes of a live cluster: its registrations and what each node answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kafkactl.answers import by_fields
+from kafkactl.cluster import nodes
+from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
+from kafkactl.cluster.io import view as feature_view
+from kafkactl.cluster.io.silence import silent_nodes
+from kafkactl.cluster.nodes import NodeRow
+from kafkactl.cluster.quorum.identity import two_processes
+from kafkactl.cluster.state import FeatureState
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+
+
+@frozen
+class NodeList:
+    """Every node that is registered, votes or answers, one row a node id.
+
+    `findings` are what could not be seen, and why; and how nodes that do not answer are silent.
+    """
+
+    cluster_id: str | None
+    active_controller: int | None
+    nodes: tuple[NodeRow, ...]
+    findings: tuple[Finding, ...]
+
+    to_dict = by_fields
+
+
+def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
+    """Show the nodes of a live cluster; a silent node costs a fifth of `timeout_ms` at most.
+
+    Raises UnreachableError where no node answers.
+    """
+    patience = patience_ms(feature_view.PATIENCE_MS, timeout_ms)
+    view = feature_view.observe_features(client, patience_ms=patience)
+    return NodeList(
+        cluster_id=view.state.cluster_id,
+        active_controller=view.state.active_controller,
+        nodes=nodes.list_nodes(view.state),
+        findings=(*view.findings, *silent_nodes(view), *_shared_ids(view.state)),
+    )
+
+
+def _shared_ids(state: FeatureState) -> Iterator[Finding]:
+    """Yield the ids of voters that are alive under which an observer with another directory fetches, too."""
+    alive = {voter.id: voter for voter in state.voters or () if voter.fetching or voter.id == state.active_controller}
+    for observer in state.observers:
+        voter = alive.get(observer.id)
+        if voter is None or not observer.fetching or None in (voter.directory_id, observer.directory_id):
+            continue
+        if voter.directory_id != observer.directory_id:
+            yield two_processes(observer.id, voter.directory_id, observer.directory_id)

@@ -1,0 +1,76 @@
+"""Unregister a node that is gone, and no other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.adapters.kafka.change_right import change_denied
+from kafkactl.cluster.api import unregister as sending
+from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
+from kafkactl.cluster.api.unregister import PATIENCE_MS, observe_and_plan
+from kafkactl.cluster.io import view as feature_view
+from kafkactl.cluster.io.view import FeatureView
+from kafkactl.cluster.state import Role
+from kafkactl.features.change.unregister import UnregisterPlan
+from kafkactl.findings import Finding, Outcome
+from kafkactl.frozen import changed, frozen
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+
+
+@frozen
+class UnregisterResult:
+    """Taking a registration out of the metadata log: as it was planned on `view`, and the outcome."""
+
+    view: FeatureView
+    plan: UnregisterPlan
+    outcome: Outcome
+    is_stopped: bool = False
+    notes: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What speaks against it, what could not be seen, and what came up while it was done."""
+        return (*self.plan.findings, *self.view.findings, *self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `nodes.unregister`."""
+        return self.plan.to_dict(self.outcome, (*self.view.findings, *self.notes))
+
+
+def plan_unregister(
+    client: Client, node_id: int, role: str | None = None, *, stopped: bool = False, timeout_ms: float = NO_LIMIT
+) -> UnregisterResult:
+    """Whether the registration of a node can be taken out of the metadata log. Nothing is sent.
+
+    `role` (broker, controller) is needed where both are registered under the id. `stopped`: the operator made sure
+    that the process does not run, which settles what cannot be seen, never a sign of life. The leader is watched for
+    2 s; a silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError where no node answers.
+    """
+    observe_ms = patience_ms(feature_view.PATIENCE_MS, timeout_ms)
+    asked = Role(role) if role else None
+    view, plan = observe_and_plan(client, node_id, asked, stopped=stopped, observe_ms=observe_ms)
+    found = UnregisterResult(view=view, plan=plan, outcome=plan.outcome, is_stopped=stopped)
+    request = "UnregisterController" if plan.role is Role.CONTROLLER else "UnregisterBroker"
+    denial = None if plan.outcome is Outcome.NOTHING_TO_DO else change_denied(client, request)
+    return found if denial is None else changed(found, outcome=Outcome.REFUSED, notes=(denial,))
+
+
+def unregister_node(client: Client, planned: UnregisterResult, *, timeout_ms: float = NO_LIMIT) -> UnregisterResult:
+    """Send what was planned, once, where everything still is as it was planned on; then read the outcome.
+
+    A plan that is refused or has nothing to do sends nothing. Raises UnreachableError where the request certainly did
+    not leave.
+    """
+    if planned.outcome is not Outcome.PLANNED:
+        return planned
+    found = sending.unregister_node(
+        client,
+        planned.plan,
+        planned.view.state,
+        stopped=planned.is_stopped,
+        patience_ms=patience_ms(PATIENCE_MS, timeout_ms),
+        observe_ms=patience_ms(feature_view.PATIENCE_MS, timeout_ms),
+    )
+    return changed(planned, plan=found.plan, outcome=found.outcome, notes=tuple(found.findings))

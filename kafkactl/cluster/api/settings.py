@@ -1,0 +1,73 @@
+"""Settings that controllers decide, compared over all nodes of a KRaft cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafkactl.answers import json_of
+from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
+from kafkactl.cluster.io import view as feature_view
+from kafkactl.cluster.io.node_settings import SettingsView, observe_settings, read_settings_file
+from kafkactl.cluster.settings_verdict import SettingsVerdict, verdict_of
+from kafkactl.cluster.state import NotAsked, Role
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+
+
+@frozen
+class SettingsVerification:
+    """What the comparison says; `cluster_id` and `active_controller` are None where only files were read."""
+
+    cluster_id: str | None
+    active_controller: int | None
+    verdict: SettingsVerdict
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether a difference changes what the cluster does."""
+        return any(difference.matters for difference in self.verdict.differences)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every node that may decide was read."""
+        return self.verdict.complete
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The differences, and the nodes that were not read."""
+        return self.verdict.findings
+
+    to_dict = json_of("cluster_id", "active_controller", "**verdict", kind="nodes.verify")
+
+
+def verify_settings(
+    client: Client | None = None,
+    *,
+    configs: Iterable[str | os.PathLike[str]] = (),
+    timeout_ms: float = NO_LIMIT,
+) -> SettingsVerification:
+    """Compare what controllers decide between controllers, and with the brokers.
+
+    Each node of a live cluster (`client`) is asked for its own values; `configs` are server.properties of nodes that
+    cannot be asked. A silent node costs a fifth of `timeout_ms` at most. Raises InputError for a file that cannot be
+    read, UnreachableError where no node answers.
+    """
+    files = [node for path in configs for node in read_settings_file(os.fspath(path))]
+    if client is None:
+        cluster_id, active, seen = None, None, SettingsView(nodes=tuple(files), unread=())
+        unknown: dict[Role, NotAsked] = {}
+    else:
+        view = feature_view.observe_features(client, patience_ms=patience_ms(feature_view.PATIENCE_MS, timeout_ms))
+        seen = observe_settings(client, view, files)
+        cluster_id, active = view.state.cluster_id, view.state.active_controller
+        # Brokers name controllers in the answer about the quorum, controllers name brokers in the log alone.
+        causes = {Role.CONTROLLER: view.state.leader_error, Role.BROKER: view.state.log_error}
+        unknown = {role: cause for role, cause in causes.items() if cause is not None}
+    unread = [(node.name, node.role, node.live, node.why, node.reason, node.step) for node in seen.unread]
+    verdict = verdict_of(seen.nodes, unread, unknown)
+    return SettingsVerification(cluster_id=cluster_id, active_controller=active, verdict=verdict)

@@ -1,0 +1,106 @@
+"""Unregistering a node of a real cluster: what the journey of `features/change/unregister_run` meets there."""
+
+from __future__ import annotations
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import check_planned_for
+from kafkactl.change.clock import Clock
+from kafkactl.change.engine import Engine
+from kafkactl.change.journal import RunJournal
+from kafkactl.cluster.io.fetched_registrations import fetch_registrations
+from kafkactl.cluster.io.view import PATIENCE_MS as OBSERVE_MS
+from kafkactl.cluster.io.view import FeatureView, observe_features
+from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
+from kafkactl.features.change.results import Reply
+from kafkactl.features.change.unregister import UNREGISTER_BROKER, UnregisterPlan, plan_unregister, read_answer
+from kafkactl.features.change.unregister_run import Answer, RegistryWaitPolicy, UnregisterJourney
+from kafkactl.findings import Finding, Outcome
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.registrations import Registrations
+
+PATIENCE_MS = 10_000.0  # how long an outcome that no answer gave is looked for
+_PAUSE_MS = 400
+
+
+@frozen
+class Unregistered:
+    """What became of a plan: `plan` is the one that was acted on, or the later one that forbade it."""
+
+    plan: UnregisterPlan
+    outcome: Outcome
+    findings: tuple[Finding, ...] = ()
+
+
+def observe_and_plan(
+    client: Client, node_id: int, role: Role | None, *, stopped: bool = False, observe_ms: float = OBSERVE_MS
+) -> tuple[FeatureView, UnregisterPlan]:
+    """One observation of the cluster, and the plan for a node by it; one silent node costs `observe_ms`.
+
+    It lasts as long as a watch of the leader (2 s), in which a node that runs would be seen to fetch. Raises
+    UnreachableError as `observe_features` does, RefusedError where the bootstrap nodes belong to several clusters.
+    """
+    client.check_one_cluster()
+    view = observe_features(client, patience_ms=observe_ms, doubted=node_id)
+    return view, plan_unregister(view.state, node_id, role, stopped=stopped)
+
+
+def unregister_node(
+    client: Client,
+    plan: UnregisterPlan,
+    planned_on: FeatureState,
+    *,
+    stopped: bool = False,
+    patience_ms: float = PATIENCE_MS,
+    observe_ms: float = OBSERVE_MS,
+) -> Unregistered:
+    """Send the request of a plan whose outcome is `planned`, where everything still is as it was planned on.
+
+    The node is watched again right before the request is sent.
+
+    Raises UnreachableError, and RefusedError where another cluster answers; the request did not leave then.
+    """
+    policy = RegistryWaitPolicy(observe_every_ms=_PAUSE_MS, patience_ms=patience_ms)
+    port = _LiveRegistry(client, plan.node_id, observe_ms, planned_on.cluster_id)
+    journey = UnregisterJourney(port, plan, planned_on, stopped=stopped, policy=policy)
+    end = Engine(journey, RunJournal(), clock=client.clock, policy=policy).to_the_end()
+    if end.interrupted:
+        raise KeyboardInterrupt
+    if (error := journey.not_sent_error or end.error) is not None:
+        raise error
+    return Unregistered(plan=end.plan, outcome=end.outcome, findings=journey.findings)
+
+
+class _LiveRegistry:
+    """The port of an unregistration (`RegistryPort`) onto a cluster."""
+
+    def __init__(self, client: Client, node_id: int, observe_ms: float, cluster_id: str | None) -> None:
+        self._client, self._node_id, self._observe_ms = client, node_id, observe_ms
+        self._cluster_id = cluster_id
+
+    @property
+    def clock(self) -> Clock:
+        """That of the client."""
+        return self._client.clock
+
+    def observe(self) -> FeatureState:
+        """As `observe_and_plan` does. Raises RefusedError where another cluster answers."""
+        state = observe_features(self._client, patience_ms=self._observe_ms, doubted=self._node_id).state
+        check_planned_for(self._cluster_id, state.cluster_id, who=str(self._client.bootstrap[0]))
+        return state
+
+    def registrations(self) -> Registrations | None:
+        """Read from the metadata log."""
+        try:
+            return fetch_registrations(self._client)
+        except (UnreachableError, DecodeError):
+            return None
+
+    def send(self, plan: UnregisterPlan) -> Answer:
+        """Once, to the active controller of the cluster that was planned on."""
+        name = "UnregisterBroker" if plan.api_key == UNREGISTER_BROKER else "UnregisterController"
+        try:
+            answer = self._client.ask_active_controller(name, plan.request, changes=True, cluster_id=self._cluster_id)
+            return read_answer(answer.body)
+        except UnknownOutcomeError as error:
+            return Reply.UNCLEAR, error.message

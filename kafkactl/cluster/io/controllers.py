@@ -1,0 +1,180 @@
+"""The addresses of the controllers, found through the nodes that are known, and a client that connects to them.
+
+Brokers do not serve the metadata log, and show the controllers only indirectly: DescribeQuorum names the voters and
+their listeners from 3.9 on (version 2); before that a broker's own configuration does (`controller.quorum.voters`), to
+users with DESCRIBE_CONFIGS. A controller names the others in DescribeCluster (KIP-919) and DescribeQuorum. A
+controller that is neither a voter nor registered cannot be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
+from kafkactl.adapters.net.transport import Address
+from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
+from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.protocol.api_versions import NodeVersions, usable_version
+from kafkactl.schema.definitions import message
+from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised, right_of
+
+_BROKER_RESOURCE = 4
+_NAMES_NODES = 2  # the version of DescribeQuorum that names listeners of the voters
+_VOTERS_KEY, _SERVERS_KEY = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
+# Why a broker that lets this user in may not describe the quorum: its own configuration may still tell.
+_LEFT_OPEN = frozenset({"not-authorised", "quorum-not-described", "request-not-supported", "no-active-controller"})
+
+
+@frozen
+class Place:
+    """Where a controller answers; `node_id` is None where only an address is known."""
+
+    node_id: int | None
+    address: Address
+
+
+def describe_quorum(client: Client) -> QuorumAnswer:
+    """What the leader says of the quorum, asked directly or through a broker.
+
+    Raises UnreachableError: `no-active-controller`, `not-authorised`, `quorum-not-described`, or of the nodes tried.
+    """
+    response = client.ask_active_controller("DescribeQuorum", QUORUM_REQUEST)
+    if response.body["ErrorCode"] or (response.body["Topics"] and response.body["Topics"][0]["Partitions"]):
+        code, text = answer_error(response.body)
+        if not code:
+            return quorum_answer(response.body, version=response.version, asked="the leader")
+    else:
+        code, text = -1, "the answer names no partition"
+    if code == CLUSTER_DENIED:
+        where = "the active controller" if client.role is Role.CONTROLLER else "the cluster"
+        raise not_authorised("DescribeQuorum", where, client.login, text)
+    raise UnreachableError(
+        f"the quorum is not described: {error_code(code).name}",
+        id="quorum-not-described",
+        cause=text or None,
+        next_step="Ask again; if it stays so, look in the log of the active controller.",
+    )
+
+
+def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client:
+    """A client of the controllers of the cluster of `client`: `client` itself, or a new one that the caller closes.
+
+    Those of a new one are asked in their order, the leader first. `quorum` saves a request. Raises UnreachableError
+    `controllers-not-known` if no node names a controller, or, if no broker could be reached at all, the reason for
+    that.
+    """
+    if client.role is Role.CONTROLLER:
+        return client
+    failure: UnreachableError | None = None
+    try:
+        quorum = quorum or describe_quorum(client)
+    except UnreachableError as error:
+        failure = error
+    places = _places(client, quorum)
+    if not places:
+        raise failure if failure is not None and _is_the_reason(client, failure) else _controllers_not_known(client)
+    # The others are asked for the leader's log in vain, and one that is paused takes half of the time of a call.
+    leader_id = NO_LEADER if quorum is None else quorum.leader_id
+    ordered = sorted(places, key=lambda place: place.node_id != leader_id)
+    return client.sibling(Role.CONTROLLER, tuple(place.address for place in ordered))
+
+
+def _is_the_reason(client: Client, failure: UnreachableError) -> bool:
+    """Return True if the failed DescribeQuorum is why no controller is known: from 3.9 on its answer names them."""
+    if failure.id != "not-authorised":
+        return failure.id not in _LEFT_OPEN
+    request = message("DescribeQuorumRequest")
+    answers = [answer for answer in client.versions(client.bootstrap).values() if isinstance(answer, NodeVersions)]
+    return any(usable_version(request, answer, peer="a broker") >= _NAMES_NODES for answer in answers)
+
+
+def _controllers_not_known(client: Client) -> UnreachableError:
+    return UnreachableError(
+        "no broker reports the controllers' addresses: DescribeQuorum names them from Kafka 3.9 on, and before that "
+        "the brokers' own configuration does",
+        id="controllers-not-known",
+        next_step="Name the controllers with --bootstrap-controller. If the brokers are older than 3.9 and their "
+        f"configuration may not be read: {client.login.grant([right_of('DescribeConfigs')])}",
+    )
+
+
+def controller_places(client: Client, quorum: QuorumAnswer | None = None) -> tuple[Place, ...]:
+    """The controllers' addresses as far as the nodes name them, voters first; empty if they name none."""
+    try:
+        quorum = quorum or describe_quorum(client)
+    except KafkactlError:
+        quorum = None
+    return _places(client, quorum)
+
+
+def _places(client: Client, quorum: QuorumAnswer | None) -> tuple[Place, ...]:
+    found: dict[Address, Place] = {}
+    for voter in () if quorum is None else quorum.voters:
+        for endpoint in voter.endpoints:
+            address = Address(endpoint.host, endpoint.port)
+            found.setdefault(address, Place(node_id=voter.id, address=address))
+    if client.role is Role.CONTROLLER:
+        for place in _described(client):
+            found.setdefault(place.address, place)
+    elif not found:
+        found = {place.address: place for place in _configured(client)}
+    return tuple(found.values())
+
+
+def _described(client: Client) -> Iterator[Place]:
+    """The registered controllers, as one of them describes the cluster, and the bootstrap addresses."""
+    try:
+        view = client.cluster()
+    except UnreachableError:
+        view = None
+    for node in () if view is None else view.nodes:
+        yield Place(node_id=node.id, address=node.address)
+    for address in client.bootstrap:
+        yield Place(node_id=None, address=address)
+
+
+def _configured(client: Client) -> Iterator[Place]:
+    """The static voters of the first broker whose configuration can be read and names some."""
+    try:
+        view = client.cluster()
+    except UnreachableError:
+        return
+    for node in view.nodes:
+        if node.fenced:
+            continue
+        try:
+            answer = client.ask_node(node.address, "DescribeConfigs", _configs_request(node.id))
+        except KafkactlError:
+            continue
+        values = {
+            config["Name"]: config["Value"] or "" for result in answer.body["Results"] for config in result["Configs"]
+        }
+        places = tuple(_parsed(values.get(_VOTERS_KEY, ""), values.get(_SERVERS_KEY, "")))
+        if places:
+            yield from places
+            return
+
+
+def _configs_request(broker_id: int) -> dict[str, Any]:
+    keys = [_VOTERS_KEY, _SERVERS_KEY]
+    resource = {"ResourceType": _BROKER_RESOURCE, "ResourceName": str(broker_id), "ConfigurationKeys": keys}
+    return {"Resources": [resource]}
+
+
+def _parsed(voters: str, servers: str) -> Iterator[Place]:
+    try:
+        for voter in parse_static_voters([entry.strip() for entry in voters.split(",") if entry.strip()]):
+            yield Place(node_id=voter.node_id, address=Address(voter.host, voter.port))
+    except InputError:
+        return
+    for entry in servers.split(","):
+        found = parse_host_port(entry.strip())
+        if found is not None:
+            yield Place(node_id=None, address=Address(*found))

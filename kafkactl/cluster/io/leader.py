@@ -1,0 +1,55 @@
+"""The reason why no controller answered as the leader: none leads, or the one that leads could not be asked.
+
+A controller that does not lead refuses DescribeQuorum, and does not name the leader there. Which leader it follows is
+in its answer to Fetch. Only where every controller that answers follows none is a leader known to be missing.
+"""
+
+from __future__ import annotations
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.errors import UnreachableError
+from kafkactl.findings import LEADER_NOT_REACHED, NOT_AUTHORISED
+from kafkactl.schema.rights import not_authorised
+
+NO_LEADER = "no-active-controller"
+# Reasons that a right, a login or another address removes, and that say nothing of the quorum.
+NO_ACCESS = frozenset(
+    {
+        NOT_AUTHORISED,
+        LEADER_NOT_REACHED,
+        "authentication-failed",
+        "sasl-login-expected",
+        "sasl-mechanism-not-offered",
+        "sasl-not-spoken",
+        "tls-expected",
+        "wrong-endpoint-type",
+    }
+)
+
+
+def leader_error(client: Client, error: UnreachableError, patience_ms: float) -> UnreachableError:
+    """Return why the leader was not asked, as far as the controllers that answered show it; else `error` itself."""
+    if error.id != NO_LEADER or client.role is Role.BROKER:
+        return error
+    with QuorumObserver(client, patience_ms=patience_ms) as observer:
+        try:
+            state = observer.observe()
+        except UnreachableError as other:
+            return other if other.id in NO_ACCESS else error
+        visits = observer.visits
+    found = next((finding for finding in state.findings if finding.id == LEADER_NOT_REACHED), None)
+    if found is not None and not state.has_leader:
+        return UnreachableError(found.message, id=found.id)
+    refusing = [visit for visit in visits if "Fetch" in visit.denied]
+    if refusing and not any(visit.leader_id is not None for visit in visits):
+        where = ", ".join(str(visit.address) for visit in refusing)
+        return not_authorised("Fetch", where, refusing[0].login)
+    return error
+
+
+def check_leader_asked(error: UnreachableError | None) -> None:
+    """Raise the reason why the leader was not asked, if it says nothing of the quorum. Nothing can be planned then."""
+    if error is not None and error.id in NO_ACCESS:
+        raise error

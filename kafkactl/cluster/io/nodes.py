@@ -1,0 +1,250 @@
+"""Every node of a cluster asked at its own address: what it supports and shows, and whether it is that node.
+
+An address is not proof of a node: the node that answers there is asked for its id and its cluster. Another node, or one
+of another cluster, is not the node that is registered with that address. A node that does not report its id (before
+3.7, or to a user without DESCRIBE_CONFIGS) is still used, and marked as not having named itself. The way in which an
+address fails is kept, because a refused connection, a connection that cannot be made and one that is accepted but not
+answered mean different things for the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafkactl.adapters.kafka.attempts import all_at_once
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.adapters.kafka.other_login import login_step
+from kafkactl.adapters.net.transport import Address, connect
+from kafkactl.change.clock import Deadline
+from kafkactl.cluster.io.controllers import Place
+from kafkactl.cluster.io.places import Seat
+from kafkactl.cluster.io.quorum_visit import ROLES, Visit, visit_node
+from kafkactl.cluster.state import NodeSeen, NotAsked, Role, Silence
+from kafkactl.errors import KafkactlError
+from kafkactl.features.catalog.releases import known_releases
+from kafkactl.findings import Finding, warning
+from kafkactl.frozen import changed, frozen
+from kafkactl.schema.rights import right_of
+
+_LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
+# How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
+# expects TLS, and a name may be known only within the cluster: neither says anything of the node.
+_SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed"})
+_CONNECT_MS = 1_000.0
+Visits = Mapping[Address, Visit]
+
+
+@frozen
+class NodesNamed:
+    """The nodes at addresses given at the start that no node advertises: those that name themselves, and the
+    addresses of those that answer `unnamed`."""
+
+    places: tuple[Place, ...] = ()
+    unnamed: tuple[Address, ...] = ()
+
+
+_NONE_NAMED = NodesNamed()
+
+
+def named_at_start(client: Client, found: Sequence[Seat], *, patience_ms: float) -> NodesNamed:
+    """Ask the nodes at addresses of the start that no node advertises for their ids. Raises nothing.
+
+    Such an address is a port that a bastion forwards, or a load balancer.
+    """
+    advertised = {at for seat in found if _LISTENERS[seat.role] is client.role for at in seat.addresses}
+    visits = _visits(client, dict.fromkeys(at for at in client.bootstrap if at not in advertised), patience_ms)
+    answering = [visit for visit in visits.values() if visit.versions is not None and visit.role is client.role]
+    named = [visit for visit in answering if visit.node_id is not None]
+    return NodesNamed(
+        places=tuple(Place(node_id=visit.node_id, address=visit.address) for visit in named),
+        unnamed=tuple(visit.address for visit in answering if visit.node_id is None),
+    )
+
+
+def ask_nodes(
+    client: Client,
+    found: Sequence[Seat],
+    *,
+    cluster_id: str | None,
+    patience_ms: float,
+    again: bool = True,
+    start: NodesNamed = _NONE_NAMED,
+) -> tuple[tuple[NodeSeen, ...], tuple[Finding, ...]]:
+    """What each node shows at the first of its addresses where it answers, and what there is to say of the others.
+
+    All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. With `again`
+    also those that `client` has asked before say now what they support, on new connections. `start` are nodes at
+    addresses that none advertises: from them follows whether the silence of advertised addresses says anything.
+    Raises nothing.
+    """
+    expected: dict[Address, int | None] = {}
+    for seat in found:
+        for address in seat.addresses:
+            expected.setdefault(address, seat.id)
+    roles = {address: _LISTENERS[seat.role] for seat in reversed(found) for address in seat.addresses}
+    visits = _visits(client, expected, patience_ms, roles=roles, again=again)
+    stuck = [at for at, visit in visits.items() if visit.error is not None and visit.error.id == "connection-timed-out"]
+    taken = _takes_connections(client, [at for at in stuck if visits[at].versions is None])
+    nodes: list[NodeSeen] = []
+    findings: list[Finding] = []
+    for seat in found:
+        node, finding = _node(seat, visits, taken, cluster_id, client.role)
+        nodes.append(node)
+        findings += [] if finding is None else [finding]
+    why = _out_of_reach(client, found, visits, start)
+    return (tuple(nodes), tuple(findings)) if why is None else _without_silence(client, nodes, findings, why)
+
+
+def _out_of_reach(client: Client, found: Sequence[Seat], visits: Visits, start: NodesNamed) -> NotAsked | None:
+    """Return why silence at advertised addresses says nothing of the nodes, if a node that answers shows so.
+
+    A node that answers at an address of the start only is alive, and its own address is silent all the same. One that
+    does not say who it is may be any of the nodes, if none answers at an address of its own.
+    """
+    seats = [seat for seat in found if _LISTENERS[seat.role] is client.role]
+    reached = {place.address: place.node_id for place in start.places}
+    for seat in seats:
+        own = [at for at in seat.addresses if at not in reached]
+        here = [at for at in seat.addresses if at in reached]
+        if own and here and not any(visits[at].versions for at in own):
+            return NotAsked(
+                reason=f"addresses that nodes advertise are out of reach from here: {seat.role.value} {seat.id} "
+                f"answers at {here[0]} and not at {own[0]}",
+                step=f"Name every {seat.role.value} with {client.role.option} by an address that leads to it from "
+                "here, or run the command where the advertised addresses can be reached.",
+            )
+    if start.unnamed and not any(visits[at].versions for seat in seats for at in seat.addresses):
+        at = ", ".join(map(str, start.unnamed))
+        return NotAsked(
+            reason=f"its own address is out of reach from here, and the {client.role.word} that answers at {at} does "
+            "not say which node it is",
+            step=f"Let that node say who it is: {client.login.grant([right_of('DescribeConfigs')])}",
+        )
+    return None
+
+
+def _without_silence(
+    client: Client, nodes: Sequence[NodeSeen], findings: Sequence[Finding], why: NotAsked
+) -> tuple[tuple[NodeSeen, ...], tuple[Finding, ...]]:
+    """Return the nodes, with those that are silent at their own address as unknown."""
+    silent = [
+        node.name
+        for node in nodes
+        if _LISTENERS[node.role] is client.role and node.answers is False and node.silence is not Silence.ELSEWHERE
+    ]
+    seen = [changed(node, answers=None, silence=None, not_asked=why) if node.name in silent else node for node in nodes]
+    added = [warning("node-not-asked", name, f"{name} could not be asked: {why.reason}", why.step) for name in silent]
+    return tuple(seen), (*findings, *added)
+
+
+def _visits(
+    client: Client,
+    expected: Mapping[Address, int | None],
+    patience_ms: float,
+    *,
+    roles: Mapping[Address, Listener] | None = None,
+    again: bool = False,
+) -> Visits:
+    """Return what each address answers; `roles` are the kinds of nodes expected there, by default the client's."""
+    if not expected:
+        return {}
+    roles = roles or {}
+    connected = client.open_connection if again else client.kept_connection
+
+    def ask(address: Address, deadline: Deadline) -> Visit:
+        with connected(address, deadline, role=roles.get(address)) as connection:
+            return visit_node(
+                connection, expected_id=expected[address], identify=True, ask_quorum=False, deadline=deadline
+            )
+
+    # The releases are needed by all who judge levels.
+    deadline = Deadline.after(patience_ms, client.clock)
+    found = all_at_once(list(expected), ask, deadline, meanwhile=known_releases)
+    return {
+        address: result
+        if isinstance(result, Visit)
+        else Visit(address=address, expected_id=expected[address], error=result)
+        for address, result in found.items()
+    }
+
+
+def _takes_connections(client: Client, addresses: Sequence[Address]) -> frozenset[Address]:
+    """Those of the addresses where connections are taken: the operating system does so for a process that hangs."""
+
+    def knock(address: Address, deadline: Deadline) -> bool:
+        connect(address, deadline=deadline, setup_timeout_ms=_CONNECT_MS, wrapper=None).close()
+        return True
+
+    found = all_at_once(addresses, knock, Deadline.after(_CONNECT_MS, client.clock))
+    return frozenset(address for address, taken in found.items() if taken is True)
+
+
+def _node(
+    seat: Seat, visits: Visits, taken: frozenset[Address], cluster_id: str | None, named: Listener
+) -> tuple[NodeSeen, Finding | None]:
+    """The node by the first of its addresses that answers as what it should be."""
+    seen = [visits[address] for address in seat.addresses]
+    node = NodeSeen(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
+    answering = [visit for visit in seen if visit.versions is not None and visit.role is _LISTENERS[seat.role]]
+    own = next((visit for visit in answering if _stranger(visit, seat, cluster_id) is None), None)
+    if own is not None:
+        is_named = own.node_id == seat.id
+        return changed(
+            node, answers=True, versions=own.versions, named_itself=is_named, roles=_roles(own) if is_named else None
+        ), None
+    if answering:
+        finding = _elsewhere(node, answering[0], _stranger(answering[0], seat, cluster_id) or "")
+        return changed(node, answers=False, silence=Silence.ELSEWHERE), finding
+    errors = [visit.error for visit in seen if visit.error is not None and visit.versions is None]
+    if errors and all(error.id in _SILENT for error in errors) and len(errors) == len(seen):
+        return changed(node, answers=False, silence=_silence(seat.addresses, errors, taken)), None
+    why, evidence = _not_asked(node, seat, [error for error in errors if error.id not in _SILENT], named)
+    message = f"{node.name} could not be asked: {why.reason}"
+    return changed(node, not_asked=why), warning("node-not-asked", node.name, message, why.step, **evidence)
+
+
+def _stranger(visit: Visit, seat: Seat, cluster_id: str | None) -> str | None:
+    """Who answers in the place of the node; None where it is the node, or does not say who it is."""
+    if visit.view is not None and cluster_id not in (None, visit.view.cluster_id):
+        return f"a node of the cluster {visit.view.cluster_id}"
+    return None if visit.node_id in (None, seat.id) else f"node {visit.node_id}"
+
+
+def _roles(visit: Visit) -> frozenset[Role] | None:
+    words = [word.strip() for word in visit.settings.get(ROLES, "").split(",")]
+    found = frozenset(Role(word) for word in words if word in tuple(Role))
+    return found or None
+
+
+def _silence(addresses: Iterable[Address], errors: Sequence[KafkactlError], taken: frozenset[Address]) -> Silence:
+    if any(address in taken for address in addresses):
+        return Silence.HANGS
+    return Silence.REFUSED if all(error.id == "connection-refused" for error in errors) else Silence.UNREACHED
+
+
+def _elsewhere(node: NodeSeen, visit: Visit, who: str) -> Finding:
+    return warning(
+        "another-node-at-address",
+        node.name,
+        f"{who} answers at {visit.address}, the address of {node.name}: its answer says nothing of {node.name}",
+        f"Compare {visit.address} with the listeners of both nodes.",
+        address=str(visit.address),
+        found=visit.node_id,
+    )
+
+
+def _not_asked(
+    node: NodeSeen, seat: Seat, errors: Sequence[KafkactlError], named: Listener
+) -> tuple[NotAsked, dict[str, Any]]:
+    at = ", ".join(str(address) for address in seat.addresses)
+    if not seat.addresses:
+        reason, step = "no node shows its address", "Name it with --bootstrap-server or --bootstrap-controller."
+    elif errors:
+        step = login_step(errors[0], asked=_LISTENERS[node.role], named=named)
+        reason = errors[0].message
+    else:
+        reason, step = f"no {node.role.value} answers at {at}", f"Compare {at} with the node's `listeners`."
+    evidence = {"addresses": [str(address) for address in seat.addresses], "errors": [error.id for error in errors]}
+    return NotAsked(reason=reason, step=step), evidence

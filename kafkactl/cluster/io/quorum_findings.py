@@ -1,0 +1,229 @@
+"""What visits and disks could not tell, or tell against each other, as findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.other_login import LOGIN_ERRORS, login_step
+from kafkactl.cluster.io.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
+from kafkactl.cluster.quorum.identity import check_disks
+from kafkactl.cluster.quorum.observation import DiskSeen
+from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
+from kafkactl.cluster.quorum.voters import address_key
+from kafkactl.findings import Finding, Severity, note, warning
+from kafkactl.quorum.guard import VOTERS_ELSEWHERE
+from kafkactl.schema.rights import denied_text, request_rights
+
+
+def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
+    """Findings about the observation itself: what could not be asked, and where answers contradict each other."""
+    yield from _not_asked(visits)
+    yield from _denied(visits)
+    yield from _leader_not_reached(state, visits)
+    yield from _voters_unknown(state)
+    yield from _unlike_registration(state, visits)
+    yield from _static_voters_differ(state, visits)
+    yield from _other_disks(state, disks)
+    yield from check_disks(state, [disk for disk in disks if disk.cluster_id in (None, state.cluster_id)])
+    yield from _voters_elsewhere(state, visits)
+
+
+def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
+    """Addresses that answer but could not be asked, and silent ones that are not known to belong to a controller."""
+    if are_out_of_reach(visits):
+        away = [visit for visit in visits if visit.expected_id is not None and visit.error is not None]
+        yield warning(
+            "controllers-out-of-reach",
+            "controllers",
+            f"no controller can be asked from here ({away[0].error.message if away[0].error else ''}): the answer is "
+            "what a broker forwarded, and the endpoints in the voter set were not tried",
+            _login_steps(away),
+            addresses=[str(visit.address) for visit in away],
+            errors=sorted({visit.error.id for visit in away if visit.error}),
+        )
+        return
+    named = Role.BROKER if any(visit.role is Role.BROKER for visit in visits) else Role.CONTROLLER
+    closed = [visit for visit in visits if visit.error is not None and visit.answers is not False]
+    silent = [visit for visit in visits if visit.answers is False and visit.expected_id is None]
+    for visit in closed + silent:
+        assert visit.error is not None
+        evidence = {"address": str(visit.address), "error": visit.error.id}
+        asked = Role.BROKER if visit.role is Role.BROKER else Role.CONTROLLER
+        if _waits_for_leader(visit):
+            name = f"broker {visit.address if visit.id is None else visit.id}"
+            yield warning(
+                "broker-waits-for-leader",
+                name,
+                f"{name} responds, but does not describe the quorum: {visit.error.message}. A broker forwards that "
+                "request to the active controller, and holds it while it cannot reach one",
+                **evidence,
+            )
+            continue
+        yield warning(
+            "controller-not-asked" if visit in closed else "bootstrap-node-silent",
+            _name(visit),
+            f"{_name(visit)} could not be asked: {visit.error.message}",
+            login_step(visit.error, asked=asked, named=named),
+            **evidence,
+        )
+
+
+def _login_steps(visits: Sequence[Visit]) -> str:
+    """Return the next step if the controllers refuse the brokers' login; else none but the remedy of the id."""
+    refused = [visit.error for visit in visits if visit.error is not None and visit.error.id in LOGIN_ERRORS]
+    return login_step(refused[0], asked=Role.CONTROLLER, named=Role.BROKER) if refused else ""
+
+
+def _waits_for_leader(visit: Visit) -> bool:
+    """Whether it is a broker that accepted the request and did not answer it: it answers others without a leader."""
+    return visit.role is Role.BROKER and visit.error is not None and visit.error.id == "connection-timed-out"
+
+
+def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
+    for request, needed in request_rights().items():
+        refusing = [visit for visit in visits if request in visit.denied]
+        if refusing:
+            where = [str(visit.address) for visit in refusing]
+            yield note(
+                "question-denied",
+                request,
+                f"{denied_text(request, ', '.join(where), refusing[0].login)}, so {needed.unknown} is unknown there",
+                f"If that is wanted: {refusing[0].login.grant([needed.right])}",
+                request=request,
+                addresses=where,
+                operation=needed.right.operation,
+            )
+
+
+def _leader_not_reached(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    """A node follows a controller that could not be asked: that controller may lead, unreachable from here."""
+    if state.has_leader:
+        return
+    followers = {visit.leader_id: visit for visit in visits if visit.leader_id is not None and visit.leader_id >= 0}
+    for leader_id, follower in sorted(followers.items()):
+        reached = [visit for visit in visits if visit.id == leader_id and visit.answers]
+        if not reached:
+            yield warning(
+                "leader-not-reached",
+                f"controller {leader_id}",
+                f"{_name(follower)} follows controller {leader_id} in epoch {follower.leader_epoch}, and controller "
+                f"{leader_id} could not be reached from here: it may have ended, or may lead out of reach",
+                leader_epoch=follower.leader_epoch,
+            )
+
+
+def _voters_unknown(state: QuorumState) -> Iterator[Finding]:
+    if not state.voters and not state.has_leader:
+        yield warning(
+            "voters-not-known",
+            "quorum",
+            "no leader answered, and the voters are only in the metadata log, which a controller that does not lead "
+            "does not return",
+        )
+
+
+def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    """Differences between the voter set and the addresses that DescribeCluster gives for the listener that was asked.
+
+    Which listener that is follows from a voter whose endpoint is one of these addresses. If the log was read
+    (`state.registrations`), it has the addresses of all listeners, and the guards compare them instead.
+    """
+    view = next((visit.view for visit in visits if visit.answer and visit.view and visit.role is Role.CONTROLLER), None)
+    if view is None or state.registrations is not None:
+        return
+    registered = {node.id: node.address for node in view.nodes}
+    places = {id: address_key(address.host, address.port) for id, address in registered.items()}
+    listeners = {
+        endpoint.listener
+        for voter in state.voters
+        for endpoint in voter.endpoints
+        if places.get(voter.id) == address_key(endpoint.host, endpoint.port)
+    }
+    for voter in state.voters:
+        for endpoint in voter.endpoints:
+            address = registered.get(voter.id)
+            is_same = places.get(voter.id) == address_key(endpoint.host, endpoint.port)
+            if address is None or is_same or endpoint.listener not in listeners:
+                continue
+            yield warning(
+                "voter-endpoint-not-registered",
+                f"controller {voter.id}",
+                f"the voter set has {endpoint}, controller {voter.id} registered {address}",
+                voter_set=str(endpoint),
+                registration=[str(address)],
+            )
+
+
+def _voters_elsewhere(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    """Voters that answer, and not at the addresses that the voter set has: then they do not find each other.
+
+    With a leader the endpoints are compared one by one (`guard_candidate`).
+    """
+    if state.has_leader or state.majority is None:
+        return
+    at = {voter.id: _answers_elsewhere(voter, visits) for voter in state.voters}
+    moved = {id: addresses for id, addresses in at.items() if addresses}
+    if not moved:
+        return
+    alive = {voter.id for voter in state.voters if voter.alive}
+    is_cause = len(alive - set(moved)) < state.majority <= len(alive | set(moved))
+    named = "; ".join(
+        f"{voter.id} is at {', '.join(map(str, voter.endpoints))} there and answers at {', '.join(moved[voter.id])}"
+        for voter in state.voters
+        if voter.id in moved
+    )
+    why = ": they ask the old addresses, and elect no leader" if is_cause else ""
+    yield Finding(
+        id=VOTERS_ELSEWHERE,
+        severity=Severity.BLOCKER if is_cause else Severity.WARNING,
+        subject="quorum",
+        message=f"voters answer at other addresses than the voter set has, which do not answer from here{why}. {named}",
+        evidence={"addresses": {str(id): addresses for id, addresses in moved.items()}, "is_cause": is_cause},
+    )
+
+
+def _answers_elsewhere(voter: Replica, visits: Sequence[Visit]) -> list[str]:
+    """The addresses at which a voter answers; none where an endpoint of it was not tried, or answers as the voter."""
+    endpoints = {address_key(endpoint.host, endpoint.port) for endpoint in voter.endpoints}
+    tried = [visit for visit in visits if address_key(visit.address.host, visit.address.port) in endpoints]
+    is_there = any(visit.answers is not False and visit.node_id in (None, voter.id) for visit in tried)
+    if not tried or is_there:
+        return []
+    return [str(visit.address) for visit in visits if visit.answers and visit.node_id == voter.id]
+
+
+def _static_voters_differ(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    if state.mode is not Mode.STATIC:
+        return
+    configured = {
+        visit.id: _ids(visit) for visit in visits if visit.role is Role.CONTROLLER and visit.settings.get(STATIC_VOTERS)
+    }
+    if len(set(configured.values())) > 1:
+        yield warning(
+            "configured-voters-differ",
+            "quorum",
+            "controllers are configured with different voters: "
+            + "; ".join(f"controller {id} has {', '.join(map(str, ids))}" for id, ids in configured.items()),
+            voters={str(id): list(ids) for id, ids in configured.items()},
+        )
+
+
+def _ids(visit: Visit) -> tuple[str, ...]:
+    entries = visit.settings[STATIC_VOTERS].split(",")
+    return tuple(sorted(entry.strip().partition("@")[0] for entry in entries))
+
+
+def _other_disks(state: QuorumState, disks: Sequence[DiskSeen]) -> Iterator[Finding]:
+    for disk in disks:
+        if disk.cluster_id not in (None, state.cluster_id):
+            yield warning(
+                "disk-of-another-cluster",
+                disk.path,
+                f"{disk.path} belongs to cluster {disk.cluster_id}, this answer is about {state.cluster_id}: left out",
+                cluster_id=disk.cluster_id,
+            )
+
+
+def _name(visit: Visit) -> str:
+    return str(visit.address) if visit.id is None else f"controller {visit.id}"

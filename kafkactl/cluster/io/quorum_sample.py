@@ -1,0 +1,67 @@
+"""The quorum between two observations: its leader, and whether the others still answer on their connections.
+
+A sample goes only to nodes that answered the observation before it, and only on its connections: what answers
+there is the process that named itself then. So a sample takes as long as the slowest healthy node, and a node that
+hangs costs `PING_MS` once; after that it is not asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+
+from kafkactl.adapters.kafka.attempts import all_at_once
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.connection import Connection
+from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Clock, Deadline
+from kafkactl.cluster.io.quorum_visit import Visit, ask_quorum_of
+from kafkactl.errors import KafkactlError
+from kafkactl.frozen import changed
+
+PING_MS = 1_000.0
+
+
+def leaders_visit(visits: Sequence[Visit]) -> Visit | None:
+    """The visit whose answer is the newest word of a leader: of a controller's own rather than through a broker."""
+    answering = [visit for visit in visits if visit.answer is not None]
+    return max(answering, key=lambda visit: (_epoch(visit), visit.role is Role.CONTROLLER), default=None)
+
+
+def sample_visits(
+    visits: Sequence[Visit], lines: MutableMapping[Address, Connection], clock: Clock
+) -> list[Visit] | None:
+    """These visits as they are now, by asking again on `lines`; None where the leader does not answer as one any more.
+
+    A line on which nothing is answered is closed and taken out.
+    """
+    leader = leaders_visit(visits)
+    if leader is None or leader.address not in lines:
+        return None
+    asked = [visit for visit in visits if visit.address in lines and (visit.role is Role.CONTROLLER or visit is leader)]
+    before: Mapping[Address, Visit] = {visit.address: changed(visit, answer=None) for visit in asked}
+
+    def ask(address: Address, deadline: Deadline) -> Visit:
+        if address == leader.address:
+            return ask_quorum_of(lines[address], before[address], deadline)
+        versions = lines[address].refresh_versions(deadline)
+        return changed(before[address], versions=versions)
+
+    found = all_at_once(list(before), ask, Deadline.after(PING_MS, clock))
+    seen = {address: _now(before[address], answer) for address, answer in found.items()}
+    for address, visit in seen.items():
+        if visit.error is not None:
+            lines.pop(address).close()
+    if seen[leader.address].answer is None:
+        return None
+    return [seen.get(visit.address, changed(visit, answer=None)) for visit in visits]
+
+
+def _now(before: Visit, answer: Visit | KafkactlError) -> Visit:
+    """The visit with what was answered, or with why nothing was: then what it said before is not so any more."""
+    if isinstance(answer, Visit):
+        return answer
+    return Visit(address=before.address, expected_id=before.id, error=answer)
+
+
+def _epoch(visit: Visit) -> int:
+    return -1 if visit.answer is None else visit.answer.leader_epoch

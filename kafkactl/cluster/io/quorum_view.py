@@ -1,0 +1,449 @@
+"""The quorum of a live cluster as a value. Every node that may know something is asked, on separate connections.
+
+The answer of the leader decides. All controllers are asked nevertheless: a former leader may not yet know that it was
+replaced, and without a leader each controller still reports its id and the leader that it follows. Connections are not
+shared, because a server reads nothing from a connection on which it still owes a response. Nodes that do not answer
+take `patience_ms` together, however many there are.
+
+Asked are the nodes named at the start, the endpoints in the voter set (to check what the log says), and standby
+controllers that fetch. Without a leader, all registered and configured controllers are asked as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from kafkactl.adapters.closing import Closing
+from kafkactl.adapters.files.clock import SystemClock
+from kafkactl.adapters.kafka.attempts import SilentNodes, all_at_once, worst_of
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role, check_role
+from kafkactl.adapters.kafka.connection import Connection
+from kafkactl.adapters.kafka.retries import is_transient
+from kafkactl.adapters.net.transport import Address
+from kafkactl.change.clock import Clock, Deadline
+from kafkactl.cluster.io.quorum_findings import visit_findings
+from kafkactl.cluster.io.quorum_sample import leaders_visit, sample_visits
+from kafkactl.cluster.io.quorum_visit import (
+    BOOTSTRAP_SERVERS,
+    FETCH_TIMEOUT,
+    STATIC_VOTERS,
+    Visit,
+    are_out_of_reach,
+    believed_leader,
+    of_cluster,
+    visit_node,
+)
+from kafkactl.cluster.quorum.liveness import is_steady, proven
+from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
+from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState, Replica
+from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.errors import InputError, KafkactlError
+from kafkactl.frozen import changed
+from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.schema.rights import not_authorised
+from kafkactl.values import Endpoint
+
+PATIENCE_MS = 3_000.0
+_ROUNDS = 3  # from the nodes named to their voters, from those to whom they configure, and once more
+Expected = Mapping[Address, int | None]
+
+
+class QuorumObserver(Closing):
+    """Looks at the quorum of `client`'s cluster, again and again; keeps its connections between two looks.
+
+    `identify`: also ask every controller who it is and how it is set up (3.7 on). `cluster_id` is the cluster that is
+    meant, None for any: what a node of another one says is an error of that address and no evidence. `silent` are nodes
+    that did not answer, shared by observers of one cluster that have the same patience: where a leader answers, such a
+    node is not waited for again before it answers. Use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        identify: bool = True,
+        patience_ms: float = PATIENCE_MS,
+        clock: Clock | None = None,
+        cluster_id: str | None = None,
+        silent: SilentNodes | None = None,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self._silent = SilentNodes() if silent is None else silent
+        self._client = client
+        self._identify = identify
+        self._patience_ms = patience_ms
+        self._clock = clock or SystemClock()
+        self._lines: dict[Address, Connection] = {}
+        self._is_closed = False
+        self.visits: tuple[Visit, ...] = ()
+        self._latest: list[Visit] = []  # the same, as of the last sample
+
+    def close(self) -> None:
+        """Hang up everywhere."""
+        self._is_closed = True
+        lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            line.close()
+
+    def observe(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
+        """The quorum now. `visits` then holds what each node said.
+
+        Raises UnreachableError where none of the nodes named at the start answers what it is asked, unless there are
+        `disks` to answer from; `wrong-endpoint-type` where one of them is of the other kind, and `not-authorised` where
+        this user may not ask for the quorum.
+        """
+        first = self._start()
+        self._check_start(first, has_disks=bool(disks))
+        visits = self._tour(first)
+        if disks and not any(visit.answer for visit in visits):
+            visits = self._tour([*visits, *self._at_voter_endpoints(visits, disks)])
+        if not any(visit.answer for visit in visits):
+            _check_allowed(visits)
+            visits = self._leader_once_more(self._beliefs(visits))
+        self.visits, self._latest = tuple(visits), list(visits)
+        return self.assembled(self.visits, disks=disks, registrations=registrations)
+
+    def _at_voter_endpoints(self, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> list[Visit]:
+        """Visits of the addresses that the voter set on the disks has, as far as they were not visited."""
+        voters = self.assembled(visits, disks=disks).voters
+        places = {Address(at.host, at.port): voter.id for voter in voters for at in voter.endpoints}
+        visited = {visit.address for visit in visits}
+        return self._visit_all({address: id for address, id in places.items() if address not in visited})
+
+    def assembled(
+        self,
+        visits: Sequence[Visit],
+        *,
+        disks: Sequence[DiskSeen] = (),
+        registrations: Registrations | None = None,
+    ) -> QuorumState:
+        """The state that these visits add up to, of the cluster that is meant."""
+        return assembled(visits, disks=disks, registrations=registrations, cluster_id=self.cluster_id)
+
+    def sample(self) -> QuorumState | None:
+        """The quorum from the nodes that answered the last observation (`quorum_sample`); None without a leader.
+
+        `visits` stay those of the last observation.
+        """
+        now = sample_visits(self._latest, self._lines, self._clock)
+        if now is None:
+            return None
+        self._latest = now
+        return self.assembled(now)
+
+    @property
+    def leader(self) -> Address | None:
+        """The address of the controller that last answered as the leader; None if only brokers named it."""
+        found = leaders_visit(self._latest)
+        return found.address if found is not None and found.role is Role.CONTROLLER else None
+
+    def now_ms(self) -> float:
+        """By the steady clock."""
+        return self._clock.now_ms()
+
+    def sleep_ms(self, duration_ms: float) -> None:
+        """Wait between two samples."""
+        self._clock.sleep_ms(duration_ms)
+
+    def prove(self, *, node_ids: Collection[int] = (), rounds: int = 3) -> QuorumState:
+        """The quorum now, and of every voter whether it is seen to follow the leader (`quorum/liveness`).
+
+        `node_ids` are nodes that matter in addition to the voters. An election on the way is looked at again, `rounds`
+        times in all; after that a blocker says that the quorum is not steady. Raises as `look`.
+        """
+        state = self.observe()
+        for left in reversed(range(rounds)):
+            if not state.has_leader:
+                return state
+            judged, _ = proven(state, self, node_ids=node_ids)
+            if is_steady(judged) or not left:
+                return judged
+            state = self.observe()
+        return state
+
+    # --- the tour ---
+
+    def _start(self) -> list[Visit]:
+        """The nodes named at the start: all controllers, of brokers the first that knows the leader."""
+        if self._client.role is Role.CONTROLLER:
+            return self._visit_all(dict.fromkeys(self._client.bootstrap))
+        visits: list[Visit] = []
+        for several in self._brokers_in_turn():
+            visits += self._visit_all(dict.fromkeys(several), identify=False)
+            if any(visit.answer is not None for visit in visits):
+                return visits
+        _check_allowed(visits)
+        # No broker knows a leader. The brokers' configuration names the addresses of the controllers.
+        known = {visit.address: None for visit in visits if visit.answers}
+        again = {visit.address: visit for visit in self._visit_all(known, identify=True, ask_quorum=False)}
+        return [again.get(visit.address, visit) for visit in visits]
+
+    def _brokers_in_turn(self) -> Iterator[list[Address]]:
+        """The brokers named at the start, one by one; those that were silent together with the first of the rest."""
+        silent = [address for address in self._client.bootstrap if address in self._silent]
+        others = [address for address in self._client.bootstrap if address not in silent]
+        if others:
+            yield [*silent, others[0]]
+        yield from ([address] for address in (others[1:] if others else silent))
+
+    def _check_start(self, visits: Sequence[Visit], *, has_disks: bool) -> None:
+        for visit in visits:
+            if visit.versions is not None:
+                check_role(visit.address, visit.versions, self._client.role)
+        errors = [visit.error for visit in visits if visit.error is not None]
+        if errors and not has_disks and len(errors) == len(visits):
+            raise worst_of(errors)
+
+    def _tour(self, visits: list[Visit]) -> list[Visit]:
+        """Visit the nodes that the visited ones name, and those that these name, for `_ROUNDS` rounds at most."""
+        for _ in range(_ROUNDS):
+            seen = {visit.address for visit in visits}
+            onwards = {address: id for address, id in expected_places(visits).items() if address not in seen}
+            if not onwards:
+                break
+            visits = visits + self._visit_all(onwards, has_leader=any(visit.answer for visit in visits))
+        places = expected_places(visits)
+        return [
+            changed(visit, expected_id=places.get(visit.address)) if visit.expected_id is None else visit
+            for visit in visits
+        ]
+
+    def _beliefs(self, visits: Sequence[Visit]) -> list[Visit]:
+        """Without a leader: ask each controller that answers which leader it follows."""
+        deadline = Deadline.after(self._patience_ms, self._clock)
+        asked = {
+            visit.address: visit for visit in visits if visit.role is Role.CONTROLLER and visit.address in self._lines
+        }
+
+        def ask(address: Address, by: Deadline) -> Visit:
+            return believed_leader(self._lines[address], asked[address], by)
+
+        found = all_at_once(list(asked), ask, deadline)
+        answered = {address: visited for address, visited in found.items() if isinstance(visited, Visit)}
+        return [answered.get(visit.address, visit) for visit in visits]
+
+    def _leader_once_more(self, visits: list[Visit]) -> list[Visit]:
+        """Ask the controllers that are followed once more: one was elected just now, another's connection was lost."""
+        followed = {visit.leader_id for visit in visits if visit.leader_id is not None}
+        asked = {
+            visit.address: visit.expected_id
+            for visit in visits
+            if (visit.id is None or visit.id in followed) and (visit.error is None or is_transient(visit.error))
+        }
+        again = {visit.address: visit for visit in self._visit_all(asked)}
+        if not any(visit.answer for visit in again.values()):
+            return visits
+        return self._tour([again.get(visit.address, visit) for visit in visits])
+
+    def _visit_all(
+        self, places: Expected, *, identify: bool | None = None, ask_quorum: bool = True, has_leader: bool = False
+    ) -> list[Visit]:
+        """Visit these addresses at once; one that is stuck does not keep the others.
+
+        One that was stuck before keeps none of them where a leader answers (`has_leader`: one did already).
+        """
+        wanted = self._identify if identify is None else identify
+
+        def ask(address: Address, by: Deadline) -> Visit:
+            line = self._line(address, by)
+            seen = visit_node(line, expected_id=places[address], identify=wanted, ask_quorum=ask_quorum, deadline=by)
+            seen = of_cluster(self.cluster_id, seen)
+            self._keep(line, seen)
+            return seen
+
+        if not places:
+            return []
+        found = all_at_once(
+            list(places),
+            ask,
+            Deadline.after(self._patience_ms, self._clock),
+            silent=self._silent,
+            is_enough=lambda visits: has_leader or any(visit.answer for visit in visits),
+        )
+        return [
+            visited
+            if isinstance(visited, Visit)
+            else Visit(address=address, expected_id=places[address], error=visited)
+            for address, visited in found.items()
+        ]
+
+    def _line(self, address: Address, deadline: Deadline) -> Connection:
+        """The kept connection, with the node's versions as they are now, or a new one."""
+        kept = self._lines.pop(address, None)
+        if kept is not None and not kept.is_stale(self._clock.now_ms()):
+            try:
+                # Half of the time: a connection whose other end is gone without a word leaves the rest for a new one.
+                kept.refresh_versions(deadline.at_most(deadline.left_ms / 2))
+            except KafkactlError:
+                kept.close()  # closed since the last observation: a new one shows whether the node is there
+            else:
+                return kept
+        elif kept is not None:
+            kept.close()
+        role = self._client.role if address in self._client.bootstrap else Role.CONTROLLER
+        return self._client.open_connection(address, deadline, role=role)
+
+    def _keep(self, line: Connection, seen: Visit) -> None:
+        is_late = self._is_closed or line.address in self._lines  # after a later visit of the same node
+        if seen.error is not None or is_late:
+            line.close()
+        else:
+            self._lines[line.address] = line
+
+
+def _check_allowed(visits: Sequence[Visit]) -> None:
+    """Raise UnreachableError if DescribeQuorum was refused: then it is not known that there is no leader."""
+    refused = [visit for visit in visits if "DescribeQuorum" in visit.denied]
+    if refused:
+        where = ", ".join(str(visit.address) for visit in refused)
+        raise not_authorised("DescribeQuorum", where, refused[0].login)
+
+
+# --- from visits to a state -----------------------------------------------------------------------------------------
+
+
+def assembled(
+    visits: Sequence[Visit],
+    *,
+    disks: Sequence[DiskSeen] = (),
+    registrations: Registrations | None = None,
+    cluster_id: str | None = None,
+) -> QuorumState:
+    """The state that these visits, disks and registrations add up to; `cluster_id` None: the cluster named first."""
+    cluster_id = cluster_id or _cluster_id(visits, disks)
+    same = [visit for visit in visits if visit.view is None or cluster_id in (None, visit.view.cluster_id)]
+    answers = [visit.answer for visit in same if visit.answer is not None]
+    # Where the way to all controllers is closed, their silence says nothing of them or of their endpoints.
+    telling = [visit for visit in visits if visit.versions] if are_out_of_reach(visits) else visits
+    state = quorum_state(
+        cluster_id=cluster_id,
+        answers=answers,
+        nodes=tuple(nodes_of(telling)),
+        disks=[disk for disk in disks if disk.cluster_id in (None, cluster_id)],
+        registrations=registrations,
+        heard={str(visit.address): visit.versions for visit in same if visit.versions is not None},
+        configured=_voters_configured(visits),
+        alive_within_ms=_alive_within_ms(visits),
+    )
+    state = changed(state, probes=tuple(_probes(telling, state.voters)))
+    return changed(state, findings=state.findings + tuple(visit_findings(state, visits, disks)))
+
+
+def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
+    """Where controllers should answer, and which: by the voter set, by registrations, by configurations."""
+    answers = [visit.answer for visit in visits if visit.answer is not None]
+    best = max(answers, key=lambda answer: answer.leader_epoch, default=None)
+    places: dict[Address, int | None] = {}
+    for id, endpoint in () if best is None else _voter_endpoints(best):
+        places.setdefault(Address(endpoint.host, endpoint.port), id)
+    for source in (_registered(visits, best), *(() if best else (_configured(visits),))):
+        for address, id in source:
+            places.setdefault(address, id)
+    return places
+
+
+def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
+    """The facts of each node from its best visit: one that was answered, and of a controller's listener if possible."""
+    best: dict[int, Visit] = {}
+    for visit in visits:
+        # An address where another node answers says nothing about the node that was expected there.
+        id = visit.id
+        if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
+            best[id] = visit
+    for id, visit in sorted(best.items()):
+        yield NodeFacts(
+            id=id,
+            answers=visit.answers,
+            is_controller=None if visit.role is None else visit.role is Role.CONTROLLER,
+            cluster_id=None if visit.view is None else visit.view.cluster_id,
+            leader_id=visit.leader_id,
+            leader_epoch=visit.leader_epoch,
+            versions=visit.versions,
+            auto_join=visit.auto_join,
+            named_itself=visit.node_id is not None,
+        )
+
+
+def _weight(visit: Visit) -> tuple[bool, bool, bool]:
+    return visit.answers is True, visit.role is Role.CONTROLLER, visit.answers is None
+
+
+def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | None:
+    reported = [visit.view.cluster_id for visit in visits if visit.view is not None]
+    reported += [disk.cluster_id for disk in disks if disk.cluster_id is not None]
+    return reported[0] if reported else None
+
+
+def _probes(visits: Sequence[Visit], voters: Sequence[Replica]) -> Iterator[Probe]:
+    """What was found at the endpoints in the voter set; an endpoint where we were not let in says nothing."""
+    by_address = {visit.address: visit for visit in visits}
+    for endpoint in (endpoint for voter in voters for endpoint in voter.endpoints):
+        asked = by_address.get(Address(endpoint.host, endpoint.port))
+        if asked is not None and asked.answers is not None:
+            yield Probe(
+                endpoint=endpoint,
+                answers=asked.answers,
+                is_controller=None if asked.role is None else asked.role is Role.CONTROLLER,
+                cluster_id=None if asked.view is None else asked.view.cluster_id,
+                node_id=asked.node_id,
+            )
+
+
+def _alive_within_ms(visits: Sequence[Visit]) -> int:
+    """Twice the leader's fetch timeout if its configuration was read, but at least `ALIVE_WITHIN_MS`."""
+    for visit in visits:
+        leads = visit.answer is not None and visit.node_id == visit.answer.leader_id
+        if leads and re.fullmatch("[0-9]{1,9}", text := visit.settings.get(FETCH_TIMEOUT, "")):
+            return max(ALIVE_WITHIN_MS, 2 * int(text))
+    return ALIVE_WITHIN_MS
+
+
+def _voter_endpoints(answer: QuorumAnswer) -> Iterator[tuple[int, Endpoint]]:
+    for voter in answer.voters:
+        for endpoint in voter.endpoints:
+            yield voter.id, endpoint
+
+
+def _registered(visits: Sequence[Visit], best: QuorumAnswer | None) -> Iterator[tuple[Address, int | None]]:
+    """Registered controllers; with a leader only those that vote or fetch, because others may be gone long ago."""
+    present = None if best is None else {replica.id for replica in (*best.voters, *best.observers)}
+    for visit in visits:
+        if visit.view is None or visit.role is not Role.CONTROLLER:
+            continue
+        for node in visit.view.nodes:
+            if present is None or node.id in present:
+                yield node.address, node.id
+
+
+def _configured(visits: Sequence[Visit]) -> Iterator[tuple[Address, int | None]]:
+    for read in (_static_voters, _bootstrap_servers):
+        for visit in visits:
+            yield from read(visit)
+
+
+def _voters_configured(visits: Sequence[Visit]) -> Mapping[int, tuple[Endpoint, ...]]:
+    """The static voters of the first node that has some; endpoints without a listener name, which is not configured."""
+    for visit in visits:
+        places = [(id, Endpoint(listener="", host=at.host, port=at.port)) for at, id in _static_voters(visit)]
+        found = {id: (endpoint,) for id, endpoint in places if id is not None}
+        if found:
+            return found
+    return {}
+
+
+def _static_voters(visit: Visit) -> Iterator[tuple[Address, int | None]]:
+    text = visit.settings.get(STATIC_VOTERS, "")
+    try:
+        for voter in parse_static_voters([entry.strip() for entry in text.split(",") if entry.strip()]):
+            yield Address(voter.host, voter.port), voter.node_id
+    except InputError:
+        return
+
+
+def _bootstrap_servers(visit: Visit) -> Iterator[tuple[Address, int | None]]:
+    for entry in visit.settings.get(BOOTSTRAP_SERVERS, "").split(","):
+        found = parse_host_port(entry.strip())
+        if found is not None:
+            yield Address(*found), None

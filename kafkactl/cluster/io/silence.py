@@ -1,0 +1,75 @@
+"""Nodes that do not answer, as findings of what describes a cluster: how each is silent, and what that points to.
+
+Plans do not use these: a planner weighs a silent node by what it would do to the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kafkactl.cluster.io.view import FeatureView
+from kafkactl.cluster.state import Member, Silence
+from kafkactl.features.catalog.consequences import level_name
+from kafkactl.findings import Finding, warning
+from kafkactl.kafka_names import METADATA_VERSION
+
+# What is seen at the addresses, and where to look; a node of which another answers has a finding of its own.
+_SEEN: Mapping[Silence, tuple[str, str]] = {
+    Silence.REFUSED: (
+        "refuses connections: no process listens there",
+        "Check on its host whether the process runs: a node that recovers its log opens its port late. Start it, or "
+        "compare the address with its `listeners`.",
+    ),
+    Silence.HANGS: (
+        "takes connections and does not answer: its process may be paused or overloaded, or a load balancer listens "
+        "without a node",
+        "Check on its host whether the process is stopped (state T in `ps`), collects garbage or waits for a disk.",
+    ),
+    Silence.UNREACHED: (
+        "cannot be reached: no connection is established; its host may be off, the network may drop packets, or its "
+        "process hangs and the queue of connections that wait for it (socket.listen.backlog.size) is full",
+        "Check that its host runs, whether the process there is stopped (state T in `ps`), and that no firewall drops "
+        "packets between it and this machine.",
+    ),
+}
+
+_ALIVE = (
+    "refuses connections from here",
+    "Run kafkactl where its address can be reached, or compare the address with its `listeners`.",
+)
+
+
+def silent_nodes(view: FeatureView) -> Iterator[Finding]:
+    """A warning for each node that was asked and does not answer."""
+    addresses = {(seat.role, seat.id): seat.addresses for seat in view.seats}
+    for member in view.state.members:
+        silence = member.silence
+        if silence is not None and silence in _SEEN:
+            seen, step = _ALIVE if member.fetches and silence is Silence.REFUSED else _SEEN[silence]
+            at = [str(address) for address in addresses.get((member.role, member.id), ())]
+            yield warning(
+                "node-silent",
+                member.name,
+                f"{member.name} does not answer: {', '.join(at)} {seen}{_known(member)}",
+                step,
+                addresses=at,
+                silence=silence.value,
+                voter=member.voter,
+                fetches=member.fetches,
+            )
+
+
+def _known(member: Member) -> str:
+    """What other sources show of it, as clauses."""
+    known = ["it is a voter, and counts for every majority"] if member.voter else []
+    if member.fetches:
+        known.append("it fetches the metadata log, so its process runs")
+    elif member.stale:
+        known.append(f"it is registered, and blocks changes to levels that its registration lacks{_highest(member)}")
+    return "".join(f"; {clause}" for clause in known)
+
+
+def _highest(member: Member) -> str:
+    """Return the metadata.version up to which a registration allows changes, in brackets."""
+    supported = (member.listed or {}).get(METADATA_VERSION)
+    return "" if supported is None else f" (metadata.version above {level_name(METADATA_VERSION, supported.highest)})"

@@ -1,0 +1,387 @@
+"""The feature levels of a live cluster as a value: from every node, the quorum, and the registrations in the log.
+
+What was not observed is None and reported as a finding, never assumed. A node is called silent only if nothing at its
+address answers: a listener that refuses this user, or is of another kind, leaves its node unknown. A node that hangs
+takes `patience_ms` and delays no other. Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafkactl._version import __version__
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import ClusterView, check_role
+from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.adapters.net.transport import Address
+from kafkactl.cluster.io.controllers import Place, controller_places, describe_quorum
+from kafkactl.cluster.io.leader import NO_ACCESS, leader_error
+from kafkactl.cluster.io.nodes import NodesNamed, ask_nodes, named_at_start
+from kafkactl.cluster.io.places import Seat, seats
+from kafkactl.cluster.io.watch import Watched, watch_quorum
+from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
+from kafkactl.cluster.quorum.state import Replica
+from kafkactl.cluster.state import FeatureState, NodeSeen, NotAsked, QuorumNode, Role
+from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
+from kafkactl.findings import LEADER_NOT_REACHED, Finding, warning
+from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.protocol.api_versions import NodeVersions, request_body
+
+PATIENCE_MS = 5_000.0
+_SOON_MS = 500.0  # after which a node named at the start is waited for while the others are asked
+_LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
+_MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised", LEADER_NOT_REACHED)
+
+
+@frozen
+class FeatureView:
+    """A state, what there is to say about how it was seen, and whom to ask again.
+
+    `leader_error` is why the quorum was not described, `log_error` why the metadata log was not read.
+    """
+
+    state: FeatureState
+    findings: tuple[Finding, ...]
+    seats: tuple[Seat, ...]
+    leader_error: UnreachableError | None = None
+    log_error: UnreachableError | None = None
+
+
+def observe_features(
+    client: Client, *, with_log: bool = True, patience_ms: float | None = None, doubted: int | None = None
+) -> FeatureView:
+    """Everything that a change of feature levels depends on, observed until it is known which nodes follow the leader.
+
+    Without `with_log` the metadata log is read only if a node would stay unknown, and the leader is asked once: that is
+    enough to describe, but not to plan. If `doubted` names a node, the leader is watched for the full 2 s, because it
+    has to be shown that this node does not fetch. Raises UnreachableError if none of the nodes named at the start
+    answers in Kafka's protocol, if they are of the other kind, or if they name no node of the cluster (no login, no
+    rights).
+    """
+    with _patient(client, patience_ms) as patient:
+        observer = _FeatureObserver(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
+        return observer.view(with_log=with_log)
+
+
+def observe_levels(
+    client: Client, view: FeatureView, *, patience_ms: float | None = None, watches: bool = False
+) -> FeatureView:
+    """The same nodes once more: their levels and who leads now; the log is not read again. Raises nothing.
+
+    With `watches` it is also seen again who follows the leader, as before a request that changes something.
+    """
+    with _patient(client, patience_ms) as patient:
+        observer = _FeatureObserver(patient, patience_ms or PATIENCE_MS, watches=watches)
+        observer.registrations, observer.brokers_known = view.state.registrations, view.state.brokers_known
+        observer.ask_quorum()
+        state = observer.state(view.seats, cluster_id=view.state.cluster_id)
+        return FeatureView(
+            state=state, findings=tuple(observer.findings), seats=view.seats, leader_error=observer.leader_error
+        )
+
+
+def _patient(client: Client, patience_ms: float | None) -> Client:
+    return client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS)
+
+
+class _FeatureObserver:
+    """What was heard so far, and the findings of what was not."""
+
+    def __init__(self, client: Client, patience_ms: float, *, watches: bool, doubted: int | None = None) -> None:
+        self._client = client
+        self._patience_ms = patience_ms
+        self._watches = watches
+        self._doubted = frozenset(() if doubted is None else {doubted})
+        self.quorum: QuorumAnswer | None = None
+        self.cluster: ClusterView | None = None
+        self.registrations: Registrations | None = None
+        self.log_error: KafkactlError | None = None
+        self.leader_error: UnreachableError | None = None
+        self.brokers_known = True
+        self.findings: list[Finding] = []
+        self._own = NodesNamed()
+        self._errors: list[UnreachableError] = []
+
+    def view(self, *, with_log: bool) -> FeatureView:
+        self._check_any_node_answers()
+        no_leader = self.ask_quorum()
+        self._ask_cluster()
+        if self.quorum is None and self.cluster is None:
+            self._check_can_learn(no_leader)
+        places = self._places()
+        self._own = named_at_start(self._client, self._seats(places), patience_ms=self._patience_ms)
+        found = self._seats(places)
+        if with_log or self._is_any_node_missing(found):
+            if self.registrations is None and self.log_error is None:
+                self._read_log(no_leader)
+            found = self._seats(places)
+            if any(not seat.addresses for seat in found):
+                places += self._places_by_brokers(found)
+                found = self._seats(places)
+        self.brokers_known = self._client.role is Listener.BROKER or self.registrations is not None
+        if not self.brokers_known:
+            self.findings.append(_brokers_not_known())
+        state = self.state(found, cluster_id=self._cluster_id(found))
+        return FeatureView(
+            state=state,
+            findings=tuple(self.findings),
+            seats=found,
+            leader_error=self.leader_error,
+            log_error=self.log_error if isinstance(self.log_error, UnreachableError) else None,
+        )
+
+    def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> FeatureState:
+        """The value of what was heard, after asking every node for its levels and, last, watching who follows."""
+        nodes, findings = ask_nodes(
+            self._client,
+            found,
+            cluster_id=cluster_id,
+            patience_ms=self._patience_ms,
+            again=self._watches,
+            start=self._own,
+        )
+        self.findings += findings
+        watched = self._watched(nodes, cluster_id)
+        active = self._active(found)
+        judged = quorum_state(cluster_id=cluster_id, answers=() if self.quorum is None else (self.quorum,))
+        finalized, epoch = _finalized(nodes, active, self.registrations)
+        state = FeatureState(
+            cluster_id=cluster_id,
+            finalized=finalized,
+            finalized_epoch=epoch,
+            active_controller=active,
+            nodes=nodes,
+            registrations=self.registrations,
+            voters=None if self.quorum is None else tuple(_quorum_nodes(judged.voters)),
+            observers=tuple(_quorum_nodes(judged.observers)),
+            leader_epoch=None if self.quorum is None else self.quorum.leader_epoch,
+            log_error=_not_asked(self.log_error),
+            leader_error=_not_asked(self.leader_error),
+            brokers_known=self.brokers_known,
+        )
+        if watched is None:
+            return state
+        return changed(
+            state,
+            voters=watched.voters,
+            observers=watched.observers,
+            watched_ms=watched.watched_ms,
+            watched_enough=watched.enough,
+            tolerates=watched.state.tolerates,
+        )
+
+    def _watched(self, nodes: Sequence[NodeSeen], cluster_id: str | None) -> Watched | None:
+        """Who follows the leader; where none answers as the leader any more, that."""
+        if self.quorum is None or not self._watches:
+            return None
+        found = watch_quorum(self._client, nodes=nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted)
+        if isinstance(found, Watched):
+            self.quorum = found.answer
+            return found
+        self.findings.append(_leader_lost(self.quorum.leader_id, found))
+        self.quorum = None
+        return None
+
+    # --- what is asked of the cluster as a whole ---
+
+    def ask_quorum(self) -> UnreachableError | None:
+        try:
+            self.quorum = describe_quorum(self._client)
+        except UnreachableError as error:
+            self.leader_error = error = leader_error(self._client, error, self._patience_ms)
+            self._errors.append(error)
+            self.findings.append(_not_seen("quorum-not-seen", "quorum", "who leads and who votes is not known", error))
+            return error
+        return None
+
+    def _ask_cluster(self) -> None:
+        try:
+            self.cluster = self._client.cluster()
+        except UnreachableError as error:
+            self._errors.append(error)
+            what = "the cluster id and its nodes are unknown"
+            self.findings.append(_not_seen("cluster-not-seen", "cluster", what, error))
+
+    def _check_any_node_answers(self) -> None:
+        """Raise UnreachableError if no node named at the start answers, or if one is of the other kind."""
+        answers = self._client.versions(self._client.bootstrap, meanwhile=self._get_ready, soon_ms=_SOON_MS)
+        for address, answer in answers.items():
+            if isinstance(answer, NodeVersions):
+                check_role(address, answer, self._client.role)
+        if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
+            self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with patience
+
+    def _get_ready(self) -> None:
+        """Load what reads the log, which only brokers can make unnecessary."""
+        if self._client.role is Listener.CONTROLLER:
+            pass
+
+    def _check_can_learn(self, no_leader: UnreachableError | None) -> None:
+        """Raise UnreachableError where neither the quorum, nor the cluster, nor the log names a single node."""
+        self._read_log(no_leader)
+        if self.registrations is None or not (self.registrations.brokers or self.registrations.controllers):
+            raise nothing_learned(self._errors)
+
+    def _read_log(self, no_leader: UnreachableError | None) -> None:
+        """Read the registrations from the log. Only the leader serves it, so without a leader this is not tried."""
+        from kafkactl.cluster.io.fetched_registrations import fetch_registrations  # not needed to describe
+
+        try:
+            if no_leader is not None and no_leader.id not in _LEADER_MAY_BE_THERE:
+                raise no_leader
+            self.registrations = fetch_registrations(self._client, self.quorum)
+        except (UnreachableError, DecodeError) as error:
+            self.log_error = error
+            self._errors += [error] if isinstance(error, UnreachableError) else []
+            self.findings.append(
+                _not_seen("metadata-log-not-read", "metadata log", "who is registered is not known", error)
+            )
+
+    # --- who is where ---
+
+    def _seats(self, places: Iterable[Place]) -> tuple[Seat, ...]:
+        return seats(
+            quorum=self.quorum,
+            view=self.cluster,
+            listener=self._client.role,
+            registrations=self.registrations,
+            places=places,
+            own=self._own.places,
+        )
+
+    def _places(self) -> tuple[Place, ...]:
+        """Controllers that only the configuration of brokers names, or, of them, the one that leads."""
+        if self.quorum is None or all(voter.endpoints for voter in self.quorum.voters):
+            return ()
+        if self._client.role is Listener.BROKER:
+            return controller_places(self._client, self.quorum)
+        try:
+            return (Place(node_id=self.quorum.leader_id, address=self._client.find_leader()),)
+        except UnreachableError:
+            return ()
+
+    def _places_by_brokers(self, found: Sequence[Seat]) -> tuple[Place, ...]:
+        """Controllers as registered brokers name them: controllers before 3.7 do not register and name no others."""
+        brokers = _brokers(found)
+        if self._client.role is Listener.BROKER or not brokers:
+            return ()
+        with self._client.sibling(Listener.BROKER, brokers) as client:
+            return controller_places(client, self.quorum)
+
+    def _cluster_id(self, found: Sequence[Seat]) -> str | None:
+        """As the nodes named at the start tell it, else brokers that were found on the way."""
+        brokers = _brokers(found)
+        if self.cluster is not None or self._client.role is Listener.BROKER or not brokers:
+            return None if self.cluster is None else self.cluster.cluster_id
+        with self._client.sibling(Listener.BROKER, brokers) as client:
+            try:
+                cluster_id = client.cluster().cluster_id
+            except UnreachableError:
+                return None
+        self.findings = [finding for finding in self.findings if finding.id != "cluster-not-seen"]
+        return cluster_id
+
+    def _is_any_node_missing(self, found: Sequence[Seat]) -> bool:
+        known = {seat.id for seat in found if seat.addresses}
+        replicas = () if self.quorum is None else (*self.quorum.voters, *self.quorum.observers)
+        return self._client.role is Listener.CONTROLLER or any(replica.id not in known for replica in replicas)
+
+    def _active(self, found: Sequence[Seat]) -> int | None:
+        if self.quorum is not None:
+            return self.quorum.leader_id if self.quorum.leader_id >= 0 else None
+        active_id = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
+        return active_id if any(seat.id == active_id and seat.role is Role.CONTROLLER for seat in found) else None
+
+
+def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:
+    """The error of an observation that has no answer: the reason that a user can do something about, then the others.
+
+    A listener answers ApiVersions before a login and to everybody, so an answer to that alone says nothing.
+    """
+    first = next((error for error in errors if error.id in _MENDABLE), errors[0])
+    others = [error.message for error in errors if error.message != first.message]
+    causes = [first.cause] if first.cause else []
+    return UnreachableError(
+        first.message,
+        id=first.id,
+        cause="; ".join(dict.fromkeys([*causes, *others])) or None,
+        next_step=first.next_step,
+    )
+
+
+def check_not_empty(view: FeatureView) -> None:
+    """Raise UnreachableError `no-node-answered` where nodes are named and not one of them shows its levels."""
+    if not view.state.is_empty:
+        return
+    names = ", ".join(node.name for node in view.state.nodes)
+    raise UnreachableError(
+        f"no node of the cluster answers at an address that the cluster names: {names}",
+        id="no-node-answered",
+        cause="; ".join(finding.message for finding in view.findings) or None,
+    )
+
+
+def _brokers(found: Iterable[Seat]) -> list[Address]:
+    return [address for seat in found if seat.role is Role.BROKER for address in seat.addresses]
+
+
+def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
+    for replica in replicas:
+        yield QuorumNode(
+            id=replica.id, directory_id=replica.directory_id, fetching=replica.alive, evidence=replica.evidence
+        )
+
+
+def _finalized(
+    nodes: Sequence[NodeSeen], active: int | None, registrations: Registrations | None
+) -> tuple[dict[str, int], int | None]:
+    """The finalized levels and their epoch: from the active controller, else the node that read furthest, else the log.
+
+    An epoch of -1 means that a node has no metadata yet, or that it is a controller of 3.3, which never reports levels.
+    """
+    telling = [(node, node.versions) for node in nodes if node.versions and node.versions.finalized_epoch >= 0]
+    for node, versions in telling:
+        if node.role is Role.CONTROLLER and node.id == active:
+            return dict(versions.finalized), versions.finalized_epoch
+    if telling:
+        # Only brokers' epochs grow with what they have read.
+        _, versions = max(
+            telling, key=lambda answer: (answer[0].role is Role.BROKER, answer[1].finalized_epoch, -answer[0].id)
+        )
+        return dict(versions.finalized), versions.finalized_epoch
+    if registrations is None:
+        return {}, None
+    kraft = {KRAFT_VERSION: registrations.kraft_version} if registrations.kraft_version else {}
+    return {**registrations.levels, **kraft}, None
+
+
+# --- what there is to say -------------------------------------------------------------------------------------------
+
+
+def _not_asked(error: KafkactlError | None) -> NotAsked | None:
+    if error is None:
+        return None
+    return NotAsked(reason=error.message, step=error.advice, is_access=error.id in NO_ACCESS)
+
+
+def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding:
+    cause = f"{error.message} ({error.cause})" if error.cause else error.message
+    return warning(id, subject, f"{what}: {cause}", error.advice, error=error.id)
+
+
+def _leader_lost(leader_id: int, error: UnreachableError) -> Finding:
+    """Silence does not say that no controller leads: the time of the command may have been too short for an answer."""
+    before = f"controller {leader_id} led the quorum when the observation began"
+    if error.id != "no-active-controller":
+        return _not_seen("quorum-not-seen", "quorum", f"{before}, and who leads now is not known", error)
+    return warning("quorum-not-seen", "quorum", f"{before}, and no controller that answers leads now", leader=leader_id)
+
+
+def _brokers_not_known() -> Finding:
+    return warning(
+        "brokers-not-known",
+        "cluster",
+        "controllers name brokers only in the metadata log, which could not be read: no broker was asked",
+    )

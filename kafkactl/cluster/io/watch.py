@@ -1,0 +1,116 @@
+"""Who follows the leader, watched through one client: what gates of feature levels and registrations rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.cluster.io.controllers import describe_quorum
+from kafkactl.cluster.quorum.liveness import WATCH_MS, watch, with_lives
+from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
+from kafkactl.cluster.quorum.state import NodeFacts, QuorumState, Replica
+from kafkactl.cluster.state import NodeSeen, QuorumNode, Role
+from kafkactl.errors import UnreachableError
+from kafkactl.frozen import frozen
+from kafkactl.values import ZERO_UUID, ReplicaKey
+
+_SAMPLE_MS = 1_500.0  # a leader answers within milliseconds; longer is an election
+
+
+@frozen
+class Watched:
+    """What was seen. `answer` is the last one of the leader, `watched_ms` how long that leader was watched.
+
+    `enough`: a node that follows that leader would have been seen to fetch.
+    """
+
+    answer: QuorumAnswer
+    state: QuorumState
+    watched_ms: int
+    enough: bool
+
+    @property
+    def voters(self) -> tuple[QuorumNode, ...]:
+        """The voters, with the evidence of their lives."""
+        return tuple(_node(voter) for voter in self.state.voters)
+
+    @property
+    def observers(self) -> tuple[QuorumNode, ...]:
+        """The same of the observers, brokers among them."""
+        return tuple(_node(observer) for observer in self.state.observers)
+
+
+def watch_quorum(
+    client: Client, *, nodes: Iterable[NodeSeen], cluster_id: str | None, first: QuorumAnswer, whole: frozenset[int]
+) -> Watched | UnreachableError:
+    """Watch the leader until every voter was seen to advance, and every node of `nodes` that did not answer, or the
+    time of a watch is over; to its end where the ids of `whole` are concerned, listed by the leader or not.
+
+    The error where no controller that answers leads any more, or where none answered in time. Raises nothing.
+    """
+    nodes = tuple(nodes)
+    silent = {node.id for node in nodes if not node.answers} | whole
+    listed = {replica.id: replica.key for replica in (*first.voters, *first.observers)}
+    needed = [listed.get(node_id) or ReplicaKey(node_id=node_id, directory_id=ZERO_UUID) for node_id in sorted(whole)]
+    needed += [key for node_id, key in listed.items() if node_id in silent - whole]
+    with client.sibling(client.role, client.bootstrap, timeout_ms=_SAMPLE_MS) as asked:
+        sampling = _Sampling(asked, cluster_id)
+        found = watch(sampling, _facts(nodes, cluster_id), needed=needed, watch_ms=WATCH_MS)
+    if found is None or sampling.answer is None:
+        return sampling.error or UnreachableError("the answer names no leader", id="no-active-controller")
+    watched_ms = round(found.last.at_ms - found.first.at_ms)
+    return Watched(
+        answer=sampling.answer,
+        state=with_lives(found.last.state, found),
+        watched_ms=watched_ms,
+        enough=watched_ms >= WATCH_MS - _SAMPLE_TOLERANCE_MS,
+    )
+
+
+# The last observation may begin this much before the end of the watch.
+_SAMPLE_TOLERANCE_MS = 200
+
+
+class _Sampling:
+    """`quorum.liveness.Sampling` over a client."""
+
+    def __init__(self, client: Client, cluster_id: str | None) -> None:
+        self._client = client
+        self._cluster_id = cluster_id
+        self.answer: QuorumAnswer | None = None
+        self.error: UnreachableError | None = None
+
+    def now_ms(self) -> float:
+        return self._client.clock.now_ms()
+
+    def sleep_ms(self, duration_ms: float) -> None:
+        self._client.clock.sleep_ms(duration_ms)
+
+    def sample(self) -> QuorumState | None:
+        try:
+            self.answer = describe_quorum(self._client)
+        except UnreachableError as error:
+            self.answer, self.error = None, error
+            return None
+        return quorum_state(cluster_id=self._cluster_id, answers=(self.answer,))
+
+
+def _facts(nodes: Iterable[NodeSeen], cluster_id: str | None) -> Mapping[int, NodeFacts]:
+    """What controllers answered before the watch, so that the evidence also shows which of them did not answer."""
+    return {
+        node.id: NodeFacts(
+            id=node.id,
+            answers=node.answers,
+            cluster_id=cluster_id if node.answers else None,
+            versions=node.versions,
+            named_itself=node.named_itself,
+        )
+        for node in nodes
+        if node.role is Role.CONTROLLER
+    }
+
+
+def _node(replica: Replica) -> QuorumNode:
+    return QuorumNode(
+        id=replica.id, directory_id=replica.directory_id, fetching=replica.alive, evidence=replica.evidence
+    )

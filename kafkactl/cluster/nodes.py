@@ -1,0 +1,125 @@
+"""`nodes list`: everybody who is registered, votes or answers, one row a node id.
+
+A combined node is one row with both roles; so are a live controller and the registration of a broker that once had
+its id. `seen_as` keeps the roles apart where it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkactl.answers import by_fields
+from kafkactl.cluster.state import FeatureState, Member, Role
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.registrations import BrokerRegistration
+from kafkactl.schema.spec import Versions
+from kafkactl.values import Endpoint
+
+
+@frozen
+class SeenAs:
+    """A node id in one role, as `state.Member`."""
+
+    role: str
+    registered: bool | None
+    answers: bool | None
+    fetches: bool | None
+    evidence: str | None
+    stale: bool
+
+    to_dict = by_fields
+
+
+@frozen
+class NodeRow:
+    """One node id. `registered` is None where the log was not read; `answers` None where it was not asked; `fetches`
+    whether it was seen to fetch the metadata log while the leader was watched, None where that cannot be said.
+
+    `fenced`, `in_controlled_shutdown` and `epoch` (the broker epoch) are a broker's; None for a controller only.
+    """
+
+    id: int
+    roles: tuple[str, ...]
+    registered: bool | None
+    fenced: bool | None
+    in_controlled_shutdown: bool | None
+    answers: bool | None
+    fetches: bool | None
+    voter: bool
+    stale: bool
+    directory_ids: tuple[str, ...]
+    endpoints: tuple[Endpoint, ...]
+    features: Mapping[str, Versions]
+    epoch: int | None
+    kafka_version: str | None
+    seen_as: tuple[SeenAs, ...]
+
+    to_dict = by_fields
+
+
+def list_nodes(state: FeatureState) -> tuple[NodeRow, ...]:
+    """A row for every node id, lowest first."""
+    by_id: dict[int, list[Member]] = {}
+    for member in state.members:
+        by_id.setdefault(member.id, []).append(member)
+    return tuple(_row(state, node_id, tuple(by_id[node_id])) for node_id in sorted(by_id))
+
+
+def _row(state: FeatureState, node_id: int, members: tuple[Member, ...]) -> NodeRow:
+    known = state.registrations
+    broker = None if known is None else known.brokers.get(node_id)
+    best = min(members, key=lambda member: (member.answered is None, member.listed is None, member.role.value))
+    return NodeRow(
+        id=node_id,
+        roles=tuple(member.role.value for member in members),
+        registered=None if known is None else any(member.registered for member in members),
+        fenced=None if broker is None else broker.fenced,
+        in_controlled_shutdown=None if broker is None else broker.in_controlled_shutdown,
+        answers=_any([member.answers for member in members]),
+        fetches=_any([member.fetches for member in members]),
+        voter=any(member.voter for member in members),
+        stale=any(member.stale for member in members),
+        directory_ids=_directory_ids(state, node_id, broker),
+        endpoints=_endpoints(state, node_id),
+        features=dict(sorted((best.supported or {}).items())),
+        epoch=None if broker is None else broker.epoch,
+        kafka_version=None if best.release is None else best.release.name,
+        seen_as=tuple(
+            SeenAs(
+                role=member.role.value,
+                registered=member.registered,
+                answers=member.answers,
+                fetches=member.fetches,
+                evidence=member.evidence,
+                stale=member.stale,
+            )
+            for member in members
+        ),
+    )
+
+
+def _any(answers: list[bool | None]) -> bool | None:
+    if True in answers:
+        return True
+    return False if False in answers else None
+
+
+def _directory_ids(state: FeatureState, node_id: int, broker: BrokerRegistration | None) -> tuple[str, ...]:
+    """Those of a broker's registration, then that of the metadata log as the quorum knows it."""
+    found = [] if broker is None else list(broker.directory_ids)
+    quorum = (*(state.voters or ()), *state.observers)
+    found += [node.directory_id for node in quorum if node.id == node_id and node.directory_id is not None]
+    return tuple(dict.fromkeys(str(address) for address in found))
+
+
+def _endpoints(state: FeatureState, node_id: int) -> tuple[Endpoint, ...]:
+    known = state.registrations
+    found: list[Endpoint] = []
+    if known is not None and node_id in known.brokers:
+        found += known.brokers[node_id].endpoints
+    if known is not None and node_id in known.controllers:
+        found += known.controllers[node_id].endpoints
+    for role in Role:
+        node = state.node(role, node_id)
+        found += [] if node is None else node.endpoints
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,240 @@
+"""A quorum as a planner and an operator see it: who leads, who votes, who follows, who is alive.
+
+Invariant: what was not seen is None, never a guess, and every fact knows where it comes from (`sources`). Alive is what
+was proven: by the leader, for whom a replica that fetched lately lives; where there is no leader, by the node itself.
+DescribeQuorum shows the latest voter set, committed or not (`KafkaRaftClient.handleDescribeQuorumRequest`), so a set
+that is seen is not yet one that stays; `progress` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from kafkactl.answers import by_fields, json_of
+from kafkactl.cluster.quorum.majority import majority, tolerates
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
+
+# KRaft's timeouts at their defaults (`QuorumConfig`): a follower gives up after 2 s without its leader, a leader after
+# one and a half of that without a majority, and its memory of who fetched is trusted for twice of it.
+FETCH_TIMEOUT_MS = 2_000
+ALIVE_WITHIN_MS = 2 * FETCH_TIMEOUT_MS
+CHECK_QUORUM_MS = FETCH_TIMEOUT_MS * 3 // 2
+
+
+class Mode(StrEnum):
+    """Where the voter set lives: in every node's configuration, or in the log (KIP-853)."""
+
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+
+
+@frozen
+class Replica:
+    """A voter or an observer.
+
+    `directory_id` is None where it is unknown (static quorums). `lag` counts records behind the leader's end.
+    `alive`: True proven, False missing for longer than it may, None unknown; `evidence` says why, as a clause
+    about the node (`quorum/liveness`).
+    """
+
+    id: int
+    directory_id: Uuid | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+    log_end_offset: int | None = None
+    lag: int | None = None
+    last_fetch_timestamp_ms: int | None = None
+    last_caught_up_timestamp_ms: int | None = None
+    alive: bool | None = None
+    evidence: str | None = None
+
+    @property
+    def key(self) -> ReplicaKey:
+        """Its identity; an unknown directory is the zero one, as Kafka has it."""
+        return ReplicaKey(node_id=self.id, directory_id=self.directory_id or ZERO_UUID)
+
+    to_dict = by_fields
+
+
+@frozen
+class NodeFacts:
+    """What a node answered when it was asked itself.
+
+    `answers`: True it did, False it did not, None it was not asked. `is_controller`: whether that listener takes the
+    requests that voters send each other. `leader_id` and `leader_epoch` are whom it believes to lead (-1: no node),
+    None where it did not say. `auto_join`: whether it makes itself a voter (controller.quorum.auto.join.enable), None
+    where it did not say. `named_itself`: it said itself that it is that node, so no other node answers in its place.
+    """
+
+    id: int
+    answers: bool | None
+    is_controller: bool | None = None
+    cluster_id: str | None = None
+    leader_id: int | None = None
+    leader_epoch: int | None = None
+    versions: NodeVersions | None = None
+    auto_join: bool | None = None
+    named_itself: bool = False
+
+
+@frozen
+class Probe:
+    """What a connection of ours to an endpoint found.
+
+    `node_id` is who answered, None where that is unknown; `is_controller` as in NodeFacts.
+    """
+
+    endpoint: Endpoint
+    answers: bool
+    is_controller: bool | None = None
+    cluster_id: str | None = None
+    node_id: int | None = None
+
+
+@frozen
+class QuorumState:
+    """A quorum at one moment.
+
+    `cluster_id` is None where no node names it (controllers do from 3.7 on, to users that may ALTER the cluster).
+    `leader_id` is -1 where no node leads; `high_watermark` None while the leader has committed nothing in its epoch.
+    `nodes` by id and `probes` are what we saw with our own eyes, `registrations` what the metadata log says.
+    `sources` names, for each fact, where it comes from. `findings` are contradictions met while reading.
+    """
+
+    cluster_id: str | None
+    mode: Mode | None
+    kraft_version: int | None
+    leader_id: int
+    leader_epoch: int | None
+    high_watermark: int | None
+    voters: tuple[Replica, ...]
+    observers: tuple[Replica, ...] = ()
+    nodes: Mapping[int, NodeFacts] = field(default_factory=dict)
+    probes: tuple[Probe, ...] = ()
+    registrations: Registrations | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether a leader answered."""
+        return self.leader_id != NO_LEADER
+
+    @property
+    def replicas(self) -> tuple[Replica, ...]:
+        """Voters, then observers."""
+        return self.voters + self.observers
+
+    @property
+    def voter_keys(self) -> frozenset[ReplicaKey]:
+        """The voter set by identity."""
+        return frozenset(voter.key for voter in self.voters)
+
+    @property
+    def alive_keys(self) -> frozenset[ReplicaKey]:
+        """Everybody who is proven alive, observers included."""
+        return frozenset(replica.key for replica in self.replicas if replica.alive)
+
+    @property
+    def leader_key(self) -> ReplicaKey | None:
+        """The leader as a voter; None where it is none or no node leads."""
+        return next((voter.key for voter in self.voters if voter.id == self.leader_id), None)
+
+    @property
+    def leader(self) -> Replica | None:
+        """The leader, also one that is being removed and is listed as an observer."""
+        return next((replica for replica in self.replicas if replica.id == self.leader_id), None)
+
+    @property
+    def majority(self) -> int | None:
+        """How many voters make a majority; None where the voters are not known."""
+        return majority(len(self.voters)) if self.voters else None
+
+    @property
+    def tolerates(self) -> int | None:
+        """Failures that the quorum still survives now, below 0 without a majority.
+
+        None where it depends on voters of which it is not known whether they are alive.
+        """
+        if not self.voters or all(voter.alive is None for voter in self.voters):
+            return None
+        proven = tolerates(self.voter_keys, self.alive_keys)
+        not_dead = {voter.key for voter in self.voters if voter.alive is not False}
+        return None if proven < 0 <= tolerates(self.voter_keys, not_dead) else proven
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether there is a leader that has committed in its epoch, and a majority is alive."""
+        alive = self.tolerates
+        return self.has_leader and self.high_watermark is not None and alive is not None and alive >= 0
+
+    def voter(self, node_id: int) -> Replica | None:
+        """The voter with that id."""
+        return next((voter for voter in self.voters if voter.id == node_id), None)
+
+    def directories_of(self, node_id: int) -> tuple[Replica, ...]:
+        """Every voter and observer of that node id: a replaced disk is listed next to the old one."""
+        return tuple(replica for replica in self.replicas if replica.id == node_id)
+
+    to_dict = json_of(
+        "cluster_id", "mode", "kraft_version", "leader_id", "leader_epoch", "high_watermark", "voters", "observers",
+        "majority", "tolerates", "sources", "findings",
+    )  # fmt: skip
+
+
+def key_text(key: ReplicaKey) -> str:
+    """A voter in words: `3`, with the directory where it is known: `3 (directory ...)`."""
+    return str(key.node_id) if key.directory_id == ZERO_UUID else f"{key.node_id} (directory {key.directory_id})"
+
+
+def ids_of(keys: Iterable[ReplicaKey]) -> list[int]:
+    """Node ids, ascending."""
+    return sorted(key.node_id for key in keys)
+
+
+class Progress(StrEnum):
+    """What two looks at a quorum show of its commits.
+
+    moving: the high watermark grew, or there was nothing to commit. stuck: the log grew and the high watermark did
+    not: the signature of a voter change that its own majority does not acknowledge (the high watermark stays at the
+    offset of the VotersRecord). new-epoch: another leader, the count starts again. no-leader: no node to ask.
+    unknown: the leader has not committed in its epoch, or the log's end is not known.
+    """
+
+    MOVING = "moving"
+    STUCK = "stuck"
+    NEW_EPOCH = "new-epoch"
+    NO_LEADER = "no-leader"
+    UNKNOWN = "unknown"
+
+
+def progress(earlier: QuorumState, later: QuorumState) -> Progress:
+    """Whether commits go on between two looks, best more than half a second apart (idle clusters write no-ops)."""
+    if not later.has_leader:
+        return Progress.NO_LEADER
+    if (earlier.leader_id, earlier.leader_epoch) != (later.leader_id, later.leader_epoch):
+        return Progress.NEW_EPOCH
+    ends = [None if state.leader is None else state.leader.log_end_offset for state in (earlier, later)]
+    if None in ends or earlier.high_watermark is None or later.high_watermark is None:
+        return Progress.UNKNOWN
+    grew = ends[1] > ends[0]  # type: ignore[operator]  # neither is None
+    return Progress.STUCK if grew and later.high_watermark == earlier.high_watermark else Progress.MOVING
+
+
+def is_committed(first_seen: QuorumState, later: QuorumState) -> bool:
+    """Whether a voter set that was first seen in `first_seen` is committed by the time of `later`.
+
+    True where the high watermark reached, in the same epoch, the log's end at first sight: the set's record lies
+    below it. A new epoch alone proves nothing: observe again from its first answer.
+    """
+    leader = first_seen.leader
+    if not later.has_leader or later.high_watermark is None or leader is None or leader.log_end_offset is None:
+        return False
+    same_epoch = later.leader_epoch == first_seen.leader_epoch
+    return same_epoch and later.voter_keys == first_seen.voter_keys and later.high_watermark >= leader.log_end_offset

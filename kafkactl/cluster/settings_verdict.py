@@ -1,0 +1,106 @@
+"""What a comparison of nodes' settings comes to: differences, nodes that were not read, and what they leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafkactl.answers import json_of
+from kafkactl.cluster.node_settings import Difference, NodeSettings, difference_findings, differences
+from kafkactl.cluster.state import NotAsked, Role
+from kafkactl.findings import Finding, note, warning
+from kafkactl.frozen import frozen
+from kafkactl.wording import some
+
+Missing = tuple[str, Role, bool, str, str, str]
+"""A node that was not read: its name, its role, whether it answers or may, why in words, the id of the reason, and the
+next step; "" for the remedy of the finding."""
+
+
+@frozen
+class ReadNode:
+    """A node in the comparison. `is_read` is False where its settings are not known; `file`: they are from there."""
+
+    id: int
+    role: Role
+    is_read: bool
+    file: str | None = None
+
+    to_dict = json_of("id", "role", "read=is_read", "file")
+
+
+@frozen
+class SettingsVerdict:
+    """`complete`: every node that may answer was read, controllers and brokers among them."""
+
+    nodes: tuple[NodeSettings, ...]
+    missing: tuple[Missing, ...]
+    differences: tuple[Difference, ...]
+    complete: bool
+    findings: tuple[Finding, ...]
+
+    @property
+    def every_node(self) -> list[ReadNode]:
+        """Those that were read and those that were not, by role and id."""
+        read = [ReadNode(id=node.id, role=node.role, is_read=True, file=node.file) for node in self.nodes]
+        unread = [
+            ReadNode(id=int(name.rpartition(" ")[2]), role=role, is_read=False) for name, role, *_ in self.missing
+        ]
+        return sorted([*read, *unread], key=lambda node: (node.role.value, node.id))
+
+    to_dict = json_of("complete", "nodes=every_node", "settings=differences", "findings")
+
+
+def verdict_of(
+    nodes: Sequence[NodeSettings], missing: Sequence[Missing], unknown: Mapping[Role, NotAsked] | None = None
+) -> SettingsVerdict:
+    """Compare what was read, and say what was not. `unknown`: why the nodes of a role are not even known."""
+    found = differences(nodes)
+    absent = [role for role in Role if not any(node.role is role for node in nodes)]
+    complete = not absent and not any(live for _, _, live, *_ in missing)
+    return SettingsVerdict(
+        nodes=tuple(nodes),
+        missing=tuple(missing),
+        differences=found,
+        complete=complete,
+        findings=(*difference_findings(found), *_not_read(missing), *_absent(absent, missing, unknown or {})),
+    )
+
+
+def _not_read(missing: Sequence[Missing]) -> Iterator[Finding]:
+    """One finding a reason, with the nodes that it is true of."""
+    reasons: dict[tuple[bool, str], list[Missing]] = {}
+    for unread in missing:
+        reasons.setdefault((unread[2], unread[4]), []).append(unread)
+    for (live, reason), held in reasons.items():
+        names = [name for name, *_ in held]
+        if live:
+            yield warning(
+                "node-settings-not-read",
+                some(names),
+                f"the settings of {some(names)} could not be read: {held[0][3]}",
+                held[0][5],
+                reason=reason,
+                nodes=names,
+            )
+        else:
+            yield note(
+                "silent-node-not-compared",
+                some(names),
+                f"no settings were compared of {some(names)}: no answer",
+                "Run the command again when every node answers, or name a node's file with --config FILE.",
+                nodes=names,
+            )
+
+
+def _absent(roles: Sequence[Role], missing: Sequence[Missing], unknown: Mapping[Role, NotAsked]) -> Iterator[Finding]:
+    for role in roles:
+        why = unknown.get(role)
+        reason = "" if why is None else f" ({why.reason})"
+        step = next((unread[5] for unread in missing if unread[1] is role), "" if why is None else why.step)
+        yield warning(
+            "no-settings-of-role",
+            f"{role.value}s",
+            f"the settings of no {role.value} are known{reason}: nothing was compared between controllers and brokers",
+            step,
+            role=role.value,
+        )

@@ -1,0 +1,222 @@
+"""Unknown answers to questions not asked: a right, login or address is missing, and no other conclusion is drawn."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.adapters.kafka.cluster_view import role_of
+from kafkactl.adapters.kafka.connection import Access, Connection
+from kafkactl.change.clock import Deadline
+from kafkactl.cluster.api.list import NodeList, list_nodes
+from kafkactl.cluster.io.view import observe_features
+from kafkactl.errors import UnreachableError
+from kafkactl.features.plan.plan import plan_change as plan_of_state
+from kafkactl.findings import Finding, Outcome, change_exit_code
+from kafkactl.operations.features.cluster import feature_request, plan_change
+from kafkactl.operations.features.description import describe
+from kafkactl.playground.broker import Action, Asked, Reply
+from kafkactl.schema.rights import Login
+from tests.adapters.kafka.feature_cluster import DENIED, FakeCluster, FakeNode
+
+OPS = Access(login=Login(principal="User:ops", brokers="b1:9092"))
+UP = feature_request("upgrade", metadata="4.3-IV0")
+FOLLOWER = 2
+
+
+class Bastion(FakeCluster):
+    """A cluster that one address of a node leads to; addresses that nodes advertise do not."""
+
+    def __init__(self, to: int = FOLLOWER, *, names_itself: bool = True) -> None:
+        super().__init__()
+        self.to, self.names_itself = to, names_itself
+
+    @contextlib.contextmanager
+    def client(self, role: Listener = Listener.CONTROLLER) -> Iterator[Client]:
+        with contextlib.ExitStack() as stack:
+            for node in self.nodes.values():
+                stack.enter_context(node)
+            client = Client([self.nodes[self.to].address], role, access=OPS, limits=self.limits, randomness=lambda: 0.5)
+            yield stack.enter_context(client)
+
+    def answer(self, asked: Asked, node: FakeNode) -> Action | None:
+        if asked.name == "DescribeConfigs" and not self.names_itself:
+            return Reply(body={"Results": [{"ErrorCode": DENIED}]})
+        if asked.name == "Fetch" and "Fetch" not in self.denied and node.node_id != self.leader_id:
+            leader = {"LeaderId": self.leader_id, "LeaderEpoch": 3}
+            return Reply(body={"Responses": [{"Partitions": [{"ErrorCode": 6, "CurrentLeader": leader}]}]})
+        return super().answer(asked, node)
+
+    def _described(self, role: Listener) -> dict[str, Any]:
+        answer = super()._described(role)
+        for number, node in enumerate(answer["Brokers"], start=1):
+            node["Port"] = number
+        return answer
+
+    def _quorum(self) -> dict[str, Any]:
+        answer = super()._quorum()
+        for number, node in enumerate(answer["Nodes"], start=1):
+            node["Listeners"][0]["Port"] = number
+        return answer
+
+
+def answers(listed: NodeList) -> dict[int, bool | None]:
+    return {node.id: node.answers for node in listed.nodes}
+
+
+def only(findings: tuple[Finding, ...], id: str) -> Finding:
+    (found,) = [finding for finding in findings if finding.id == id]
+    return found
+
+
+# --- one forwarded port -----------------------------------------------------------------------------------------------
+
+
+def test_leader_out_of_reach_differs_from_a_missing_leader() -> None:
+    with Bastion().client() as client, pytest.raises(UnreachableError) as caught:
+        plan_change(client, UP)
+    assert (caught.value.id, caught.value.exit_code) == ("leader-not-reached", 4)
+    assert "controller 2 follows controller 1" in caught.value.message
+    assert "forward every controller" in caught.value.advice
+
+
+def test_levels_behind_a_bastion_are_those_that_the_node_shows() -> None:
+    cluster = Bastion()
+    with cluster.client() as client:
+        found = describe(client)
+    levels = {feature.name: feature.finalized for feature in found.features}
+    assert levels == {**cluster.levels, "kraft.version": 0}
+
+
+def test_node_that_answers_at_a_forwarded_port_is_that_node() -> None:
+    with Bastion().client() as client:
+        listed = list_nodes(client)
+    assert answers(listed) == {1: None, 2: True}
+    (finding,) = [finding for finding in listed.findings if finding.id == "node-not-asked"]
+    assert (finding.subject, "out of reach from here" in finding.message) == ("controller 1", True)
+    assert not [finding for finding in listed.findings if finding.id == "node-silent"]
+
+
+def test_node_that_does_not_name_itself_may_be_any_of_the_silent_ones() -> None:
+    with Bastion(names_itself=False).client() as client:
+        listed = list_nodes(client)
+    assert answers(listed) == {1: None, 2: None}
+    steps = [finding.next_step for finding in listed.findings if finding.id == "node-not-asked"]
+    assert all("--operation DescribeConfigs" in step for step in steps) and steps
+
+
+def test_broker_at_a_forwarded_port_is_that_broker() -> None:
+    with Bastion(to=12).client(Listener.BROKER) as client:
+        listed = list_nodes(client)
+    brokers = {row.id: seen.answers for row in listed.nodes for seen in row.seen_as if seen.role == "broker"}
+    assert brokers == {11: None, 12: True}
+
+
+def test_node_that_is_gone_is_silent_where_others_answer_at_their_own_addresses() -> None:
+    cluster = FakeCluster()
+    cluster.gone, cluster.registered = {13: Listener.BROKER}, {**cluster.registered, 13: {}}
+    with cluster.client(Listener.BROKER) as client:
+        assert answers(list_nodes(client))[13] is False
+
+
+def test_whom_a_follower_follows_may_be_denied() -> None:
+    cluster = Bastion()
+    cluster.denied = {"Fetch"}
+    with cluster.client() as client, pytest.raises(UnreachableError) as caught:
+        plan_change(client, UP)
+    assert caught.value.id == "not-authorised"
+    assert "--allow-principal User:ops --operation ClusterAction --cluster" in caught.value.advice
+
+
+# --- rights -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", list(Listener))
+def test_leader_that_may_not_be_asked_for_differs_from_a_missing_leader(role: Listener) -> None:
+    cluster = FakeCluster()
+    cluster.denied = {"DescribeQuorum"}
+    with cluster.client(role) as client, pytest.raises(UnreachableError) as caught:
+        plan_change(client, UP)
+    assert (caught.value.id, caught.value.exit_code) == ("not-authorised", 4)
+    assert "Describe on the cluster is missing" in caught.value.message
+
+
+def test_levels_that_no_node_shows_are_unknown() -> None:
+    cluster = FakeCluster()
+    cluster.levels.clear()
+    cluster.epoch = -1
+    cluster.denied = {"Fetch"}
+    with cluster.client(Listener.BROKER) as client:
+        found = describe(client)
+        assert {feature.finalized for feature in found.features} == {None}
+        assert "FinalizedVersionLevel: ?" in found.lines[0]
+        with pytest.raises(UnreachableError) as caught:
+            plan_change(client, UP)
+    assert "ClusterAction on the cluster is missing" in caught.value.message
+
+
+# --- another login at the controllers ---------------------------------------------------------------------------------
+
+
+class OtherLogin:
+    """A login that controllers refuse."""
+
+    def authenticate(self, connection: Connection, _deadline: Deadline) -> float | None:
+        if role_of(connection.versions) is Listener.CONTROLLER:
+            raise UnreachableError(f"{connection.address} takes PLAIN", id="sasl-mechanism-not-offered")
+        return None
+
+
+class Guarded(FakeCluster):
+    """Controllers that take another login than brokers; `controllers` is the one that they get."""
+
+    controllers: Access | None = None
+
+    @contextlib.contextmanager
+    def client(self, role: Listener = Listener.BROKER) -> Iterator[Client]:
+        with super().client(role) as given:
+            access = Access(authenticator=OtherLogin())
+            made = Client(given.bootstrap, role, access=access, controller_access=self.controllers, limits=self.limits)
+            with made:
+                yield made
+
+
+def test_second_login_opens_the_controllers() -> None:
+    cluster = Guarded()
+    cluster.controllers = Access()
+    with cluster.client() as client:
+        view = observe_features(client)
+    assert [finding.id for finding in view.findings] == []
+    assert all(node.answers for node in view.state.nodes)
+    assert view.state.registrations is not None
+
+
+def test_controllers_with_another_login_are_not_asked() -> None:
+    with Guarded().client() as client:
+        view = observe_features(client)
+        listed = list_nodes(client)
+    plan = plan_of_state(view.state, UP)
+    stopping = [finding for finding in plan.findings if finding.severity == "blocker"]
+    assert {(finding.id, finding.subject) for finding in stopping} == {
+        ("controller-not-asked", "controller 1"),
+        ("controller-not-asked", "controller 2"),
+    }
+    assert all("--controller-command-config" in finding.next_step for finding in stopping)
+    assert not any("remove it from the voters" in finding.advice for finding in plan.findings)
+    assert "release-not-recognised" not in {finding.id for finding in plan.findings}
+    assert change_exit_code(Outcome.REFUSED, plan.findings) == 4
+    assert {node.id: node.answers for node in listed.nodes if "controller" in node.roles} == {1: None, 2: None}
+    assert "--controller-command-config" in only(listed.findings, "metadata-log-not-read").next_step
+
+
+def test_other_blocker_next_to_missing_access_is_a_refusal() -> None:
+    with Guarded().client() as client:
+        view = observe_features(client)
+    plan = plan_of_state(view.state, feature_request("downgrade", metadata="3.9-IV0"))
+    assert change_exit_code(Outcome.REFUSED, plan.findings) == 3
+    assert change_exit_code(Outcome.UNKNOWN, plan.findings) == 6

@@ -1,0 +1,77 @@
+"""How a node that does not answer is described: by what is seen at its address, and by what others know of it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.cluster.api.list import list_nodes
+from kafkactl.cluster.io import nodes as feature_nodes
+from kafkactl.cluster.io.view import PATIENCE_MS
+from kafkactl.errors import UnreachableError
+from kafkactl.findings import Finding
+from kafkactl.operations.features.description import describe
+from kafkactl.playground.broker import SILENCE
+from tests.adapters.kafka.feature_cluster import RANGES, FakeCluster
+
+
+def silent(cluster: FakeCluster) -> list[Finding]:
+    """What both commands say of nodes that do not answer; they name the same nodes."""
+    with cluster.client(Role.BROKER) as client:
+        listed = list_nodes(client, timeout_ms=6_000).findings
+        described = describe(client).findings
+    assert [finding.subject for finding in described] == [finding.subject for finding in listed]
+    return list(listed)
+
+
+def test_a_paused_voter_is_not_one_that_is_stopped() -> None:
+    cluster = FakeCluster()
+    cluster.nodes[2].greeting, cluster.stuck = SILENCE, {2}
+    (paused,) = silent(cluster)
+    (at,) = paused.evidence["addresses"]
+    assert (paused.id, paused.subject) == ("node-silent", "controller 2")
+    assert paused.message.startswith(f"controller 2 does not answer: {at} takes connections and does not answer")
+    assert "it is a voter, and counts for every majority" in paused.message and "is stopped" in paused.next_step
+    assert paused.evidence["silence"] == "hangs"
+
+
+def test_a_silent_node_costs_a_share_of_the_time() -> None:
+    cluster = FakeCluster()
+    cluster.nodes[2].greeting = SILENCE
+    with cluster.client(Role.BROKER) as client:
+        began = time.monotonic()
+        found = describe(client, timeout_ms=2_000)
+        assert time.monotonic() - began < PATIENCE_MS / 1000
+    assert [finding.id for finding in found.findings] == ["node-silent"]
+
+
+def test_nothing_listens_where_a_node_is_registered() -> None:
+    cluster = FakeCluster()
+    cluster.gone = {13: Role.BROKER, 14: Role.BROKER}
+    cluster.registered |= {13: RANGES, 14: RANGES}
+    cluster.fetching = {14}
+    with cluster.client(Role.BROKER) as client:
+        gone, starting = list_nodes(client, timeout_ms=6_000).findings
+    assert "127.0.0.1:1 refuses connections: no process listens there" in gone.message
+    assert "blocks changes to levels that its registration lacks (metadata.version above" in gone.message
+    assert starting.evidence["fetches"] is True
+    assert "it fetches the metadata log, so its process runs" in starting.message
+
+
+def test_no_connection_is_established(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    visit_node = feature_nodes.visit_node
+
+    def cut_off(connection, **more):  # type: ignore[no-untyped-def]
+        if connection.address == cluster.nodes[2].address:
+            raise UnreachableError("no route to host", id="connection-failed")
+        return visit_node(connection, **more)
+
+    monkeypatch.setattr(feature_nodes, "visit_node", cut_off)
+    (unreached,) = silent(cluster)
+    assert unreached.evidence["silence"] == "unreached"
+    assert "cannot be reached: no connection is established" in unreached.message and "firewall" in unreached.next_step
+    # A paused process looks like this, too, as soon as 50 connections wait for it.
+    assert "socket.listen.backlog.size" in unreached.message and "state T" in unreached.next_step
