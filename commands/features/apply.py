@@ -13,8 +13,8 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import PATH, confirm_option, writing_options
 
 if TYPE_CHECKING:
+    from kafkactl.features.api.cluster import FeatureChange
     from kafkactl.findings import Finding
-    from kafkactl.operations.features.cluster import FeatureChange
 
 
 @leaf_command(
@@ -39,7 +39,7 @@ def command(*, plan_file: str, confirm: str | None, dry_run: bool, yes: bool, co
     with --confirm.
     """
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.features.plan_files import apply_plan, load_plan
+    from kafkactl.features.api.plan_files import apply_plan, load_plan
 
     planned = load_plan(plan_file)
 

@@ -12,11 +12,11 @@ from kafkactl.commands.rendering.page import Cell, Page, Word
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
+    from kafkactl.features.api.cluster import FeatureChange
     from kafkactl.features.change.proof import Proof
     from kafkactl.features.plan.change import FeatureChange as LevelChange
     from kafkactl.features.plan.plan import FeatureStep
     from kafkactl.features.plan.request import FeatureRequest
-    from kafkactl.operations.features.cluster import FeatureChange
 
 # The command's own time limit leaves some time to say what is known.
 SHARE_OF_TIME = 0.8
@@ -40,7 +40,7 @@ def change(request: FeatureRequest, *, dry_run: bool, connection: ConnectionArgu
 
 def save(request: FeatureRequest, out: str, *, overwrite: bool, connection: ConnectionArguments) -> NoReturn:
     """Plan a change into a file, and print the answer."""
-    from kafkactl.operations.features.plan_files import save_plan
+    from kafkactl.features.api.plan_files import save_plan
 
     with open_client(connection) as client:
         found = save_plan(client, request, out, overwrite=overwrite)
@@ -64,14 +64,14 @@ def answer(found: FeatureChange) -> NoReturn:
 
 
 def _planned(client: Client, request: FeatureRequest) -> FeatureChange:
-    from kafkactl.operations.features.cluster import plan_change
+    from kafkactl.features.api.cluster import plan_change
 
     return plan_change(client, request)
 
 
 def _changed(client: Client, request: FeatureRequest, connection: ConnectionArguments) -> FeatureChange:
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.features.cluster import change_levels
+    from kafkactl.features.api.cluster import change_levels
 
     guard_cluster(client, connection)
     timeout_ms = SHARE_OF_TIME * current_settings().timeout_ms
@@ -111,7 +111,7 @@ def show_change(page: Page, found: FeatureChange, *, server_asked: bool) -> None
 
 
 def _changes(changes: Sequence[LevelChange], *, is_refused: bool) -> Iterator[Sequence[Cell]]:
-    from kafkactl.operations.features.levels import level_name
+    from kafkactl.features.api.levels import level_name
 
     for change in changes:
         name = change.name

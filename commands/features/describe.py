@@ -20,7 +20,7 @@ from kafkactl.wording import counted, first_few
 
 if TYPE_CHECKING:
     from kafkactl.cluster.describe import FeatureSeen, MemberSeen, NodeRange
-    from kafkactl.operations.features.description import FeatureDescription
+    from kafkactl.features.api.description import FeatureDescription
 
 
 @leaf_command(
@@ -48,7 +48,7 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
     release. Information that could not be obtained is reported as unknown.
     """
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.features.description import FeatureDescription, describe
+    from kafkactl.features.api.description import FeatureDescription, describe
 
     if bundle is not None:
         if node_id is not None or any(connection):
@@ -136,7 +136,7 @@ def _range(feature: FeatureSeen) -> Word:
 
 
 def _span(name: str, low: int, high: int) -> str:
-    from kafkactl.operations.features.levels import level_name
+    from kafkactl.features.api.levels import level_name
 
     return f"{level_name(name, low)} to {level_name(name, high)}"
 

@@ -30,7 +30,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
 @connection_options
 def command(*, features: tuple[str, ...], unsafe: bool, dry_run: bool, connection: ConnectionArguments) -> None:
     """Turn features off: lower them to level 0. metadata.version and kraft.version cannot be."""
-    from kafkactl.operations.features.cluster import feature_request
+    from kafkactl.features.api.cluster import feature_request
 
     request = feature_request("disable", features=features, unsafe=unsafe)
     change(request, dry_run=dry_run, connection=connection)

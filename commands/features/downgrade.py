@@ -38,7 +38,7 @@ def command(
     No release of Kafka can go below a level that changed metadata, with or without --unsafe; the
     answer names the lowest reachable level.
     """
-    from kafkactl.operations.features.cluster import feature_request
+    from kafkactl.features.api.cluster import feature_request
 
     request = feature_request(
         "downgrade",

@@ -50,7 +50,7 @@ def command(
     The same as that command with --dry-run. With --out the plan is also written to a file, which
     `kafkactl features apply` carries out later, if the cluster is then still as it was.
     """
-    from kafkactl.operations.features.cluster import feature_request
+    from kafkactl.features.api.cluster import feature_request
 
     request = feature_request(
         operation,

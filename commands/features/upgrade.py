@@ -47,7 +47,7 @@ def command(
 
     --release-version does not change kraft.version: raising it cannot be undone.
     """
-    from kafkactl.operations.features.cluster import feature_request
+    from kafkactl.features.api.cluster import feature_request
 
     request = feature_request(
         "upgrade",

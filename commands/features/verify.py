@@ -16,8 +16,8 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
+    from kafkactl.features.api.cluster import LevelProof
     from kafkactl.features.change.proof import NodeProof
-    from kafkactl.operations.features.cluster import LevelProof
 
 
 @leaf_command(
@@ -54,7 +54,7 @@ def command(
     Without given levels, all nodes are compared with the active controller. Only levels are
     compared: epochs differ even between nodes that agree.
     """
-    from kafkactl.operations.features.cluster import verify_levels
+    from kafkactl.features.api.cluster import verify_levels
 
     with open_client(connection) as client:
         found = verify_levels(

@@ -39,7 +39,7 @@ def version_mapping_command(
     )
     @_TOOL_VERSION
     def command(release_version: str | None, kafka_version: str | None) -> None:
-        from kafkactl.operations.features.levels import version_mapping
+        from kafkactl.features.api.levels import version_mapping
 
         found = version_mapping(release_version, kafka_version=kafka_version)
         _emit(f"{group}.version-mapping", found.to_dict(), found.lines)
@@ -68,7 +68,7 @@ def feature_dependencies_command(
     )
     @_TOOL_VERSION
     def command(features: tuple[str, ...], kafka_version: str | None) -> None:
-        from kafkactl.operations.features.levels import feature_dependencies
+        from kafkactl.features.api.levels import feature_dependencies
 
         found = feature_dependencies(features, kafka_version=kafka_version)
         _emit(f"{group}.feature-dependencies", found.to_dict(), found.lines)

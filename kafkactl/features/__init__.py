@@ -7,6 +7,6 @@ from typing import TYPE_CHECKING
 from kafkactl.lazy import lazy_api
 
 if TYPE_CHECKING:
-    from kafkactl.operations.features import *  # noqa: F403
+    from kafkactl.features.api import *  # noqa: F403
 else:
-    __getattr__ = lazy_api(__name__, "kafkactl.operations.features")
+    __getattr__ = lazy_api(__name__, "kafkactl.features.api")

@@ -37,6 +37,7 @@ from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.dryrun import prediction
 from kafkactl.dryrun.brokers import worst
 from kafkactl.dryrun.controller.appended import Appended
+from kafkactl.features.api.description import FeatureDescription
 from kafkactl.features.change.proof import NodeProof
 from kafkactl.metadata.api import difference as log_difference
 from kafkactl.metadata.api import image as log_image
@@ -48,7 +49,6 @@ from kafkactl.migration.api.position import JournalSummary, MigrationStatus
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
-from kafkactl.operations.features.description import FeatureDescription
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import AskedNode, QuorumDescription, ReadDisk
 from kafkactl.quorum.api.recover.collect import RecoveryCopy

@@ -145,7 +145,7 @@ class Gatherer:
 
     def features(self, part: Part) -> int:
         """Feature levels as all nodes show them."""
-        from kafkactl.operations.features.description import describe
+        from kafkactl.features.api.description import describe
 
         self._answer(part, describe(self._client, timeout_ms=self._timeout_ms).to_dict())
         return SOUND

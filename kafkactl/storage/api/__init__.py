@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafkactl.operations.features.levels import feature_dependencies, version_mapping
+    from kafkactl.features.api.levels import feature_dependencies, version_mapping
     from kafkactl.storage.api.fleet_apply import FleetApplyResult, apply_fleet, check_fleet
     from kafkactl.storage.api.fleet_plan import FleetPlanResult, plan_fleet
     from kafkactl.storage.api.format import FormatResult, apply_format, plan_ensure, plan_format
@@ -68,7 +68,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "kafkactl.operations.features.levels": ("feature_dependencies", "version_mapping"),
+            "kafkactl.features.api.levels": ("feature_dependencies", "version_mapping"),
             f"{__name__}.fleet_apply": ("FleetApplyResult", "apply_fleet", "check_fleet"),
             f"{__name__}.fleet_plan": ("FleetPlanResult", "plan_fleet"),
             f"{__name__}.format": ("FormatResult", "apply_format", "plan_ensure", "plan_format"),

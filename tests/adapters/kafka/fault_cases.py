@@ -21,10 +21,10 @@ from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
+from kafkactl.features.api.change import change_features
 from kafkactl.features.change.answer import change_outcome
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Outcome, blockers
-from kafkactl.operations.features.change import change_features
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out

@@ -16,7 +16,7 @@ from kafkactl.adapters.kafka.client import Limits
 from kafkactl.cluster.api.list import list_nodes
 from kafkactl.cluster.io.metadata_fetch import fetch_metadata_log
 from kafkactl.errors import KafkactlError
-from kafkactl.operations.features.description import describe as describe_features
+from kafkactl.features.api.description import describe as describe_features
 from kafkactl.protocol.record_batch import decode_header
 from kafkactl.quorum.api.observation import describe as describe_quorum
 from kafkactl.quorum.change.ports import QuorumWaitPolicy

@@ -18,11 +18,11 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.unregister import observe_and_plan, unregister_node
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.errors import RefusedError, UnreachableError
+from kafkactl.features.api.change import LiveFeatures, change_features
 from kafkactl.features.change.results import update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Outcome
-from kafkactl.operations.features.change import LiveFeatures, change_features
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.protocol.framing import Response

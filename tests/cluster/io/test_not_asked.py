@@ -16,10 +16,10 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.list import NodeList, list_nodes
 from kafkactl.cluster.io.view import observe_features
 from kafkactl.errors import UnreachableError
+from kafkactl.features.api.cluster import feature_request, plan_change
+from kafkactl.features.api.description import describe
 from kafkactl.features.plan.plan import plan_change as plan_of_state
 from kafkactl.findings import Finding, Outcome, change_exit_code
-from kafkactl.operations.features.cluster import feature_request, plan_change
-from kafkactl.operations.features.description import describe
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.schema.rights import Login
 from tests.adapters.kafka.feature_cluster import DENIED, FakeCluster, FakeNode

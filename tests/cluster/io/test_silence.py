@@ -11,8 +11,8 @@ from kafkactl.cluster.api.list import list_nodes
 from kafkactl.cluster.io import nodes as feature_nodes
 from kafkactl.cluster.io.view import PATIENCE_MS
 from kafkactl.errors import UnreachableError
+from kafkactl.features.api.description import describe
 from kafkactl.findings import Finding
-from kafkactl.operations.features.description import describe
 from kafkactl.playground.broker import SILENCE
 from tests.adapters.kafka.feature_cluster import RANGES, FakeCluster
 

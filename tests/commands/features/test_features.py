@@ -13,7 +13,7 @@ import pytest
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io import watch as feature_watch
-from kafkactl.operations.features import change as feature_change
+from kafkactl.features.api import change as feature_change
 from kafkactl.playground.broker import CLOSE, SILENCE
 from tests.adapters.kafka.feature_cluster import RANGES, FakeCluster
 from tests.conftest import Run

@@ -31,10 +31,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafkactl.features.catalog.consequences import level_name
-    from kafkactl.features.plan.plan_file import FeaturePlanFile
-    from kafkactl.features.plan.request import FeatureRequest
-    from kafkactl.operations.features.cluster import (
+    from kafkactl.features.api.cluster import (
         FeatureChange,
         LevelProof,
         change_levels,
@@ -42,14 +39,17 @@ if TYPE_CHECKING:
         plan_change,
         verify_levels,
     )
-    from kafkactl.operations.features.description import FeatureDescription, describe
-    from kafkactl.operations.features.levels import (
+    from kafkactl.features.api.description import FeatureDescription, describe
+    from kafkactl.features.api.levels import (
         FeatureDependencies,
         VersionMapping,
         feature_dependencies,
         version_mapping,
     )
-    from kafkactl.operations.features.plan_files import apply_plan, load_plan, save_plan
+    from kafkactl.features.api.plan_files import apply_plan, load_plan, save_plan
+    from kafkactl.features.catalog.consequences import level_name
+    from kafkactl.features.plan.plan_file import FeaturePlanFile
+    from kafkactl.features.plan.request import FeatureRequest
 else:
     __getattr__ = lazy_names(
         __name__,

@@ -13,10 +13,10 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
 from kafkactl.change.plan_document import checksum, render_document
 from kafkactl.errors import UnreachableError
+from kafkactl.features.api.cluster import FeatureChange, change_levels, plan_change
 from kafkactl.features.plan.plan_file import FeaturePlanFile, plan_document, read_plan
 from kafkactl.findings import Finding, Outcome
 from kafkactl.operations.callbacks import NoteCallback, ignore_note
-from kafkactl.operations.features.cluster import FeatureChange, change_levels, plan_change
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client

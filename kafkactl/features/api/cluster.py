@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.view import FeatureView, check_not_empty, observe_features, observe_levels
 from kafkactl.errors import KafkactlError
+from kafkactl.features.api.change import DryRun, change_features, observe_for, validate
 from kafkactl.features.change.answer import (
     Answered,
     answers_of,
@@ -26,7 +27,6 @@ from kafkactl.features.plan.request import FeatureRequest, Operation, parse_requ
 from kafkactl.findings import Finding, Outcome, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.operations.callbacks import NoteCallback, ignore_note
-from kafkactl.operations.features.change import DryRun, change_features, observe_for, validate
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import check_planned_for
-from kafkactl.adapters.kafka.min_insync import with_min_insync
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
@@ -25,6 +24,7 @@ from kafkactl.features.change.results import (
     update_features_request,
 )
 from kafkactl.features.change.run import DryRun, FeatureJourney, FeatureWaitPolicy, dry_run
+from kafkactl.features.io.min_insync import with_min_insync
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import FeaturePlanFile

@@ -14,12 +14,12 @@ from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.view import FeatureView, observe_features
 from kafkactl.errors import UnreachableError
+from kafkactl.features.api import change as feature_change
+from kafkactl.features.api.change import ChangeRun, change_features, validate
 from kafkactl.features.change.answer import change_answer
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import blockers
-from kafkactl.operations.features import change as feature_change
-from kafkactl.operations.features.change import ChangeRun, change_features, validate
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from tests.adapters.kafka.feature_cluster import DENIED, LIMITS, FakeCluster
 
