@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from kafkactl.operations.explain import explanations
+    from kafkactl.tool.api.explain import explanations
 
     return [CompletionItem(explanation.id) for explanation in explanations() if explanation.id.startswith(incomplete)]
 
@@ -42,7 +42,7 @@ def command(text: str | None, all_ids: bool) -> None:
     earlier version is explained under its present name. A line of Kafka's log or an error text of Kafka, in quotes,
     leads to the findings that explain the text.
     """
-    from kafkactl.operations.explain import explain, explanations, kafka_text, renamed_from
+    from kafkactl.tool.api.explain import explain, explanations, kafka_text, renamed_from
 
     if all_ids == (text is not None):
         raise click.UsageError("Give one ID, or --list.")

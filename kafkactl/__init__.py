@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from kafkactl.cluster import api as nodes
     from kafkactl.errors import KafkactlError
     from kafkactl.findings import Finding, Outcome, Severity
+    from kafkactl.kafka.api.connection import connect
     from kafkactl.metadata import api as log
     from kafkactl.migration import api as migrate
-    from kafkactl.operations.connection import connect
     from kafkactl.simulator.api import calls as simulate
 else:
     __getattr__ = lazy_names(

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files import processes
 from kafkactl.commands.framework.settings import peek_settings
+from kafkactl.files import processes
 from tests.answers import check_answer
 from tests.fakes.engine_checker import attach_to_every_engine
 from tests.hypothesis_profiles import load

@@ -8,7 +8,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.contexts import ContextChange
+    from kafkactl.tool.api.contexts import ContextChange
 
 _TONES = {"done": "good", "nothing-to-do": "good", "planned": "strong"}
 

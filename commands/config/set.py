@@ -43,7 +43,7 @@ def command(
     The path of the client properties is stored as an absolute path.
     """
     from kafkactl.commands.config.answer import tell
-    from kafkactl.operations.contexts import set_context
+    from kafkactl.tool.api.contexts import set_context
 
     if bootstrap_server and bootstrap_controller:
         raise click.UsageError(

@@ -86,7 +86,7 @@ def _static(common: Common) -> Mapping[str, str] | None:
     """The properties of `--config`; what its file gives away is said as of any other."""
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.dryrun.api.logs import read_static
-    from kafkactl.operations.exposure import zookeeper_exposure
+    from kafkactl.kafka.api.exposure import zookeeper_exposure
 
     static = read_static(common.config)
     if static is not None and common.config is not None:

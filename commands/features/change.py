@@ -11,12 +11,12 @@ from kafkactl.commands.rendering.output import detail, emit, say
 from kafkactl.commands.rendering.page import Cell, Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
     from kafkactl.features.api.cluster import FeatureChange
     from kafkactl.features.change.proof import Proof
     from kafkactl.features.plan.change import FeatureChange as LevelChange
     from kafkactl.features.plan.plan import FeatureStep
     from kafkactl.features.plan.request import FeatureRequest
+    from kafkactl.kafka.client import Client
 
 # The command's own time limit leaves some time to say what is known.
 SHARE_OF_TIME = 0.8

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 def contexts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """The contexts of `kafkactl config`."""
-    from kafkactl.operations.completion import context_words
+    from kafkactl.tool.api.completion import context_words
 
     return items_of(((word, "") for word in context_words()), incomplete)
 
 
 def releases(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
     """Releases of Kafka."""
-    from kafkactl.operations.completion import release_words
+    from kafkactl.tool.api.completion import release_words
 
     return items_of(((word, "") for word in release_words()), incomplete)
 

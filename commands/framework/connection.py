@@ -24,9 +24,9 @@ from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import ConnectionOption
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.files.contexts import Target
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.files.contexts import Target
     from kafkactl.findings import Finding
+    from kafkactl.kafka.client import Client
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,7 +64,7 @@ def open_client(
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output
-    from kafkactl.operations.connection import connect
+    from kafkactl.kafka.api.connection import connect
 
     def warn(findings: Iterable[Finding]) -> None:
         for finding in findings:
@@ -91,14 +91,14 @@ def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
     Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node shows the cluster's id. A context
     without an id, and arguments without a context, are not compared.
     """
-    from kafkactl.operations.connection import check_cluster_id
+    from kafkactl.kafka.api.connection import check_cluster_id
 
     check_cluster_id(client, target_of(connection).cluster_id)
 
 
 def target_of(connection: ConnectionArguments) -> Target:
     """The arguments together with the context that they name, or the current one. Raises InputError."""
-    from kafkactl.operations.connection import resolve_target
+    from kafkactl.kafka.api.connection import resolve_target
 
     return resolve_target(**connection._asdict())
 

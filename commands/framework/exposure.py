@@ -36,7 +36,7 @@ def tell_exposure(findings: Iterable[Finding]) -> None:
 
 def _refused(found: tuple[Finding, ...]) -> Exception:
     from kafkactl.errors import RefusedError
-    from kafkactl.operations.exposure import every
+    from kafkactl.kafka.api.exposure import every
 
     return RefusedError(
         f"refused by --strict-security: {every(found)}",

@@ -75,7 +75,7 @@ def describe(error: BaseException, command: str = "") -> dict[str, Any]:
 
 def redacted(text: str) -> str:
     """The text with everything that looks like a password left out."""
-    from kafkactl.operations import text as texts
+    from kafkactl.tool.api import text as texts
 
     return texts.redacted(text)
 

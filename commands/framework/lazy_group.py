@@ -159,7 +159,7 @@ def _expand(args: list[str], *, within: tuple[str, ...]) -> list[str]:
 
 
 def _read_lines(path: str) -> list[str]:
-    from kafkactl.operations.text import read_argument_file
+    from kafkactl.tool.api.text import read_argument_file
 
     try:
         text = read_argument_file(path)

@@ -131,7 +131,7 @@ class Talk:
     """
 
     def __init__(self, *, is_terminal: bool | None = None, clock: Clock | None = None) -> None:
-        from kafkactl.operations.clock import SystemClock
+        from kafkactl.tool.api.clock import SystemClock
 
         self._clock = clock or SystemClock()
         self._began_ms = self._clock.now_ms()

@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
-from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import CHANGED_MEANWHILE, DONE, TRY_AGAIN
 from kafkactl.change.journal_lines import redacted
+from kafkactl.files.clock import SystemClock
 from kafkactl.frozen import frozen
 
 STDOUT_BYTES: Final = 64 << 20

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from kafkactl.adapters.net.transport import Address
+from kafkactl.net.transport import Address
 
 
 class Listening:

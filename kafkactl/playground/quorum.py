@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafkactl.adapters.net.transport import Address
 from kafkactl.kafka_names import GROUP_VERSION, KRAFT_VERSION, METADATA_TOPIC, METADATA_VERSION, TRANSACTION_VERSION
 from kafkactl.metadata.log.frame import encode_record
+from kafkactl.net.transport import Address
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.playground.listening import Listening
 from kafkactl.protocol.control_records import ControlType, encode_control_record

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AnySet
 from typing import Any, Final
 
-from kafkactl.adapters.closing import Closing
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Clock, Deadline
+from kafkactl.core.closing import Closing
 from kafkactl.errors import FailedError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.files.clock import SystemClock
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
+from kafkactl.net.transport import Address
 from kafkactl.zookeeper.link import CodeError, Link, LostError, read_only
 from kafkactl.zookeeper.read import ROOTS, Reader, changed, has_acl, is_restless
 from kafkactl.zookeeper.settings import Connect, ZooKeeperSettings, parse_connect, zookeeper_settings

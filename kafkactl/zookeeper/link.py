@@ -18,11 +18,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.adapters.net.tls import Tls
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
+from kafkactl.net.tls import Tls
+from kafkactl.net.transport import Address
 from kafkactl.zookeeper.settings import Connect, ZooKeeperSettings
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
-from kafkactl.adapters.net.tls import Store, TlsSettings
-from kafkactl.adapters.net.tls_properties import not_supported
-from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import InputError
+from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.frozen import frozen
+from kafkactl.net.tls import Store, TlsSettings
+from kafkactl.net.tls_properties import not_supported
+from kafkactl.net.transport import Address
 from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.protocol.text.places import key_lines, placed

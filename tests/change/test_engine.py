@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.journal import open_journal
 from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.journal import JournalFold, RunJournal
 from kafkactl.change.waiting import wait_until
 from kafkactl.errors import FailedError, RefusedError, UnreachableError
+from kafkactl.files.journal import open_journal
 from kafkactl.findings import Finding, Outcome, blocker
 from kafkactl.frozen import changed
 from tests.fakes.engine_checker import CHECKED

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.commands.framework.lazy_group import Entry
 from kafkactl.commands.main import COMMANDS
+from kafkactl.kafka.retries import Backoff
 from tests.conftest import Run
 
 
 @pytest.fixture(autouse=True, scope="module")
 def short_pauses() -> Iterator[None]:
-    """Pause for a hundredth of the time between two rounds of requests; tests/adapters/kafka has the true times.
+    """Pause for a hundredth of the time between two rounds of requests; tests/kafka has the true times.
 
     A part of a bundle whose cluster does not answer pauses for 2.5 s, and a bundle has four of them.
     """

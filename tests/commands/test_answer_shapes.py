@@ -48,7 +48,6 @@ from kafkactl.metadata.verify import check as log_check
 from kafkactl.migration.api.position import JournalSummary, MigrationStatus
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
-from kafkactl.operations import contexts
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import AskedNode, QuorumDescription, ReadDisk
 from kafkactl.quorum.api.recover.collect import RecoveryCopy
@@ -74,6 +73,7 @@ from kafkactl.tiered.api import Saved
 from kafkactl.tiered.api import pages as tiered_pages
 from kafkactl.tiered.audit import coverage
 from kafkactl.tiered.audit import run as tiered_audit
+from kafkactl.tool.api import contexts
 from kafkactl.values import Endpoint
 
 HEAD = {"kind", "schema_version"}

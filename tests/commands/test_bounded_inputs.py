@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.config_providers import resolve
-from kafkactl.adapters.files.contexts import load_contexts
-from kafkactl.adapters.files.journal import open_journal
-from kafkactl.adapters.files.plan_files import read_receipt
-from kafkactl.adapters.kafka.sasl import assertion as sasl_assertion
-from kafkactl.adapters.kafka.sasl import token as sasl_token
 from kafkactl.errors import KafkactlError
+from kafkactl.files.config_providers import resolve
+from kafkactl.files.contexts import load_contexts
+from kafkactl.files.journal import open_journal
+from kafkactl.files.plan_files import read_receipt
+from kafkactl.kafka.sasl import assertion as sasl_assertion
+from kafkactl.kafka.sasl import token as sasl_token
 from kafkactl.metadata.io.source import read_pieces
 from kafkactl.migration.io.journal import kept_file
 from kafkactl.migration.io.operator_files import FilesOfOperator

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from kafkactl.playground.quorum import FakeQuorum
-from tests.adapters.kafka.feature_cluster import FakeCluster
 from tests.commands.features.test_features import at
 from tests.commands.shells import completed, offered_by_fish
+from tests.kafka.feature_cluster import FakeCluster
 from tests.repository.docs.console_pages import user_environment
 
 SHELLS = ("bash", "zsh", "fish")

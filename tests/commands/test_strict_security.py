@@ -165,6 +165,6 @@ def test_the_strict_refuse_each(kafkactl, listener, tmp_path, monkeypatch, id):
 
 
 def test_each_is_one_of_these():
-    tree = ast.parse((ROOT / "kafkactl/operations/exposure.py").read_text())
+    tree = ast.parse((ROOT / "kafkactl/kafka/api/exposure.py").read_text())
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     assert texts & set(explanations()) == set(GIVEN_AWAY)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kafkactl.adapters.files import input_files
+from kafkactl.files import input_files
 from tests.commands.test_path_options import takes_a_path, text_parameters
 
 INVENTORY = """

@@ -19,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 
 
 class Fault(StrEnum):

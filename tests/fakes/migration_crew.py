@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.findings import Finding, Outcome
 from kafkactl.migration.driver.ports import MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import identity_of

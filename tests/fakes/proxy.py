@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 from enum import Enum
 
-from kafkactl.adapters.net.transport import Address
+from kafkactl.net.transport import Address
 from kafkactl.playground.listening import Listening, exactly
 
 

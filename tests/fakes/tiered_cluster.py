@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.values import Uuid
 from tests.fakes.scaled_clock import ScaledClock

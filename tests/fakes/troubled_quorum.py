@@ -13,7 +13,7 @@ import time
 from enum import Enum
 from typing import Any
 
-from kafkactl.adapters.net.transport import Address
+from kafkactl.net.transport import Address
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.playground.listening import Listening
 from kafkactl.playground.quorum import (

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.adapters.files.journal import open_journal
 from kafkactl.cluster.quorum.liveness import unproven
 from kafkactl.cluster.quorum.voters import socket_host
 from kafkactl.errors import InputError
+from kafkactl.files.journal import open_journal
 from kafkactl.findings import Finding, Outcome
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.quorum.change.goals import reassignment

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.files.contexts import parse_contexts
-from kafkactl.adapters.kafka.client_config import read_client_config
-from kafkactl.adapters.kafka.sasl.token import token_source
 from kafkactl.change.clock import Deadline
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal
 from kafkactl.change.plan_document import checksum
 from kafkactl.errors import KafkactlError
+from kafkactl.files.clock import SystemClock
+from kafkactl.files.contexts import parse_contexts
+from kafkactl.kafka.api.exposure import client_exposure, zookeeper_exposure
+from kafkactl.kafka.client_config import read_client_config
+from kafkactl.kafka.sasl.token import token_source
 from kafkactl.migration.driver.journal import remembered
-from kafkactl.operations.exposure import client_exposure, zookeeper_exposure
 from kafkactl.protocol.sasl.oauthbearer import OAuthBearer, extensions_of
 from kafkactl.protocol.sasl.scram import Scram
 from kafkactl.protocol.text.client_properties import read_client_properties

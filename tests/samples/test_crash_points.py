@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome, Severity
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat

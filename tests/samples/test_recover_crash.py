@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.quorum.api.recover.plan import PlannedRecovery, RecoveryRequest, apply_recovery, plan_recovery
 from kafkactl.quorum.recover.answer import read_kept_plan

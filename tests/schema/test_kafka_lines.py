@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kafkactl.errors import InputError
-from kafkactl.operations.explain import explain, kafka_text
 from kafkactl.schema.explanations import explanations
 from kafkactl.schema.kafka_lines import ids_by_line, kafka_lines
+from kafkactl.tool.api.explain import explain, kafka_text
 from tests.repository.tree import ROOT
 
 VERIFY = ROOT / "kafkactl" / "storage" / "verify"

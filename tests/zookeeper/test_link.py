@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.files.clock import SystemClock
 from kafkactl.zookeeper import read as zookeeper_read
 from kafkactl.zookeeper.client import open_zookeeper
 from kafkactl.zookeeper.multi import GET_DATA

@@ -18,10 +18,10 @@ from kafkactl.bundle.manifest import Manifest, PartResult
 from kafkactl.bundle.members import INDEX
 from kafkactl.bundle.page import index_page
 from kafkactl.bundle.parts import PartKind, plan_parts
+from kafkactl.core.callbacks import NoteCallback, ignore_moment, ignore_note
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, warning
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.callbacks import NoteCallback, ignore_moment, ignore_note
 
 _TIMEOUT_MS: Final = 480_000.0
 _ALWAYS: Final = PartKind.VERSIONS.word

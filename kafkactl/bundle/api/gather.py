@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl._version import __version__
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.answers import plain_values
 from kafkactl.bundle.api.logs import PROBLEMS, SOUND, Logs
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
 from kafkactl.cluster.api.patience import patience_ms
 from kafkactl.errors import KafkactlError, limit_behind
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.findings import blockers
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.protocol.redact import redacted_text
@@ -25,9 +25,9 @@ from kafkactl.shown import json_text
 from kafkactl.storage.api.node_files import release_of
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
     from kafkactl.bundle.api.sources import Sources
     from kafkactl.bundle.io.writing import StagedMembers
+    from kafkactl.kafka.client import Client
 
 ANSWERS: Final = "answers"
 MIGRATION: Final = "migration"

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.bundle.manifest import SavedLog
 from kafkactl.bundle.parts import Part
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.update_rules import release_of
+from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_LOG, METADATA_VERSION

@@ -8,7 +8,7 @@ from kafkactl.bundle.parts import Wanted
 from kafkactl.frozen import frozen
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.kafka.client import Client
     from kafkactl.migration.inventory import Inventory
     from kafkactl.tiered.api.load import Request
 

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
 
-from kafkactl.adapters.files.input_files import InputKind, check_parts, open_regular, unreadable_input
 from kafkactl.bundle.manifest import Manifest, Member, SavedLog, parse_manifest
 from kafkactl.bundle.members import (
     MANIFEST,
@@ -30,6 +29,7 @@ from kafkactl.bundle.members import (
     packed_names,
 )
 from kafkactl.errors import FailedError, InputError
+from kafkactl.files.input_files import InputKind, check_parts, open_regular, unreadable_input
 from kafkactl.frozen import changed
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource

@@ -17,7 +17,7 @@ from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.kafka.client import Client
 
 
 @frozen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.kafka.change_right import change_denied
 from kafkactl.cluster.api import unregister as sending
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.api.unregister import PATIENCE_MS, observe_and_plan
@@ -14,9 +13,10 @@ from kafkactl.cluster.state import Role
 from kafkactl.features.change.unregister import UnregisterPlan
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka.change_right import change_denied
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.kafka.client import Client
 
 
 @frozen

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import check_planned_for
 from kafkactl.change.clock import Clock
 from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
@@ -17,6 +15,8 @@ from kafkactl.features.change.unregister import UNREGISTER_BROKER, UnregisterPla
 from kafkactl.features.change.unregister_run import Answer, RegistryWaitPolicy, UnregisterJourney
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import check_planned_for
 from kafkactl.metadata.log.registrations import Registrations
 
 PATIENCE_MS = 10_000.0  # how long an outcome that no answer gave is looked for

@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.errors import KafkactlError
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role
 
 _MOST_TOPICS = 20_000
 

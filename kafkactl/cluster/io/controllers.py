@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
-from kafkactl.adapters.net.transport import Address
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.frozen import frozen
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.kafka_names import NO_LEADER
+from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.schema.definitions import message
 from kafkactl.schema.error_codes import error_code

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from struct import Struct
 
-from kafkactl.adapters.kafka.client import Client
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 from kafkactl.cluster.quorum.observation import QuorumAnswer
+from kafkactl.kafka.client import Client
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.log.registrations import READ_KEYS, RegistrationLog, Registrations

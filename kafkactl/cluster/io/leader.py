@@ -6,11 +6,11 @@ in its answer to Fetch. Only where every controller that answers follows none is
 
 from __future__ import annotations
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import LEADER_NOT_REACHED, NOT_AUTHORISED
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.schema.rights import not_authorised
 
 NO_LEADER = "no-active-controller"

@@ -19,16 +19,16 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-from kafkactl.adapters.files.spool import Spool
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import NOT_THE_LEADER, Role, error_codes_in
-from kafkactl.adapters.kafka.other_login import add_login_step
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.controllers import controllers_of, describe_quorum
 from kafkactl.cluster.io.fetched_batches import FetchedPiece, SoundBatches, unsound
 from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.errors import UnreachableError
+from kafkactl.files.spool import Spool
 from kafkactl.frozen import frozen
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import NOT_THE_LEADER, Role, error_codes_in
+from kafkactl.kafka.other_login import add_login_step
 from kafkactl.kafka_names import METADATA_TOPIC
 from kafkactl.schema.error_codes import error_code
 from kafkactl.schema.rights import CLUSTER_DENIED, Login, not_authorised

@@ -12,11 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafkactl.adapters.kafka.attempts import all_at_once
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.other_login import login_step
-from kafkactl.adapters.net.transport import Address, connect
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.controllers import Place
 from kafkactl.cluster.io.places import Seat
@@ -26,6 +21,11 @@ from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import known_releases
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka.attempts import all_at_once
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role as Listener
+from kafkactl.kafka.other_login import login_step
+from kafkactl.net.transport import Address, connect
 from kafkactl.schema.rights import right_of
 
 _LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}

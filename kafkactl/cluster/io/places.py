@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkactl.adapters.kafka.cluster_view import ClusterView
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.net.transport import Address
 from kafkactl.cluster.io.controllers import Place
 from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.cluster.state import Role
 from kafkactl.frozen import frozen
+from kafkactl.kafka.cluster_view import ClusterView
+from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.net.transport import Address
 from kafkactl.values import Endpoint
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.cluster.io.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
 from kafkactl.cluster.quorum.identity import check_disks
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import address_key
 from kafkactl.findings import Finding, Severity, note, warning
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.quorum.guard import VOTERS_ELSEWHERE
 from kafkactl.schema.rights import denied_text, request_rights
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 
-from kafkactl.adapters.kafka.attempts import all_at_once
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.cluster.io.quorum_visit import Visit, ask_quorum_of
 from kafkactl.errors import KafkactlError
 from kafkactl.frozen import changed
+from kafkactl.kafka.attempts import all_at_once
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.connection import Connection
+from kafkactl.net.transport import Address
 
 PING_MS = 1_000.0
 

@@ -14,14 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from kafkactl.adapters.closing import Closing
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.attempts import SilentNodes, all_at_once, worst_of
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role, check_role
-from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.kafka.retries import is_transient
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.cluster.io.quorum_findings import visit_findings
 from kafkactl.cluster.io.quorum_sample import leaders_visit, sample_visits
@@ -39,9 +31,17 @@ from kafkactl.cluster.quorum.liveness import is_steady, proven
 from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.core.closing import Closing
 from kafkactl.errors import InputError, KafkactlError
+from kafkactl.files.clock import SystemClock
 from kafkactl.frozen import changed
+from kafkactl.kafka.attempts import SilentNodes, all_at_once, worst_of
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role, check_role
+from kafkactl.kafka.connection import Connection
+from kafkactl.kafka.retries import is_transient
 from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.net.transport import Address
 from kafkactl.schema.rights import not_authorised
 from kafkactl.values import Endpoint
 

@@ -17,14 +17,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from kafkactl.adapters.kafka.cluster_view import ClusterView, Role, cluster_view, describe_cluster_body, role_of
-from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST, empty_fetch
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka.cluster_view import ClusterView, Role, cluster_view, describe_cluster_body, role_of
+from kafkactl.kafka.connection import Connection
+from kafkactl.kafka.quorum_requests import QUORUM_REQUEST, empty_fetch
+from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.schema.definitions import message
 from kafkactl.schema.error_codes import error_code

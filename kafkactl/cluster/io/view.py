@@ -10,10 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafkactl._version import __version__
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import ClusterView, check_role
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.net.transport import Address
 from kafkactl.cluster.io.controllers import Place, controller_places, describe_quorum
 from kafkactl.cluster.io.leader import NO_ACCESS, leader_error
 from kafkactl.cluster.io.nodes import NodesNamed, ask_nodes, named_at_start
@@ -25,8 +21,12 @@ from kafkactl.cluster.state import FeatureState, NodeSeen, NotAsked, QuorumNode,
 from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import ClusterView, check_role
+from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.log.registrations import Registrations
+from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, request_body
 
 PATIENCE_MS = 5_000.0

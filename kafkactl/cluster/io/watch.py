@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kafkactl.adapters.kafka.client import Client
 from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.cluster.quorum.liveness import WATCH_MS, watch, with_lives
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
@@ -12,6 +11,7 @@ from kafkactl.cluster.quorum.state import NodeFacts, QuorumState, Replica
 from kafkactl.cluster.state import NodeSeen, QuorumNode, Role
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import frozen
+from kafkactl.kafka.client import Client
 from kafkactl.values import ZERO_UUID, ReplicaKey
 
 _SAMPLE_MS = 1_500.0  # a leader answers within milliseconds; longer is an election

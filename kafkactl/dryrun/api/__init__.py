@@ -111,7 +111,7 @@ def input_of_options(scenario: Scenario, given: Mapping[str, Any]) -> Any:
 def _document(path: str, what: str) -> Document:
     from pathlib import Path
 
-    from kafkactl.adapters.files.input_files import InputKind, read_input
+    from kafkactl.files.input_files import InputKind, read_input
 
     return Document(path, read_input(Path(path), what, InputKind.DOCUMENT).decode("utf-8", "replace"))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any, Final, TypeVar
 
-from kafkactl.adapters.processes import done_ahead, useful_processes
+from kafkactl.files.children import done_ahead, useful_processes
 from kafkactl.metadata.image.model import Image
 
 Asked = tuple[str, Any]

@@ -73,7 +73,7 @@ def engine_for(asked: str, master: str | None, context_master: str | None, weigh
 
 def context_master(name: str | None) -> str | None:
     """The Spark master that a context names: the one of this name, else the current one. Raises InputError."""
-    from kafkactl.adapters.files.contexts import contexts_file, load_contexts
+    from kafkactl.files.contexts import contexts_file, load_contexts
 
     contexts = load_contexts(contexts_file(os.environ))
     chosen = name or contexts.current

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.dryrun.by_name import chain
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import InputError, UnknownOutcomeError
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.findings import blockers
 from kafkactl.json_input import parse_json
 from kafkactl.metadata.dump.findings import EMPTY_LOG, NOT_THIS_LOG, has_records

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kafkactl.adapters.kafka.client import Client
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.liveness import is_steady
 from kafkactl.dryrun.scenario import Observed
 from kafkactl.errors import UnreachableError
+from kafkactl.kafka.client import Client
 from kafkactl.metadata.io.live import saved_log
 
 __all__ = ["observed_quorum", "saved_log"]

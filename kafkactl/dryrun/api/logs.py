@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.loader import TIMES_READ, Started, started
@@ -20,6 +19,7 @@ from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.features.catalog.start_rules import start_rules
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.metadata.io.places import fetched, needs_fetch, plain_paths

@@ -117,7 +117,7 @@ def check_html(path: str | None) -> None:
     """Refuse what could not be written in the end, before a log is read; nothing where no file was named."""
     if path is None:
         return
-    from kafkactl.adapters.files.report_files import check_report_target
+    from kafkactl.files.report_files import check_report_target
     from kafkactl.report.html import MARK
 
     check_report_target(Path(path), MARK)
@@ -150,9 +150,9 @@ def write_report(
 ) -> None:
     """Write the report of what was simulated on an image. Raises as `check_html`."""
     from kafkactl._version import __version__
-    from kafkactl.adapters.files import report_files
     from kafkactl.dryrun.page.build import report_of
     from kafkactl.dryrun.page.cluster import cluster_of
+    from kafkactl.files import report_files
     from kafkactl.report.html import MARK, render_html
 
     report = report_of(simulated, cluster_of(image), timeline=timeline, written_by=f"kafkactl {__version__}")

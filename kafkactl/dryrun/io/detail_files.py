@@ -16,12 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.adapters.files.filesystem import exchanged
-from kafkactl.adapters.files.found import sync_found_name
-from kafkactl.adapters.files.whole_file import check_place, sync_folder
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
 from kafkactl.errors import FailedError, InputError, RefusedError
 from kafkactl.extras import install_advice
+from kafkactl.files.filesystem import exchanged
+from kafkactl.files.found import sync_found_name
+from kafkactl.files.whole_file import check_place, sync_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import check_planned_for
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
@@ -31,6 +29,8 @@ from kafkactl.features.plan.plan_file import FeaturePlanFile
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.findings import Finding, Outcome, blockers
 from kafkactl.frozen import frozen
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import check_planned_for
 from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised
 
 __all__ = ["ChangeRun", "DryRun", "LiveFeatures", "change_features", "observe_for", "validate"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.view import FeatureView, check_not_empty, observe_features, observe_levels
+from kafkactl.core.callbacks import NoteCallback, ignore_note
 from kafkactl.errors import KafkactlError
 from kafkactl.features.api.change import DryRun, change_features, observe_for, validate
 from kafkactl.features.change.answer import (
@@ -26,12 +27,11 @@ from kafkactl.features.plan.plan_file import FeaturePlanFile, as_planned
 from kafkactl.features.plan.request import FeatureRequest, Operation, parse_request
 from kafkactl.findings import Finding, Outcome, blocker, warning
 from kafkactl.frozen import frozen
-from kafkactl.operations.callbacks import NoteCallback, ignore_note
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
     from kafkactl.features.change.outcome import Resolved
     from kafkactl.features.change.results import FeatureResult
+    from kafkactl.kafka.client import Client
 
 _POLL_MS: Final = 300
 _IN_THE_PROOF: Final = ("node-not-asked", "brokers-not-known")

@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from kafkactl.adapters.files.entropy import SystemSource
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
 from kafkactl.change.plan_document import checksum, render_document
+from kafkactl.core.callbacks import NoteCallback, ignore_note
 from kafkactl.errors import UnreachableError
 from kafkactl.features.api.cluster import FeatureChange, change_levels, plan_change
 from kafkactl.features.plan.plan_file import FeaturePlanFile, plan_document, read_plan
+from kafkactl.files.entropy import SystemSource
+from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.files.plan_files import check_plan_target, write_plan
 from kafkactl.findings import Finding, Outcome
-from kafkactl.operations.callbacks import NoteCallback, ignore_note
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
     from kafkactl.features.plan.request import FeatureRequest
+    from kafkactl.kafka.client import Client
 
 FilePath: TypeAlias = str | os.PathLike[str]
 Confirm: TypeAlias = Callable[[FeatureChange], Finding | None]

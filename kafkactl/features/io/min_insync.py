@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.cluster.io.node_settings import describe_own
 from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
 from kafkactl.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
@@ -19,6 +17,8 @@ from kafkactl.cluster.state import MinInsync, Role
 from kafkactl.errors import KafkactlError
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.frozen import changed
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka_names import ELR_VERSION
 
 _TOPIC_SOURCE: Final = 1

@@ -19,7 +19,7 @@ from kafkactl.metadata.io.source import (
 )
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.kafka.client import Client
 
 FilePath: TypeAlias = str | os.PathLike[str]
 LogPlace: TypeAlias = "FilePath | Sequence[FilePath] | LogSource | Client"

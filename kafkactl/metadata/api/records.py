@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkactl.adapters.processes import LeftToParentError, done_ahead, useful_processes
 from kafkactl.errors import InputError
+from kafkactl.files.children import LeftToParentError, done_ahead, useful_processes
 from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files
 from kafkactl.metadata.dump.findings import dump_findings, empty_log, torn_tail
 from kafkactl.metadata.dump.lines import LineMaker, Wanted, record_type_names

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.answers import by_fields
+from kafkactl.files.named import each_once, named_twice
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.api.places import FilePath
@@ -19,7 +19,7 @@ from kafkactl.metadata.verify import histories as log_histories
 from kafkactl.metadata.verify.check import NodeLog, VerifiedLog
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.kafka.client import Client
 
 
 @frozen

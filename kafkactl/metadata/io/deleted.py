@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from kafkactl.adapters.files.input_files import open_regular
+from kafkactl.files.input_files import open_regular
 
 DELETED_SUFFIX = ".deleted"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from kafkactl.adapters.kafka.client import Client
 from kafkactl.errors import FailedError, KafkactlError
+from kafkactl.kafka.client import Client
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.source import cluster_files
 from kafkactl.metadata.log.fetched_folder import FETCHED

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.files.input_files import irregular
+from kafkactl.files.input_files import irregular
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.deleted import name_now, open_of_log
 from kafkactl.metadata.log.batch_runs import BatchRun

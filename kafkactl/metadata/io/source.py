@@ -18,8 +18,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.files.input_files import InputKind, irregular, open_regular, read_advice, read_whole
 from kafkactl.errors import DecodeError, FailedError, InputError
+from kafkactl.files.input_files import InputKind, irregular, open_regular, read_advice, read_whole
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.deleted import open_of_log
@@ -32,7 +32,7 @@ from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.values import METADATA_TOPIC_ID, Uuid
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.kafka.client import Client
 
 PIECE_BYTES = 6 * 1024 * 1024
 # What is made of a piece takes several times its size, so that for a short log, whose state is small, it is most of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.core.callbacks import NoteCallback, ignore_note
 from kafkactl.findings import Finding, Outcome, each_once
 from kafkactl.frozen import frozen
 from kafkactl.migration.api import driver
@@ -30,7 +31,6 @@ from kafkactl.migration.plan.rollback import plan_rollback as planned_rollback
 from kafkactl.migration.plan.rollback_memory import NOTHING
 from kafkactl.migration.plan.rollback_refusals import ACCEPTABLE
 from kafkactl.migration.plan.step import Way
-from kafkactl.operations.callbacks import NoteCallback, ignore_note
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import frozen
 from kafkactl.migration.compare.case import Difference, Unknown

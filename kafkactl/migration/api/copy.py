@@ -10,8 +10,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
 from kafkactl.errors import InputError
+from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.findings import Finding
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_LOG

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.adapters.files.entropy import random_uuid
-from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.errors import UnreachableError
+from kafkactl.files.entropy import random_uuid
+from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.driver.files import RenderedFiles
 from kafkactl.migration.driver.ports import MigrationWaitPolicy, ProgressCallback
 from kafkactl.migration.driver.routes import identity_of

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kafkactl.core.callbacks import NoteCallback
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, Outcome, Severity, blockers
 from kafkactl.frozen import changed, frozen
@@ -26,7 +27,6 @@ from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_of
 from kafkactl.migration.steps.table import state_of_evidence
-from kafkactl.operations.callbacks import NoteCallback
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from kafkactl.core.callbacks import NoteCallback, ignore_note
 from kafkactl.findings import Outcome, blocker
 from kafkactl.frozen import changed
 from kafkactl.migration.api.driving import (
@@ -29,7 +30,6 @@ from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_findings, soak_of
 from kafkactl.migration.steps.table import observed_state
-from kafkactl.operations.callbacks import NoteCallback, ignore_note
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory

@@ -7,8 +7,9 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.errors import UnreachableError
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.migration.inventory import Inventory, parse_inventory
@@ -16,7 +17,6 @@ from kafkactl.migration.io import observe as observing
 from kafkactl.migration.io.saved import Captured, load_captured, observation_from
 from kafkactl.migration.observed.silence import REFUSES_CLIENT, denying, refusals
 from kafkactl.migration.state.names import State
-from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 
 if TYPE_CHECKING:
     from kafkactl.migration.observed.observation import Observation
@@ -32,7 +32,7 @@ def read_inventory(path: str | os.PathLike[str], *, on_exposure: ExposureCallbac
     `on_exposure` gets what the inventory and the settings that it names expose. Raises InventoryError with all
     problems, and InputError for a file that cannot be read.
     """
-    from kafkactl.operations.exposure import inventory_exposure
+    from kafkactl.kafka.api.exposure import inventory_exposure
 
     inventory = parse_inventory(read_input(Path(path), "inventory", InputKind.INVENTORY), file=os.fspath(path))
     on_exposure(inventory_exposure(inventory))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.adapters.kafka.cluster_view import Role, role_of
-from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.kafka.quorum_requests import empty_fetch
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import changed
+from kafkactl.kafka.cluster_view import Role, role_of
+from kafkactl.kafka.connection import Connection
+from kafkactl.kafka.quorum_requests import empty_fetch
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole
 from kafkactl.protocol.api_versions import usable_version
 from kafkactl.schema.definitions import message

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.closing import Closing
-from kafkactl.adapters.files.filesystem import Filesystem
-from kafkactl.adapters.files.found import sync_found_file, sync_found_name
-from kafkactl.adapters.files.input_files import InputKind, read_whole
-from kafkactl.adapters.files.journal import Journal, open_journal, wall_clock_ms
-from kafkactl.adapters.files.whole_file import make_folders, write_whole
 from kafkactl.change.journal_lines import Entry
+from kafkactl.core.closing import Closing
 from kafkactl.errors import FailedError, InputError
+from kafkactl.files.filesystem import Filesystem
+from kafkactl.files.found import sync_found_file, sync_found_name
+from kafkactl.files.input_files import InputKind, read_whole
+from kafkactl.files.journal import Journal, open_journal, wall_clock_ms
+from kafkactl.files.whole_file import make_folders, write_whole
 from kafkactl.migration.driver.journal import SUBJECT, JournalState, remembered
 
 _OWNER_ONLY = 0o600

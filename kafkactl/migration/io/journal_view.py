@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 from pathlib import Path
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.change.journal_lines import read_journal
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.frozen import frozen
 from kafkactl.migration.driver.journal import SUBJECT, JournalState, remembered
 from kafkactl.migration.inventory import Inventory

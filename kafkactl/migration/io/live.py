@@ -10,15 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.client_config import ClientConfig
-from kafkactl.adapters.kafka.connection import connect
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Verb
 from kafkactl.errors import InputError, UnknownOutcomeError, UnreachableError
+from kafkactl.files.clock import SystemClock
 from kafkactl.files.run_hook import HookLimits
+from kafkactl.kafka.client_config import ClientConfig
+from kafkactl.kafka.connection import connect
 from kafkactl.migration.driver.by_hand import by_hand
 from kafkactl.migration.driver.ports import DriverLock, Request
 from kafkactl.migration.inventory import Inventory, InventoryNode
@@ -27,6 +26,7 @@ from kafkactl.migration.io.identity import identify
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.migration.io.lock import take_lock, this_driver
 from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.net.transport import Address
 from kafkactl.zookeeper.client import ZooKeeper, open_zookeeper
 from kafkactl.zookeeper.settings import ZooKeeperSettings
 from kafkactl.zookeeper.tree import Tree

@@ -6,17 +6,17 @@ import hashlib
 import stat
 from pathlib import Path
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.files.config_providers import resolve
-from kafkactl.adapters.files.entropy import SystemSource
-from kafkactl.adapters.files.filesystem import OsFilesystem
-from kafkactl.adapters.files.found import sync_found_file, sync_found_name
-from kafkactl.adapters.files.input_files import InputKind, read_whole
-from kafkactl.adapters.files.whole_file import sync_folder, write_whole
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import CHANGED_MEANWHILE, Verb
 from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
+from kafkactl.files.clock import SystemClock
+from kafkactl.files.config_providers import resolve
+from kafkactl.files.entropy import SystemSource
+from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.files.found import sync_found_file, sync_found_name
+from kafkactl.files.input_files import InputKind, read_whole
+from kafkactl.files.whole_file import sync_folder, write_whole
 from kafkactl.findings import Outcome, blockers
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.driver.ports import Request

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.closing import Closing
+from kafkactl.core.closing import Closing
 from kafkactl.errors import RefusedError
 from kafkactl.migration.observed.driver_lock import PATH, UNKNOWN, Holder, LockSeen, holder_in
 from kafkactl.zookeeper.client import ZooKeeper

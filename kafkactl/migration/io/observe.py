@@ -12,16 +12,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.client_config import load_client_config
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.connection import Access
-from kafkactl.adapters.net.transport import parse_addresses
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.files.clock import SystemClock
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.client_config import load_client_config
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.connection import Access
 from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.io.lock import observe_lock
@@ -35,6 +34,7 @@ from kafkactl.migration.observed.reading import node_seen
 from kafkactl.migration.observed.silence import NO_ANSWER, REFUSES_CLIENT
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.zktree.json import BrokenError, parse_json
+from kafkactl.net.transport import parse_addresses
 from kafkactl.wording import some
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Znode

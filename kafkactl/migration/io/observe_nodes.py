@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkactl._version import __version__
-from kafkactl.adapters.kafka.attempts import all_at_once
-from kafkactl.adapters.kafka.cluster_view import Role, role_of
-from kafkactl.adapters.kafka.connection import Access, Connection, connect
-from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import EncodeError, KafkactlError, UnreachableError
 from kafkactl.frozen import frozen
+from kafkactl.kafka.attempts import all_at_once
+from kafkactl.kafka.cluster_view import Role, role_of
+from kafkactl.kafka.connection import Access, Connection, connect
+from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.migration.io.identity import identify
 from kafkactl.migration.observed.fields import RawAnswer
 from kafkactl.migration.observed.observation import IdentitySeen
 from kafkactl.migration.observed.raw import CLOSED
 from kafkactl.migration.observed.reading import DESCRIBE_QUORUM
+from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import request_body
 from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.framing import Response

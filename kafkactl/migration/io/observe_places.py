@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.change.hooks.words import Value, Verb, directory_of_node
 from kafkactl.errors import DecodeError, FailedError, InputError
+from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.run_hook import HookLimits
 from kafkactl.findings import Finding, note, warning
 from kafkactl.frozen import frozen

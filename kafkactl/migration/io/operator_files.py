@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
+from kafkactl.files.input_files import InputKind, read_input, read_whole
 
 
 class FilesOfOperator:

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_whole
-from kafkactl.adapters.files.whole_file import make_folders, write_whole
 from kafkactl.errors import FailedError, RefusedError
+from kafkactl.files.input_files import InputKind, read_whole
+from kafkactl.files.whole_file import make_folders, write_whole
 from kafkactl.migration.render.facts import PHASES, ConfigPhase, NodeFile, node_file
 from kafkactl.migration.render.folder import file_of, folder_of
 from kafkactl.migration.render.node import Rendered, phase_diff

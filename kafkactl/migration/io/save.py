@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from kafkactl.adapters.files.whole_file import make_folders, whole_folder
 from kafkactl.errors import FailedError, RefusedError
+from kafkactl.files.whole_file import make_folders, whole_folder
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.source import LogFile
 from kafkactl.metadata.log.batch_runs import walk_runs

@@ -12,8 +12,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import FailedError, InputError
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.io.image import Point, history_files, load_image

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kafkactl.adapters.files import clock
-from kafkactl.adapters.files.journal import journal_content, journal_path, open_journal
 from kafkactl.answers import json_of
 from kafkactl.errors import RefusedError
+from kafkactl.files import clock
+from kafkactl.files.journal import journal_content, journal_path, open_journal
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
 from kafkactl.quorum.change import goals
@@ -22,7 +22,7 @@ from kafkactl.quorum.io import live_quorum
 from kafkactl.values import ReplicaKey, Uuid
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.kafka.client import Client
 
 CALL_MS = 20_000.0
 """How long one call of the client may take; a change makes many."""

@@ -19,7 +19,7 @@ from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.verify.histories import CONTRADICTIONS, divergence_findings, partings
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.kafka.client import Client
 
 _RUNNING = "the running quorum"
 

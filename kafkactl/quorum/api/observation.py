@@ -19,9 +19,9 @@ from kafkactl.values import Uuid
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from kafkactl.adapters.kafka.client import Client
     from kafkactl.cluster.io.quorum_visit import Visit
     from kafkactl.cluster.quorum.observation import DiskSeen
+    from kafkactl.kafka.client import Client
     from kafkactl.quorum.io.disks import DiskReading
 
 LEAST_PATIENCE_MS: Final = 3_000.0

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from kafkactl.adapters.files.entropy import SystemSource
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
 from kafkactl.change.plan_document import checksum, render_document
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.files.entropy import SystemSource
+from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.files.plan_files import check_plan_target, write_plan
 from kafkactl.findings import Outcome
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.change import goals

@@ -12,9 +12,9 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG

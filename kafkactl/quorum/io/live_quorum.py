@@ -12,23 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafkactl.adapters.closing import Closing
-from kafkactl.adapters.kafka.attempts import SilentNodes, all_at_once
-from kafkactl.adapters.kafka.change_right import change_denied
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 from kafkactl.cluster.io.quorum_view import PATIENCE_MS, QuorumObserver, nodes_of
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState
+from kafkactl.core.closing import Closing
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.change.results import read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.findings import Finding, warning
+from kafkactl.kafka.attempts import SilentNodes, all_at_once
+from kafkactl.kafka.change_right import change_denied
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
 from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.log.registrations import RegistrationLog, Registrations
+from kafkactl.net.transport import Address
 from kafkactl.protocol.framing import Response
 from kafkactl.protocol.record_batch import decode_header
 from kafkactl.quorum.outcome import UNREAD_MS, Answer

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release, first_with_dynamic_quorum
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures, quorum_of, verdict_of
@@ -142,7 +142,7 @@ def write_page(path: str, found: Simulation) -> Simulation:
     Raises as `kafkactl.report.html.render_html` and `write_report`.
     """
     from kafkactl._version import __version__
-    from kafkactl.adapters.files.report_files import write_report
+    from kafkactl.files.report_files import write_report
     from kafkactl.report.html import MARK, render_html
     from kafkactl.simulator.page.build import report_of
 
@@ -154,7 +154,7 @@ def write_page(path: str, found: Simulation) -> Simulation:
 def check_page(path: str | None) -> None:
     """Refuse what could not be written in the end, before anything runs; nothing where no file was named."""
     if path is not None:
-        from kafkactl.adapters.files.report_files import check_report_target
+        from kafkactl.files.report_files import check_report_target
         from kafkactl.report.html import MARK
 
         check_report_target(Path(path), MARK)

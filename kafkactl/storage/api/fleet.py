@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from kafkactl.adapters.files.config_providers import resolve
-from kafkactl.adapters.files.filesystem import Filesystem
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.files.plan_files import read_receipt, settle_receipt, write_receipt
 from kafkactl.errors import FailedError, InputError
 from kafkactl.features.catalog.releases import Release
+from kafkactl.files.config_providers import resolve
+from kafkactl.files.filesystem import Filesystem
+from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.files.plan_files import read_receipt, settle_receipt, write_receipt
 from kafkactl.findings import Outcome, Severity, error_finding
 from kafkactl.frozen import frozen
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config

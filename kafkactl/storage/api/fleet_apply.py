@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kafkactl.adapters.files.entropy import SystemSource
-from kafkactl.adapters.files.filesystem import OsFilesystem
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.files.plan_files import receipts_folder, settle_plan
 from kafkactl.answers import json_of
+from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.files.entropy import SystemSource
+from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.files.plan_files import receipts_folder, settle_plan
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.storage.api.fleet import (
     Context,
     apply_nodes,

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.files.entropy import SystemSource, random_uuid
-from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
+from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.files.entropy import SystemSource, random_uuid
+from kafkactl.files.plan_files import check_plan_target, write_plan
 from kafkactl.findings import Finding, Outcome, blockers
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.operations.exposure import file_exposure
+from kafkactl.kafka.api.exposure import file_exposure
 from kafkactl.storage.api.node_files import FilePath
 from kafkactl.storage.api.release import choose_release
 from kafkactl.storage.fleet import plan as planning

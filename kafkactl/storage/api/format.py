@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.answers import json_of
+from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.files.entropy import SystemSource
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.storage.api.node_files import FilePath, read_node
 from kafkactl.storage.api.observation import NO_LIMIT, observe_for_format
 from kafkactl.storage.api.release import (
@@ -198,7 +198,7 @@ def apply_format(planned: FormatResult) -> FormatResult:
     A directory that changed since it was planned is not written to; a kill at any instant leaves nothing that a node
     would start from. Failures are part of the result.
     """
-    from kafkactl.adapters.files.filesystem import OsFilesystem
+    from kafkactl.files.filesystem import OsFilesystem
     from kafkactl.storage.io.apply_format import apply_plan
 
     return changed(planned, applied=apply_plan(planned.plan, OsFilesystem()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.adapters.files import entropy
+from kafkactl.files import entropy
 
 
 def random_uuid() -> str:

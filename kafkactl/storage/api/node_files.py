@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TypeAlias
 
-from kafkactl.adapters.files.config_providers import resolve
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.features.catalog.releases import Release, find_release, newest_release
+from kafkactl.files.config_providers import resolve
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 
 FilePath: TypeAlias = str | os.PathLike[str]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from kafkactl.cluster.quorum.voters import DynamicVoter, parse_voters
+from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.frozen import changed
-from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.lost_disk import needs_quorum
 from kafkactl.storage.format.running_quorum import needs_answer
@@ -35,7 +35,7 @@ def observe_for_format(
     if not is_confirmed and not needs_answer(config, observed, request):
         return observed
     from kafkactl.errors import InputError
-    from kafkactl.operations.exposure import client_exposure
+    from kafkactl.kafka.api.exposure import client_exposure
     from kafkactl.storage.io.lost_disk_quorum import (
         BRIEF_MS,
         PATIENCE_MS,

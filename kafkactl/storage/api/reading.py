@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.answers import json_of
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.storage.api.node_files import FilePath, read_node

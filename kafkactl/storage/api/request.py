@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.storage.format.scram import read_scram_lines
 from kafkactl.storage.model import FormatRequest, GuardOverrides, Owner, VoterMode
 
@@ -35,7 +35,7 @@ def read_scram_users(path: str, *, on_exposure: ExposureCallback = ignore_exposu
 
     Raises InputError where the file cannot be read.
     """
-    from kafkactl.operations.exposure import file_exposure
+    from kafkactl.kafka.api.exposure import file_exposure
 
     on_exposure(file_exposure(path, _USERS))
     return read_scram_lines(read_input(Path(path), _USERS, InputKind.SCRAM), file=path)

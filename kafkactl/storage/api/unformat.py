@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.answers import json_of
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.storage.api.node_files import FilePath, read_node

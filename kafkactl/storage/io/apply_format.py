@@ -23,8 +23,8 @@ import errno
 import os
 from pathlib import Path
 
-from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
+from kafkactl.files.filesystem import Filesystem
 from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.io.directories import read_file

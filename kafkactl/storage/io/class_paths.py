@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkactl.adapters.files.input_files import irregular
+from kafkactl.files.input_files import irregular
 from kafkactl.storage.model import ClassPathFacts
 
 _MOST_JARS = 2_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError
+from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.storage.fleet.inventory import InventoryNode, parse_inventory
 from kafkactl.storage.fleet.plan import ConfigFile, FleetRequest
 from kafkactl.storage.format.scram import read_scram_lines

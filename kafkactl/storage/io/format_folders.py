@@ -12,9 +12,9 @@ import os
 import stat
 from pathlib import Path
 
-from kafkactl.adapters.files.filesystem import Filesystem
-from kafkactl.adapters.files.found import sync_found_name
 from kafkactl.errors import RefusedError
+from kafkactl.files.filesystem import Filesystem
+from kafkactl.files.found import sync_found_name
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.leftovers import KAFKA_TEMPORARIES
 from kafkactl.storage.model import (

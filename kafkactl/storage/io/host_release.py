@@ -15,9 +15,9 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kafkactl.adapters.files import processes
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.files import processes
 from kafkactl.frozen import frozen
 
 _JAR = re.compile(r"kafka-server-common-(\d+\.\d+\.\d+)[^/]*\.jar", re.ASCII)

@@ -16,8 +16,8 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
+from kafkactl.files.filesystem import Filesystem
 from kafkactl.storage.model import KAFKACTL_LOCK
 
 # struct flock on 64-bit Linux: type, whence, start, length, process id.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.input_files import InputKind, open_regular, read_open
+from kafkactl.files.input_files import InputKind, open_regular, read_open
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.storage.partition_folders import (
     PartitionIds,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kafkactl.adapters.files.filesystem import Filesystem
-from kafkactl.adapters.files.found import sync_found_file, sync_found_name
+from kafkactl.files.filesystem import Filesystem
+from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, META_PROPERTIES
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.adapters.files.whole_file import check_place, write_whole
-from kafkactl.adapters.kafka.client import Client
 from kafkactl.answers import by_fields, json_of
 from kafkactl.errors import FailedError, InputError
+from kafkactl.files.whole_file import check_place, write_whole
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka.client import Client
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.tiered.answers import RemoteSegment, record_answer, segment_answer
 from kafkactl.tiered.api.load import Loaded, Request, load

@@ -82,7 +82,7 @@ def check_html(path: str | None) -> None:
     """
     if path is None:
         return
-    from kafkactl.adapters.files.report_files import check_report_target
+    from kafkactl.files.report_files import check_report_target
     from kafkactl.report.html import TIERED_MARK
 
     check_report_target(Path(path), TIERED_MARK)
@@ -91,7 +91,7 @@ def check_html(path: str | None) -> None:
 def write_html(path: str, found: TieredReport) -> None:
     """Write a report as one HTML file that needs nothing else, whole or not at all. Raises as `check_html`."""
     from kafkactl._version import __version__
-    from kafkactl.adapters.files.report_files import write_report
+    from kafkactl.files.report_files import write_report
     from kafkactl.report.html import TIERED_MARK, render_html
     from kafkactl.tiered.page.build import tiered_report_of
 

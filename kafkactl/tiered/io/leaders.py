@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kafkactl.adapters.files.spool import Spool
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.files.spool import Spool
 from kafkactl.frozen import frozen
+from kafkactl.kafka.client import Client
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.net.transport import Address
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.schema.error_codes import error_code
 from kafkactl.schema.rights import TOPIC_DENIED, topic_not_authorised

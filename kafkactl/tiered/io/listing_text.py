@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.adapters.files.input_files import InputKind
 from kafkactl.errors import InputError
+from kafkactl.files.input_files import InputKind
 from kafkactl.tiered.listing import invalid
 
 GZIP_MAGIC: Final = b"\x1f\x8b"

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.adapters.kafka.client import Client
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
+from kafkactl.kafka.client import Client
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.schema.error_codes import error_code
 from kafkactl.schema.rights import TOPIC_DENIED, Login, topic_not_authorised

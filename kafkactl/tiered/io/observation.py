@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
-from kafkactl.adapters.files.whole_file import check_place, whole_folder
 from kafkactl.errors import FailedError, InputError
+from kafkactl.files.input_files import InputKind, read_input, read_whole
+from kafkactl.files.whole_file import check_place, whole_folder
 from kafkactl.frozen import frozen
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.kafka_names import METADATA_LOG, REMOTE_LOG_METADATA

@@ -13,8 +13,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.metadata.io.source import read_pieces

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files import whole_file
-from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.bundle.io import writing
 from kafkactl.bundle.io.reading import open_bundle
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.bundle.manifest import Manifest, PartResult, render_manifest
 from kafkactl.bundle.members import FREE_BYTES
 from kafkactl.errors import FailedError, InputError, KafkactlError, RefusedError
+from kafkactl.files import whole_file
+from kafkactl.files.filesystem import OsFilesystem
 from tests.sampling import one_in
 
 MANIFEST = Manifest(kafkactl_version="1", created_ms=5, cluster_id=None, parts=(PartResult(name="a", about="b"),))

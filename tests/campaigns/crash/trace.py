@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.files import filesystem
+from kafkactl.files import filesystem
 
 Place = tuple[int, str]  # a folder's number, and a name in it
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC

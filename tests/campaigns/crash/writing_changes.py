@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
-from kafkactl.adapters.files.journal import open_journal
 from kafkactl.change.journal_lines import read_journal
 from kafkactl.cluster.quorum.state import ids_of
 from kafkactl.errors import KafkactlError
+from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.files.journal import open_journal
 from kafkactl.migration.driver.journal import SUBJECT
 from kafkactl.quorum.change.ports import Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out

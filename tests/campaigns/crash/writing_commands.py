@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.storage.format.ensure import plan_ensure
 from kafkactl.storage.format.unformat import plan_unformat
 from kafkactl.storage.io.apply_format import apply_plan

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from kafkactl.adapters.files.contexts_edit import change_contexts, with_context, without_context
-from kafkactl.adapters.files.plan_files import write_plan
-from kafkactl.adapters.files.report_files import write_report
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.change.hooks.words import Verb
 from kafkactl.commands.framework import plugins
 from kafkactl.dryrun.detail_tables import INT, TEXT, Table
 from kafkactl.dryrun.io.detail_files import write_details
+from kafkactl.files.contexts_edit import change_contexts, with_context, without_context
+from kafkactl.files.plan_files import write_plan
+from kafkactl.files.report_files import write_report
 from kafkactl.findings import Outcome
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.driver.ports import Request

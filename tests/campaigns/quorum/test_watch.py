@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.errors import KafkactlError
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.values import Uuid
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf

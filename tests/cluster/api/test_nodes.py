@@ -6,12 +6,12 @@ import socket
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.cluster.api.unregister import Unregistered, observe_and_plan, unregister_node
 from kafkactl.cluster.io import watch as feature_watch
 from kafkactl.cluster.io.view import observe_features
 from kafkactl.findings import Outcome
-from tests.adapters.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
+from kafkactl.kafka.cluster_view import Role as Listener
+from tests.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 
 # The leader is watched over real sockets for 2 s: a machine that stalls meanwhile is refused, as it should be.
 pytestmark = pytest.mark.flaky(reruns=2, reruns_delay=1)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.cluster.io import metadata_fetch
 from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, fetch_metadata_log, iterate_metadata_log
 from kafkactl.errors import UnreachableError
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.retries import Backoff
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.record_batch import decode_header, encode_batch
 

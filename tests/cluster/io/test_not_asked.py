@@ -8,10 +8,6 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.cluster_view import role_of
-from kafkactl.adapters.kafka.connection import Access, Connection
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.list import NodeList, list_nodes
 from kafkactl.cluster.io.view import observe_features
@@ -20,9 +16,13 @@ from kafkactl.features.api.cluster import feature_request, plan_change
 from kafkactl.features.api.description import describe
 from kafkactl.features.plan.plan import plan_change as plan_of_state
 from kafkactl.findings import Finding, Outcome, change_exit_code
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role as Listener
+from kafkactl.kafka.cluster_view import role_of
+from kafkactl.kafka.connection import Access, Connection
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.schema.rights import Login
-from tests.adapters.kafka.feature_cluster import DENIED, FakeCluster, FakeNode
+from tests.kafka.feature_cluster import DENIED, FakeCluster, FakeNode
 
 OPS = Access(login=Login(principal="User:ops", brokers="b1:9092"))
 UP = feature_request("upgrade", metadata="4.3-IV0")

@@ -7,17 +7,17 @@ import time
 
 import pytest
 
-from kafkactl.adapters.kafka.attempts import SilentNodes
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.net.transport import Address
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import Mode, QuorumState
 from kafkactl.errors import UnreachableError
+from kafkactl.kafka.attempts import SilentNodes
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.net.transport import Address
 from kafkactl.playground.broker import CLOSE, SILENCE, FakeBroker, Raw, Reply
 from kafkactl.quorum.health import check_health, is_broken
-from tests.adapters.kafka.quorum_nodes import (
+from tests.kafka.quorum_nodes import (
     CLUSTER_ID,
     DENIED,
     INVALID_REQUEST,

@@ -6,15 +6,15 @@ import time
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.cluster.api.list import list_nodes
 from kafkactl.cluster.io import nodes as feature_nodes
 from kafkactl.cluster.io.view import PATIENCE_MS
 from kafkactl.errors import UnreachableError
 from kafkactl.features.api.description import describe
 from kafkactl.findings import Finding
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.playground.broker import SILENCE
-from tests.adapters.kafka.feature_cluster import RANGES, FakeCluster
+from tests.kafka.feature_cluster import RANGES, FakeCluster
 
 
 def silent(cluster: FakeCluster) -> list[Finding]:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.cluster.io import view as views
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import FeatureView, observe_features, observe_levels
 from kafkactl.cluster.state import Role
 from kafkactl.errors import UnreachableError
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
-from tests.adapters.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster, FakeNode
+from tests.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster, FakeNode
 
 OLD = {"metadata.version": (1, 21)}
 

@@ -16,22 +16,22 @@ from typing import Any
 import pytest
 
 import kafkactl as library
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.bundle.api import gather
 from kafkactl.bundle.parts import PartKind
 from kafkactl.errors import UnknownOutcomeError
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.metadata.api.image import load_image
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import load_observation
 from kafkactl.operations.answer_kinds import answer_kinds
 from kafkactl.playground.broker import SILENCE
-from tests.adapters.kafka.command_cases import ENDS_WITHIN_S
-from tests.adapters.kafka.command_process import run as run_command
-from tests.adapters.kafka.feature_cluster import FakeCluster
 from tests.answers import check_answer
 from tests.commands import test_secrets_hidden as planted
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.conftest import Run
+from tests.kafka.command_cases import ENDS_WITHIN_S
+from tests.kafka.command_process import run as run_command
+from tests.kafka.feature_cluster import FakeCluster
 from tests.secrets_scan import leaks
 from tests.storage.fleet.fleets import FleetBuilder
 

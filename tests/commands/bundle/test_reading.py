@@ -19,9 +19,9 @@ from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.migration.io.save import save_observation
 from kafkactl.operations.answer_kinds import answer_schema
 from kafkactl.values import Uuid
-from tests.adapters.kafka.quorum_nodes import Quorum, running
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run
+from tests.kafka.quorum_nodes import Quorum, running
 from tests.sampling import one_in
 from tests.tiered.logs import LogOf, Topic, metadata_log
 

@@ -11,8 +11,8 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.adapters.files import whole_file
 from kafkactl.dryrun.api import ahead
+from kafkactl.files import whole_file
 from tests.commands.captured import unpacked
 from tests.conftest import Run
 from tests.metadata.goldens import golden

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io import watch as feature_watch
 from kafkactl.features.api import change as feature_change
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.playground.broker import CLOSE, SILENCE
-from tests.adapters.kafka.feature_cluster import RANGES, FakeCluster
 from tests.conftest import Run
+from tests.kafka.feature_cluster import RANGES, FakeCluster
 
 Kafkactl = Callable[..., Run]
 CONTROLLERS_28 = {"metadata.version": (7, 28), "group.version": (0, 1), "kraft.version": (0, 1)}

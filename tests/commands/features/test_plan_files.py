@@ -18,9 +18,9 @@ from kafkactl.features.api import change as feature_change
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import check_plan, read_plan
 from kafkactl.findings import Finding, blocker, warning
-from tests.adapters.kafka.feature_cluster import FakeCluster
 from tests.commands.features.test_features import at, ids
 from tests.conftest import Run
+from tests.kafka.feature_cluster import FakeCluster
 
 Kafkactl = Callable[..., Run]
 Start = Callable[[], "Live"]

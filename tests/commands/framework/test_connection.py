@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.contexts import contexts_file
 from kafkactl.commands.framework.connection import ConnectionArguments
 from kafkactl.commands.framework.lazy_group import Entry
 from kafkactl.commands.main import COMMANDS
+from kafkactl.files.contexts import contexts_file
 from kafkactl.playground.broker import Asked, FakeBroker, Reply
 from tests.conftest import Run
 

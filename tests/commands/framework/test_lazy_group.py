@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kafkactl.adapters.files import input_files
+from kafkactl.files import input_files
 
 
 def test_words_of_a_file_replace_its_name(kafkactl, tmp_path):

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.retries import Backoff
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.retries import Backoff
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
-from tests.adapters.kafka.feature_cluster import VERSIONS_OF_CONTROLLER, FakeCluster
 from tests.conftest import Run
+from tests.kafka.feature_cluster import VERSIONS_OF_CONTROLLER, FakeCluster
 from tests.sampling import one_in
 
 Kafkactl = Callable[..., Run]

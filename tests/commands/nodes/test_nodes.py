@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.cluster.io import watch as feature_watch
+from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.playground.broker import SILENCE, FakeBroker, Raw, Reply
-from tests.adapters.kafka.feature_cluster import FakeCluster
-from tests.adapters.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 from tests.conftest import Run
+from tests.kafka.feature_cluster import FakeCluster
+from tests.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 
 Kafkactl = Callable[..., Run]
 

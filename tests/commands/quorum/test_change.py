@@ -36,7 +36,7 @@ def run_quorum(monkeypatch, tmp_path, kafkactl):
 
         monkeypatch.setattr("kafkactl.quorum.io.live_quorum.LiveQuorum", opened)
         monkeypatch.setattr(quorum_change_run, "open_client", opened)
-        monkeypatch.setattr("kafkactl.adapters.files.clock.SystemClock", lambda: quorum.clock)
+        monkeypatch.setattr("kafkactl.files.clock.SystemClock", lambda: quorum.clock)
         journal = ("--journal", str(tmp_path / "journal.jsonl"))
         return kafkactl("quorum", verb, *SERVERS, *journal, *words, **options)
 
@@ -269,7 +269,7 @@ def test_a_refusal_is_explained_for_old_controllers_that_do_not_report_their_clu
 
 
 def test_two_at_once(run_quorum, tmp_path):
-    from kafkactl.adapters.files.journal import open_journal
+    from kafkactl.files.journal import open_journal
 
     quorum = SteppedQuorum(world=world("1 2 3 4"))
     with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID):

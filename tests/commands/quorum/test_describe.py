@@ -25,7 +25,7 @@ from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.quorum.api import QuorumDescription
 from kafkactl.quorum.health import check_health
 from kafkactl.schema.definitions import response
-from tests.adapters.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
+from tests.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.protocol.random_messages import random_message
 
 

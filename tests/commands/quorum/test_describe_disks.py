@@ -12,8 +12,8 @@ from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.values import Endpoint
-from tests.adapters.kafka.quorum_nodes import CLUSTER_ID, NOT_LEADER, Quorum, directory, quorum_body, running
 from tests.conftest import Run
+from tests.kafka.quorum_nodes import CLUSTER_ID, NOT_LEADER, Quorum, directory, quorum_body, running
 from tests.lab.harness.ports import HOST, free_port
 from tests.quorum.recover import worlds
 from tests.quorum.recover.worlds import DIRECTORY, MetadataLog, disk

@@ -27,7 +27,7 @@ def run_quorum(monkeypatch, tmp_path, kafkactl):
 
         monkeypatch.setattr("kafkactl.quorum.io.live_quorum.LiveQuorum", opened)
         monkeypatch.setattr(quorum_change_run, "open_client", opened)
-        monkeypatch.setattr("kafkactl.adapters.files.clock.SystemClock", lambda: quorum.clock)
+        monkeypatch.setattr("kafkactl.files.clock.SystemClock", lambda: quorum.clock)
         journal = ("--journal", str(tmp_path / "journal.jsonl"))
         return kafkactl("quorum", verb, *SERVERS, *journal, "-o", "json", *words)
 

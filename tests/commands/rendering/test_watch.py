@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.kafka.quorum_nodes import Quorum, running
+from tests.kafka.quorum_nodes import Quorum, running
 from tests.lab.harness.terminal_session import TerminalSession
 
 WATCH = ("quorum", "describe", "--watch", "--interval", "100ms")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.storage.io.locks import directory_lock
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder

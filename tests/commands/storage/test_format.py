@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 from tests.conftest import Run
 from tests.storage.nodes import CLUSTER_ID, properties
 

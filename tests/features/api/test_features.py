@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 
 from kafkactl import frozen
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.view import FeatureView, observe_features
 from kafkactl.errors import UnreachableError
@@ -19,9 +16,12 @@ from kafkactl.features.api.change import ChangeRun, change_features, validate
 from kafkactl.features.change.answer import change_answer
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
+from kafkactl.files.clock import SystemClock
 from kafkactl.findings import blockers
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
-from tests.adapters.kafka.feature_cluster import DENIED, LIMITS, FakeCluster
+from tests.kafka.feature_cluster import DENIED, LIMITS, FakeCluster
 
 STEP = {"metadata.version": 26}
 ELR = {"eligible.leader.replicas.version": 1}

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.attempts import all_at_once
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.cluster_view import ClusterView, Role
-from kafkactl.adapters.kafka.connection import Access, connect
-from kafkactl.adapters.kafka.retries import Backoff
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.catalog.index import features_of
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.files.clock import SystemClock
+from kafkactl.kafka.attempts import all_at_once
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import ClusterView, Role
+from kafkactl.kafka.connection import Access, connect
+from kafkactl.kafka.retries import Backoff
+from kafkactl.net.transport import Address
 from kafkactl.protocol.framing import Response
 from tests.fakes.proxy import Fault, FaultyProxy
 from tests.lab.harness import config, releases

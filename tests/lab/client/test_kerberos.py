@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.client_config import read_client_config
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.retries import Backoff
-from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import UnreachableError
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.client_config import read_client_config
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.retries import Backoff
+from kafkactl.net.transport import Address
 from tests.lab.harness import config, ports
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.services import kerberos

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.net.transport import Address
 from kafkactl.cluster.io.metadata_fetch import FetchedPiece, fetch_metadata_log, iterate_metadata_log
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.net.transport import Address
 from kafkactl.protocol.record_batch import decode_batches
 from tests.lab.harness import config, releases
 from tests.lab.harness.node import KafkaNode

@@ -12,15 +12,15 @@ from typing import Any
 import javaproperties
 import pytest
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.client_config import read_client_config
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.retries import Backoff
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.files.clock import SystemClock
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.client_config import read_client_config
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.retries import Backoff
+from kafkactl.net.transport import Address
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.io.lost_disk_quorum import controller_client_config, see_quorum
 from kafkactl.storage.model import QuorumSeen

@@ -14,12 +14,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.sasl.token import token_source
 from kafkactl.change.clock import Deadline
+from kafkactl.files.clock import SystemClock
+from kafkactl.kafka.sasl.token import token_source
 from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import JaasEntry
-from tests.adapters.kafka.sasl.test_sasl import endpoint
+from tests.kafka.sasl.test_sasl import endpoint
 from tests.lab.harness.pool import Pool
 from tests.lab.oracles.messages import Oracle
 

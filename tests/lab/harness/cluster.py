@@ -21,10 +21,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.net.transport import Address
 from tests.lab.harness.cluster_disks import Disks, Shape, shape_of
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import KafkaNode

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkactl.adapters.files.config_providers import resolve
-from kafkactl.adapters.files.entropy import SystemSource, random_uuid
-from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.files.config_providers import resolve
+from kafkactl.files.entropy import SystemSource, random_uuid
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.plan import plan_format

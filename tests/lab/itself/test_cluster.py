@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.errors import KafkactlError
+from kafkactl.kafka.cluster_view import Role
 from tests.lab.harness.cluster_disks import shape_of
 from tests.lab.harness.cluster_fixtures import ClusterOf, SharedClusters
 

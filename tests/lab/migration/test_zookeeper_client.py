@@ -11,19 +11,19 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
-from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.files.clock import SystemClock
 from kafkactl.zookeeper.client import ZooKeeper, ZooKeeperSettings, open_zookeeper, zookeeper_settings
 from kafkactl.zookeeper.read import Reader
 from kafkactl.zookeeper.znode import Hidden
-from tests.adapters.net.certificates import Authority
 from tests.conftest import Run
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.ports import free_port
 from tests.lab.harness.zookeeper import ZooKeeperNode
 from tests.lab.migration.kazoo_session import kazoo_session
 from tests.lab.migration.zookeeper_seed import seeded
+from tests.net.certificates import Authority
 
 USER = "kafka"
 PASSWORD = "zk-s3cret"

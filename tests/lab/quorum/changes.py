@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.files.journal import open_journal
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.files.clock import SystemClock
+from kafkactl.files.journal import open_journal
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.change.journal import SUBJECT
 from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy

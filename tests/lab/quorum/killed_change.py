@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.files.journal import Journal, open_journal
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.net.transport import parse_addresses
+from kafkactl.files.clock import SystemClock
+from kafkactl.files.journal import Journal, open_journal
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.net.transport import parse_addresses
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.journal import SUBJECT
 from kafkactl.quorum.change.run import carry_out

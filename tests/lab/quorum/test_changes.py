@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.findings import Outcome
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.quorum.change.goals import addition, conversion, reassignment, removal
 from kafkactl.quorum.change.ports import ChangeResult, Event, QuorumWaitPolicy
 from kafkactl.values import Endpoint, ReplicaKey

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.net.transport import Address
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.net.transport import Address
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.values import Uuid
 from tests.conftest import Run

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.net.transport import Address
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.net.transport import Address
 from kafkactl.playground.quorum import FakeQuorum, directory_of
 from kafkactl.values import Uuid
 from tests.lab.harness.cluster_fixtures import ClusterOf

@@ -1,6 +1,6 @@
 """Command lines with `--timeout` against real nodes behind a network that fails.
 
-A thinned set of the cases of tests/adapters/kafka/command_cases.py. Nodes name each other by their own addresses, which
+A thinned set of the cases of tests/kafka/command_cases.py. Nodes name each other by their own addresses, which
 the process of a command translates to those of the proxies.
 """
 
@@ -20,7 +20,8 @@ import pytest
 from kafkactl.cluster.io.metadata_fetch import iterate_metadata_log
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.protocol.record_batch import decode_batches
-from tests.adapters.kafka.command_cases import (
+from tests.fakes.proxy import Fault, FaultyProxy
+from tests.kafka.command_cases import (
     CONVERT,
     QUESTIONS,
     UNREGISTER,
@@ -32,10 +33,9 @@ from tests.adapters.kafka.command_cases import (
     names_of,
     wrongs,
 )
-from tests.adapters.kafka.command_process import Ended, run
-from tests.adapters.kafka.fault_proof import REAL_COMMANDS, record
-from tests.adapters.kafka.kept_cases import CaseEnd
-from tests.fakes.proxy import Fault, FaultyProxy
+from tests.kafka.command_process import Ended, run
+from tests.kafka.fault_proof import REAL_COMMANDS, record
+from tests.kafka.kept_cases import CaseEnd
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf
 from tests.lab.quorum.test_live_faults import RealQuorum

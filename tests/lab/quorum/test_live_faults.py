@@ -1,6 +1,6 @@
 """Changes of a real quorum over a network that fails: what was done there is counted in its metadata log.
 
-A thinned set of tests/adapters/kafka/test_change_faults.py, to see that the quorum simulated there is no kinder than a
+A thinned set of tests/kafka/test_change_faults.py, to see that the quorum simulated there is no kinder than a
 real one.
 """
 
@@ -17,18 +17,18 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka.client import Limits
-from kafkactl.adapters.kafka.retries import Backoff
-from kafkactl.adapters.net import transport
-from kafkactl.adapters.net.transport import Address
 from kafkactl.cluster.io.metadata_fetch import iterate_metadata_log
 from kafkactl.features.plan.request import Operation
+from kafkactl.kafka.client import Limits
+from kafkactl.kafka.retries import Backoff
 from kafkactl.metadata.log.frame import decode_record
+from kafkactl.net import transport
+from kafkactl.net.transport import Address
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_batches
-from tests.adapters.kafka.fault_cases import KEYS, Report, features_change, reassignment_to
-from tests.adapters.kafka.fault_proof import REAL, record
 from tests.fakes.proxy import Fault, FaultPlan, FaultyProxy
+from tests.kafka.fault_cases import KEYS, Report, features_change, reassignment_to
+from tests.kafka.fault_proof import REAL, record
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf
 

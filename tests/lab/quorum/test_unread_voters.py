@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.errors import KafkactlError, UnknownOutcomeError
 from kafkactl.findings import Finding
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import Role
 from kafkactl.quorum.change.goals import removal
 from kafkactl.values import Uuid
 from tests.lab.harness.cluster import KafkaCluster

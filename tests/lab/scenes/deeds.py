@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafkactl.adapters.kafka.cluster_view import Role, error_codes_in
-from kafkactl.adapters.kafka.connection import Connection
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.kafka.cluster_view import Role, error_codes_in
+from kafkactl.kafka.connection import Connection
 from kafkactl.values import Uuid
 from tests.lab.scenes.scene import NO_ANSWER, Asking, Deed, Stage, registered
 

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role as ClientRole
-from kafkactl.adapters.kafka.connection import Access, Connection, connect
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
 from kafkactl.errors import UnknownOutcomeError
 from kafkactl.features.change.results import Reply, read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.predict import predicted_acceptance
+from kafkactl.files.clock import SystemClock
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import Role as ClientRole
+from kafkactl.kafka.connection import Access, Connection, connect
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
+from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.values import ZERO_UUID, Uuid
 from tests.lab.harness import config

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kafkactl.adapters.net.transport import Address
+from kafkactl.net.transport import Address
 from tests.lab.harness import config, java, maven, releases
 from tests.lab.harness.compiler import compiled
 from tests.lab.harness.errors import LabError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kafkactl.adapters.files.entropy import random_uuid
+from kafkactl.files.entropy import random_uuid
 from kafkactl.tiered.api import audit, load
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import read_config, write_config

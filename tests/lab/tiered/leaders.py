@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import KafkactlError
+from kafkactl.kafka.client import Client
+from kafkactl.net.transport import Address
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.tiered.io.leaders import whole_batches
 from kafkactl.values import Uuid

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.kafka.client import Client
 from kafkactl.errors import KafkactlError
+from kafkactl.kafka.client import Client
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.schema.definitions import message
 from kafkactl.tiered.answers import RemoteSegment

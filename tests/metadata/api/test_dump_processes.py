@@ -137,7 +137,7 @@ def test_a_file_that_goes_away_raises_after_the_lines_before(log: Path, monkeypa
 RUN = """
 import sys
 from kafkactl.metadata.api import records
-from kafkactl.adapters import processes
+from kafkactl.files import children as processes
 records._FIRST_BYTES, records._STRETCH_BYTES = 300, 900
 records.useful_processes = lambda: 3
 from kafkactl.__main__ import run

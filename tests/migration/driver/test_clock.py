@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.change.clock import Deadline
 from kafkactl.change.hooks.run import HookEnd
+from kafkactl.files.clock import SystemClock
 from kafkactl.files.run_hook import HookLimits, run_hook
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed

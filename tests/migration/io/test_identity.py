@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.connection import Access, connect
-from kafkactl.adapters.net.transport import parse_addresses
 from kafkactl.change.clock import Deadline
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
+from kafkactl.files.clock import SystemClock
+from kafkactl.kafka.connection import Access, connect
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.migration.io.identity import identify
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole
+from kafkactl.net.transport import parse_addresses
 from kafkactl.playground.broker import CLOSE, Asked, FakeBroker, Reply
 from kafkactl.playground.quorum import FakeQuorum
 

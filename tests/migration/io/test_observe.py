@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Severity
 from kafkactl.frozen import changed
@@ -24,6 +23,7 @@ from kafkactl.migration.io.saved import load_observation, observation_from
 from kafkactl.migration.observed.driver_lock import PATH, Holder, LockSeen
 from kafkactl.migration.observed.observation import Mode, NodeRole, Observation
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.net.transport import Address
 from kafkactl.playground.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.zookeeper.client import Member

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from kafkactl.adapters.files.journal import open_journal
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.files.journal import open_journal
 from kafkactl.findings import Outcome
 from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out

@@ -87,7 +87,7 @@ UNUSED_BY_FORMAT = {
     "pydantic", "rich", "yaml", "difflib", "subprocess", "asyncio", "ssl", "http", "email", "secrets", "tempfile",
     "hashlib", "hmac", "google_crc32c", "importlib.metadata", "importlib.resources",
     "kafkactl.commands.rendering.terminal", "kafkactl.commands.framework.failure", "kafkactl.storage.io.owner",
-    "kafkactl.adapters.kafka.connection", "kafkactl.storage.api.fleet", "kafkactl.protocol.compiled",
+    "kafkactl.kafka.connection", "kafkactl.storage.api.fleet", "kafkactl.protocol.compiled",
     "kafkactl.metadata.log.scan", "kafkactl.storage.format.ensure", "kafkactl.storage.fleet.plan",
     "kafkactl.storage.fleet.plan_file",
     "kafkactl.storage.verify.node", "kafkactl.storage.dump",

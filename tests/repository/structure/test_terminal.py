@@ -20,7 +20,7 @@ RAW_JSON = {
     "kafkactl/metadata/log/quorum_state.py",
     "kafkactl/change/plan_document.py",
     "kafkactl/storage/fleet/receipts.py",
-    "kafkactl/adapters/files/contexts_edit.py",  # a text of TOML
+    "kafkactl/files/contexts_edit.py",  # a text of TOML
 }
 
 

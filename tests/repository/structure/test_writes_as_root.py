@@ -7,16 +7,16 @@ from pathlib import Path
 
 from tests.repository.tree import nodes, python_files, shown
 
-PORT = "kafkactl/adapters/files/filesystem.py"
+PORT = "kafkactl/files/filesystem.py"
 # Operations of the port that change names, or open what is given away.
 _AT = frozenset({"create", "lock", "mkdir", "unlink", "rmdir", "publish"})
 _PORTS = frozenset({"files", "_files", "port"})
 # Modules that write by path through the port, none of which gives a file to another user.
 BY_PATH = {
-    "kafkactl/adapters/files/contexts_edit.py": "the contexts of the user who runs the command",
-    "kafkactl/adapters/files/found.py": "folders that are made for the user who runs the command",
-    "kafkactl/adapters/files/journal.py": "a journal, which stays the user's own, in a folder that is named",
-    "kafkactl/adapters/files/plan_files.py": "plans and receipts, which stay the user's own, in a folder that is named",
+    "kafkactl/files/contexts_edit.py": "the contexts of the user who runs the command",
+    "kafkactl/files/found.py": "folders that are made for the user who runs the command",
+    "kafkactl/files/journal.py": "a journal, which stays the user's own, in a folder that is named",
+    "kafkactl/files/plan_files.py": "plans and receipts, which stay the user's own, in a folder that is named",
 }
 # Functions that change the owner or the mode of whatever a path leads to.
 _GIVES = frozenset({"chown", "lchown", "chmod", "lchmod"})

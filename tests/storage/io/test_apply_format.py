@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.storage.io.apply_format import apply_plan, failure_finding
 from kafkactl.storage.model import (

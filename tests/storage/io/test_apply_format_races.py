@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.format.unformat import plan_unformat
@@ -340,7 +340,7 @@ def test_unformat_removes_nothing_behind_a_link(disks: Path) -> None:
 def test_a_system_that_cannot_rename_without_replacing_makes_a_second_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kafkactl.adapters.files import filesystem
+    from kafkactl.files import filesystem
 
     monkeypatch.setattr(filesystem, "_renamed", lambda *_: False)
     assert apply_plan(planned(tmp_path / "d1"), OsFilesystem()).outcome is Outcome.DONE

@@ -6,7 +6,7 @@ import errno
 import os
 from pathlib import Path
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.errors import RefusedError
+from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.storage.io.locks import directory_lock
 from kafkactl.storage.model import KAFKACTL_LOCK
 

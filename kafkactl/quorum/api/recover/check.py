@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.files.named import each_once, named_twice
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.cluster.quorum.observation import answer_error
 from kafkactl.errors import InputError
+from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.files.named import each_once, named_twice
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.io.image import Point, replay_files
 from kafkactl.metadata.io.source import cluster_files

@@ -15,11 +15,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.files.entropy import random_uuid
-from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.errors import InputError, RefusedError
+from kafkactl.files.entropy import random_uuid
+from kafkactl.files.filesystem import Filesystem, OsFilesystem
+from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.files.named import each_once, named_twice
 from kafkactl.findings import Finding, Outcome, error_finding
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import EMPTY

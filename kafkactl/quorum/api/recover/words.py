@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.quorum.voters import parse_host_port
+from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.kafka.client_config import load_client_config
 from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.io.recover.probe import PATIENCE_MS, who_answers
 from kafkactl.quorum.recover.request import RecoveryOverrides

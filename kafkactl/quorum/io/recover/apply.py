@@ -26,10 +26,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.filesystem import Filesystem
-from kafkactl.adapters.files.found import sync_found_file
-from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.errors import DecodeError, InputError, RefusedError
+from kafkactl.files.filesystem import Filesystem
+from kafkactl.files.found import sync_found_file
+from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG

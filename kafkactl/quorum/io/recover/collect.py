@@ -22,9 +22,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final, NoReturn
 
-from kafkactl.adapters.files.input_files import open_regular
-from kafkactl.adapters.files.whole_file import check_place, remove_leftovers, whole_file
 from kafkactl.errors import FailedError, InputError
+from kafkactl.files.input_files import open_regular
+from kafkactl.files.whole_file import check_place, remove_leftovers, whole_file
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA

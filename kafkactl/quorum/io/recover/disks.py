@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.files.input_files import open_regular
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.files.input_files import open_regular
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import METADATA_LOG

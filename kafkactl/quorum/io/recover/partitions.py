@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.answers import by_fields
 from kafkactl.errors import InputDecodeError
+from kafkactl.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.frozen import frozen
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.quorum.recover.folders import parse_folder_name, parse_largest_epoch

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.client_config import ClientConfig
-from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import KafkactlError
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.client_config import ClientConfig
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.recover.seen import Answering
 from kafkactl.values import Endpoint

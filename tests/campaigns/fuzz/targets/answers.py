@@ -6,17 +6,16 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import ClusterView, Role, cluster_view
-from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.completion_facts import gather
 from kafkactl.cluster.io.quorum_view import assembled, expected_places
 from kafkactl.cluster.io.quorum_visit import Visit, believed_leader, visit_node
 from kafkactl.errors import UnreachableError
-from kafkactl.operations.completion import feature_words, node_words, topic_words
+from kafkactl.files.clock import SystemClock
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.cluster_view import ClusterView, Role, cluster_view
+from kafkactl.kafka.connection import Connection
+from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, node_versions, usable_version
 from kafkactl.protocol.codec import decode_message, default_value, encode_message
 from kafkactl.protocol.form import Form
@@ -24,6 +23,7 @@ from kafkactl.protocol.framing import Response
 from kafkactl.schema.definitions import message
 from kafkactl.schema.rights import Login
 from kafkactl.schema.spec import FieldSpec, MessageSpec
+from kafkactl.tool.api.completion import feature_words, node_words, topic_words
 from kafkactl.values import Uuid
 from tests.campaigns.fuzz.target import Feed, Target, document_of
 from tests.protocol.random_messages import RANGES

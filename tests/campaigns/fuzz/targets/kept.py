@@ -10,19 +10,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from kafkactl.adapters.files import word_cache
 from kafkactl.bundle.io.reading import open_bundle
 from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.change.journal_lines import read_journal
 from kafkactl.change.plan_document import CHECKSUM, sealed
 from kafkactl.errors import DecodeError, InputError, RefusedError
 from kafkactl.features.plan.plan_file import read_plan as read_feature_plan
+from kafkactl.files import word_cache
 from kafkactl.migration.driver.journal import remembered as remembered_migration
 from kafkactl.migration.io.rendered_files import read_manifest as read_rendered
 from kafkactl.migration.observed.raw import parse_observation, render_observation
 from kafkactl.migration.observed.reading import observation_of
 from kafkactl.migration.observed.redact import redact_observation
-from kafkactl.operations.completion import harmless
 from kafkactl.quorum.change.journal import open_request
 from kafkactl.quorum.change.journal import remembered as remembered_quorum
 from kafkactl.quorum.io.recover.partitions import log_ends, read_folders
@@ -30,6 +29,7 @@ from kafkactl.quorum.plan_file import read_plan as read_quorum_plan
 from kafkactl.quorum.recover.answer import plan_sha256, read_kept_plan
 from kafkactl.storage.fleet.plan_file import node_format_plan, parse_plan, render_plan, shown_plan
 from kafkactl.storage.fleet.receipts import parse_receipt, render_receipt
+from kafkactl.tool.api.completion import harmless
 from tests.campaigns.fuzz.target import CORPUS, Feed, Target, UndeclaredError, document_of, scratch
 from tests.samples.hostile_inputs import CHANGE, ID, MIGRATION, chained, rechained
 from tests.storage.fleet.fleets import FleetBuilder

@@ -14,7 +14,6 @@ from kafkactl.commands.framework.shell_scripts import BashCompletion, FishComple
 from kafkactl.dryrun.page.build import SimulatedScenario, report_of
 from kafkactl.dryrun.page.cluster import cluster_of
 from kafkactl.errors import DecodeError, InputError
-from kafkactl.operations.completion import feature_names, feature_words, node_words, topic_words
 from kafkactl.report.html import render_html
 from kafkactl.report.metrics import Metric, metrics, metrics_text
 from kafkactl.report.model import (
@@ -38,6 +37,7 @@ from kafkactl.report.model import (
 from kafkactl.report.numbers import numbers_of
 from kafkactl.report.svg import draw
 from kafkactl.shown import visible
+from kafkactl.tool.api.completion import feature_names, feature_words, node_words, topic_words
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError, document_of
 from tests.campaigns.fuzz.targets.kept import MANIFEST
 from tests.dryrun.clusters import cluster

@@ -6,13 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from kafkactl.adapters.files.contexts import parse_contexts
-from kafkactl.adapters.files.contexts_edit import edited as edited_contexts
-from kafkactl.adapters.files.contexts_edit import with_context, without_context
-from kafkactl.adapters.kafka.client_config import read_client_config
-from kafkactl.adapters.kafka.sasl.assertion import assertion_source
-from kafkactl.adapters.kafka.sasl.gssapi import read_login
-from kafkactl.adapters.net.transport import parse_addresses
 from kafkactl.change.hooks.words import parse_template, placeholders
 from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters, parse_voter, parse_voters
 from kafkactl.dryrun.api.events import read_events
@@ -24,11 +17,18 @@ from kafkactl.errors import DecodeError, InputError, RefusedError, UnreachableEr
 from kafkactl.features.catalog.mapping import parse_feature_level
 from kafkactl.features.catalog.release_version import parse_release_version
 from kafkactl.features.catalog.releases import find_release, newest_release
+from kafkactl.files.contexts import parse_contexts
+from kafkactl.files.contexts_edit import edited as edited_contexts
+from kafkactl.files.contexts_edit import with_context, without_context
+from kafkactl.kafka.api.exposure import client_exposure
+from kafkactl.kafka.client_config import read_client_config
+from kafkactl.kafka.sasl.assertion import assertion_source
+from kafkactl.kafka.sasl.gssapi import read_login
 from kafkactl.migration.inventory import parse_inventory as parse_migration
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
-from kafkactl.operations.exposure import client_exposure
+from kafkactl.net.transport import parse_addresses
 from kafkactl.protocol.sasl.oauthbearer import OAuthBearer
 from kafkactl.protocol.sasl.scram import Scram
 from kafkactl.protocol.text.client_properties import read_client_properties

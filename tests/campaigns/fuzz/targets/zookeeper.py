@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.kafka.api.exposure import zookeeper_exposure
 from kafkactl.migration.copy.forecast import forecast_copy
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.driver.actions import _is_kraft as is_kraft
@@ -18,7 +19,6 @@ from kafkactl.migration.zktree.parse import parse_saved_tree, parse_znodes
 from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, decode_password
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.settings import parse_credential
-from kafkactl.operations.exposure import zookeeper_exposure
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
 from kafkactl.zookeeper.settings import parse_connect, zookeeper_settings

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from tests.adapters.net.certificates import Authority
 from tests.lab.harness import config, ports, releases
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.services import oidc
 from tests.lab.harness.storage_tool import StorageToolServer
+from tests.net.certificates import Authority
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 ALICE, ADMIN = "al1ce-s3cret,=ä", "adm1n-s3cret"

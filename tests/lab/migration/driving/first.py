@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.adapters.net.certificates import Authority
 from tests.lab.harness.config import Config
 from tests.lab.harness.ports import HOST
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.configs import Plan
+from tests.net.certificates import Authority
 
 _PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ctl" password="ctl-s3cret"'
 IBP = {"3.9.2": "3.8"}

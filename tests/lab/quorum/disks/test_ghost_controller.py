@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
+from kafkactl.kafka.cluster_view import Role
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.node import read_config, write_config

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.templates import TEMPLATES
 from kafkactl.change.hooks.words import Verb
+from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place, sha256
 from kafkactl.migration.driver.ports import MigrationWaitPolicy, Request

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.files.filesystem import OsFilesystem, exchanged
 from kafkactl.errors import InputError, RefusedError
+from kafkactl.files.filesystem import OsFilesystem, exchanged
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed
 from kafkactl.quorum.api.recover.plan import (

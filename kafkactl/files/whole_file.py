@@ -1,0 +1,200 @@
+"""Files and folders written whole or not at all: under a temporary name, synced, renamed, and their folder synced."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.files.found import sync_found_name
+
+_FOLDER_MODE: Final = 0o700
+_DRAWN: Final = "[a-z0-9_]{8}"  # what `tempfile` puts into a name
+
+
+def check_place(path: Path) -> None:
+    """Raise the OSError that a new file or folder at `path` would meet because of the folder around it.
+
+    To be asked before the work that fills it: a command that reads disks for an hour, or a plan that is only shown,
+    should not find out at the end.
+    """
+    folder = path.absolute().parent
+    try:
+        kind = folder.stat().st_mode
+    except FileNotFoundError:
+        raise FileNotFoundError(2, f"the folder {folder} does not exist") from None
+    if not stat.S_ISDIR(kind):
+        raise NotADirectoryError(20, f"{folder} is not a folder")
+    if os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+        return
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        raise OSError(30, f"the file system of {folder} is read-only")
+    raise PermissionError(13, f"this user may not make files in {folder}")
+
+
+def write_whole(
+    path: Path, data: bytes, *, mode: int, exclusive: bool = False, owner: tuple[int, int] | None = None
+) -> None:
+    """Put `data` at `path`, as `whole_file` does. Raises OSError, for `exclusive` FileExistsError."""
+    with whole_file(path, mode=mode, exclusive=exclusive, owner=owner) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def whole_file(
+    path: Path, *, mode: int, exclusive: bool = False, owner: tuple[int, int] | None = None
+) -> Iterator[BinaryIO]:
+    """A file to write to. When the body ends it replaces what is at `path`; if the body raises, nothing is replaced.
+
+    With `exclusive` it must not replace anything. The temporary file has mode 0600 until `mode` is set. `owner` (uid,
+    gid) is set if this user may do so, through the open file, because the name could lead to another file by then.
+    What a killed process left of an earlier attempt is removed. Raises OSError; with `exclusive` FileExistsError.
+    """
+    remove_leftovers(path, mode=mode)
+    descriptor, temporary = _made(lambda: tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=".tmp"))
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
+            file.flush()
+            if owner is not None and owner != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(PermissionError):
+                    os.fchown(file.fileno(), *owner)
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        if exclusive:
+            _publish(Path(temporary), path)
+        else:
+            Path(temporary).replace(path)
+        sync_folder(path.parent)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
+
+
+def remove_leftovers(path: Path, *, mode: int = 0o600) -> None:
+    """Remove what killed processes of this user left of a file at `path`, also where the file itself stays."""
+    _remove_leftovers(path.parent, _prefix(path), stat.S_IFREG, (0o600, mode))
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name[:200]}."
+
+
+def _publish(temporary: Path, path: Path) -> None:
+    """Give the file its name in one step, so that a kill leaves no second name of it. Raise FileExistsError."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        OsFilesystem().publish(str(temporary), str(path), at=folder)
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def whole_folder(place: Path) -> Iterator[Path]:
+    """A folder to write in that is at `place` when the body ends; not where it fails.
+
+    Only where nothing or an empty folder stands. What is written in it is synced, and it and the folders in it have
+    mode 0700. What a killed process left of an earlier attempt is removed. Raises OSError.
+    """
+    prefix = f".{place.name[:100]}."
+    _remove_leftovers(place.parent, prefix, stat.S_IFDIR, (_FOLDER_MODE,))
+    descriptor, temporary = _made(lambda: _new_folder(place.parent, prefix))
+    work = Path(temporary)
+    try:
+        yield work
+        # By descriptors: the owner of the folder around it may have put a link in its place by now.
+        for _, _, files, folder in os.fwalk(".", topdown=False, dir_fd=descriptor):
+            for name in files:
+                _sync(name, os.O_RDONLY | os.O_NOFOLLOW, folder)
+            os.fchmod(folder, _FOLDER_MODE)
+            os.fsync(folder)
+        work.rename(place)  # onto an empty folder, too
+        sync_folder(place.parent)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _new_folder(parent: Path, prefix: str) -> tuple[int, str]:
+    while True:
+        work = tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=".tmp")
+        with contextlib.suppress(FileNotFoundError):  # another process has removed it before it could be locked
+            return os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), work
+
+
+def _made(make: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+    """What `make` makes, locked for as long as it is open: this is how others see that its process is alive.
+
+    Another process may have found it before it was locked, and have removed it: then the next one is made.
+    """
+    while True:
+        descriptor, path = make()
+        with contextlib.suppress(OSError):  # a file system without locks: there nothing is removed, either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+                return descriptor, path
+        os.close(descriptor)
+
+
+def _remove_leftovers(parent: Path, prefix: str, kind: int, modes: tuple[int, ...]) -> None:
+    """Remove what this user's killed processes left under temporary names: it may be large, and hold secrets.
+
+    Only what has such a name, kind and mode, and is not locked by a process that is alive.
+    """
+    is_ours = re.compile(re.escape(prefix) + _DRAWN + re.escape(".tmp")).fullmatch
+    with contextlib.suppress(OSError):
+        for name in filter(is_ours, os.listdir(parent)):  # noqa: PTH208  # names, not paths
+            with contextlib.suppress(OSError):
+                _remove_leftover(parent / name, kind, modes)
+
+
+def _remove_leftover(path: Path, kind: int, modes: tuple[int, ...]) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_IFMT(found.st_mode) != kind or stat.S_IMODE(found.st_mode) not in modes:
+            return
+        if found.st_uid != os.geteuid():
+            return
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(found, os.lstat(path)):
+            if kind == stat.S_IFDIR:
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def make_folders(folder: Path, *, mode: int = 0o777) -> None:
+    """Make a folder, and those above it that are missing; the names of all are on the disk when this returns.
+
+    `mode`, less the umask, is that of the folder itself. Raises OSError.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    sync_found_name(missing[-1].parent if missing else folder)
+    for path in reversed(missing):
+        path.mkdir(mode=mode if path == folder else 0o777, exist_ok=True)
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk. Raises OSError."""
+    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Path | str, flags: int, at: int | None = None) -> None:
+    descriptor = os.open(path, flags, dir_fd=at)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

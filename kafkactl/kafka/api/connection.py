@@ -1,0 +1,112 @@
+"""A client of a live cluster: who is meant, how to get in, and what that exposes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from kafkactl.core.callbacks import ExposureCallback, NoteCallback, ignore_exposure, ignore_note
+from kafkactl.errors import RefusedError
+from kafkactl.files.contexts import Contexts, Target, contexts_file, load_contexts
+from kafkactl.files.contexts import resolve_target as resolve
+from kafkactl.kafka.api.exposure import client_exposure, client_exposures, writable_by_others
+from kafkactl.kafka.client_config import client_of, load_client_config
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+    from kafkactl.kafka.client import Client
+
+
+def resolve_target(
+    *,
+    bootstrap_server: str | None = None,
+    bootstrap_controller: str | None = None,
+    command_config: str | None = None,
+    controller_command_config: str | None = None,
+    context: str | None = None,
+) -> Target:
+    """These words together with the context that they name, or with the current one. Raises InputError."""
+    needs_contexts = context is not None or not (bootstrap_server or bootstrap_controller)
+    contexts = load_contexts(contexts_file(os.environ)) if needs_contexts else Contexts(file="", by_name={})
+    return resolve(
+        contexts,
+        bootstrap_server=bootstrap_server,
+        bootstrap_controller=bootstrap_controller,
+        command_config=command_config,
+        controller_command_config=controller_command_config,
+        context=context,
+    )
+
+
+def connect(
+    *,
+    bootstrap_server: str | None = None,
+    bootstrap_controller: str | None = None,
+    command_config: str | None = None,
+    controller_command_config: str | None = None,
+    context: str | None = None,
+    timeout_ms: float | None = None,
+    most_ms: float = float("inf"),
+    time_left: Callable[[], float] | None = None,
+    on_exposure: ExposureCallback = ignore_exposure,
+    on_warning: ExposureCallback = ignore_exposure,
+    on_note: NoteCallback = ignore_note,
+) -> Client:
+    """A client of a live cluster; use it as a context manager. Nothing is asked yet.
+
+    Name brokers (`bootstrap_server`) or controllers (`bootstrap_controller`) as HOST:PORT,…; without either the
+    context of `kafkactl config` takes effect. `command_config` is a file of client properties as Kafka's tools read
+    it, `controller_command_config` the one for controllers if they need another login. One call may take
+    `timeout_ms`; without, what the client's file says; and at most `most_ms`. All calls together may take as many
+    milliseconds as `time_left` says, at any time.
+
+    `on_exposure` gets findings on what the connection exposes, `on_warning` those on the file of client properties.
+    Raises InputError (`bootstrap-missing`, `bootstrap-twice`, `unknown-context`, and those of the files).
+    """
+    target = resolve_target(
+        bootstrap_server=bootstrap_server,
+        bootstrap_controller=bootstrap_controller,
+        command_config=command_config,
+        controller_command_config=controller_command_config,
+        context=context,
+    )
+    config = load_client_config(target.command_config)
+    own = target.controller_command_config
+    for_controllers = None if own is None else load_client_config(own)
+    for found in (config, *(() if for_controllers is None else (for_controllers,))):
+        on_warning(found.findings)
+    exposed = client_exposure(config) if for_controllers is None else client_exposures(config, for_controllers)
+    on_exposure((*exposed, *_contexts_exposure(target)))
+    if target.context is not None:
+        on_note(f"context {target.context}")
+    limit_ms = min(most_ms, config.limits().timeout_ms if timeout_ms is None else timeout_ms)
+    return client_of(
+        config,
+        brokers=target.bootstrap_server,
+        controllers=target.bootstrap_controller,
+        for_controllers=for_controllers,
+        timeout_ms=limit_ms,
+        time_left=time_left,
+    )
+
+
+def _contexts_exposure(target: Target) -> Iterable[Finding]:
+    """Any user that may change the contexts file decides where a login is sent."""
+    return () if target.context is None else writable_by_others(str(contexts_file(os.environ)), "the file of contexts")
+
+
+def check_cluster_id(client: Client, expected: str | None) -> None:
+    """Make sure that the cluster that answers has this id (None: any), before anything is changed.
+
+    Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node reports the cluster's id.
+    """
+    if expected is None:
+        return
+    found = client.cluster().cluster_id
+    if found != expected:
+        raise RefusedError(
+            f"the cluster that answers has the id {found}, the context's is {expected}",
+            id="cluster-id-mismatch",
+            next_step="Nothing was changed. Check the addresses, and the context: kafkactl config view.",
+        )

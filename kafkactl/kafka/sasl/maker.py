@@ -1,0 +1,11 @@
+"""How a mechanism is made for a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkactl.change.clock import Deadline
+from kafkactl.net.transport import Address
+from kafkactl.protocol.sasl.mechanism import Mechanism
+
+MakeMechanism = Callable[[Address, Deadline], Mechanism]

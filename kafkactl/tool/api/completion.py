@@ -1,0 +1,143 @@
+"""The words that a shell completes: contexts, features and their levels, node ids, topics.
+
+Completion never fails and never speaks: what cannot be learned in time is not offered.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl.errors import KafkactlError
+from kafkactl.files.contexts import contexts_file, load_contexts
+from kafkactl.files.word_cache import cache_folder, cached_words
+from kafkactl.kafka.api.connection import resolve_target
+from kafkactl.kafka_names import METADATA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkactl.files.contexts import Target
+
+OFFLINE: Final = "offline"
+_CALL_MS: Final = 3_000.0
+_MOST_LEVELS: Final = 100
+# A shell pastes what is offered into a command line, and the names of a cluster are not trusted.
+_HARMLESS: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+=-]{0,248}")
+
+
+def harmless(words: list[str]) -> list[str]:
+    """Those of the words that no shell reads as anything but a word."""
+    return [word for word in words if _HARMLESS.fullmatch(word)]
+
+
+def context_words() -> list[str]:
+    """The names of all contexts; none where their file cannot be read."""
+    try:
+        return harmless(sorted(load_contexts(contexts_file(os.environ)).by_name))
+    except KafkactlError:
+        return []
+
+
+def release_words() -> list[str]:
+    """The releases that are known, newest first."""
+    from kafkactl.features.catalog.releases import release_names
+
+    return list(reversed(release_names()))
+
+
+def cluster_facts(
+    *,
+    bootstrap_server: str | None = None,
+    bootstrap_controller: str | None = None,
+    command_config: str | None = None,
+    controller_command_config: str | None = None,
+    context: str | None = None,
+    mode: str = "",
+) -> dict[str, Any]:
+    """`brokers`, `controllers`, `topics` and `features` of the cluster that these connection arguments name.
+
+    Kept for a minute in the user's cache folder, one file a cluster; asked for at most 150 ms at a time, after which
+    the answer is there for the next key press. With the mode `offline` no cluster is asked. Empty where none answers.
+    """
+    if mode == OFFLINE:
+        return {}
+    try:
+        target = resolve_target(
+            bootstrap_server=bootstrap_server,
+            bootstrap_controller=bootstrap_controller,
+            command_config=command_config,
+            controller_command_config=controller_command_config,
+            context=context,
+        )
+    except KafkactlError:
+        return {}
+    if not (target.bootstrap_server or target.bootstrap_controller or target.command_config):
+        return {}
+    key = [str(part) for part in (target.context, target.bootstrap_server, target.bootstrap_controller)]
+    key += [
+        str(Path(file).absolute()) if file else "" for file in (target.command_config, target.controller_command_config)
+    ]
+
+    return cached_words(key, lambda: _gathered(target), folder=cache_folder())
+
+
+def _gathered(target: Target) -> dict[str, Any]:
+    from kafkactl.cluster.io.completion_facts import gather
+    from kafkactl.kafka.client_config import client_of, load_client_config
+
+    config = load_client_config(target.command_config)
+    own = target.controller_command_config
+    with client_of(
+        config,
+        brokers=target.bootstrap_server,
+        controllers=target.bootstrap_controller,
+        for_controllers=None if own is None else load_client_config(own),
+        timeout_ms=_CALL_MS,
+    ) as client:
+        return gather(client)
+
+
+def feature_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """NAME=LEVEL of every level that the cluster supports and does not have, and what it has now.
+
+    Without a cluster those of the newest release.
+    """
+    found = []
+    for name, (lowest, highest, finalized) in _levels(facts).items():
+        levels = [level for level in range(max(lowest, 1), highest + 1) if level != finalized]
+        now = f"now {finalized}" if facts else ""
+        found += [(f"{name}={level}", now) for level in levels[-_MOST_LEVELS:]]
+    return [(word, description) for word, description in found if _HARMLESS.fullmatch(word)]
+
+
+def feature_names(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The names of the features that are on, with their levels; without a cluster all of the newest release."""
+    return [
+        (name, f"now {finalized}" if facts else "")
+        for name, (_, _, finalized) in _levels(facts).items()
+        if (finalized or not facts) and _HARMLESS.fullmatch(name)
+    ]
+
+
+def _levels(facts: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
+    if facts.get("features"):
+        return {name: tuple(levels) for name, levels in sorted(facts["features"].items())}
+    from kafkactl.features.catalog.levels import features_of
+    from kafkactl.features.catalog.releases import newest_release
+
+    release = newest_release()
+    levels = {name: (0, facts.latest_production, 0) for name, facts in features_of(release).items()}
+    return {METADATA_VERSION: (release.lowest_supported_level, release.production_level, 0), **levels}
+
+
+def node_words(facts: Mapping[str, Any], *roles: str) -> list[tuple[str, str]]:
+    """Node ids as text, with their role: `brokers`, `controllers`, or both. Negative numbers are left out."""
+    return [(str(node), role.removesuffix("s")) for role in roles for node in facts.get(role, ()) if node >= 0]
+
+
+def topic_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The names of the topics."""
+    return [(name, "") for name in harmless(facts.get("topics", []))]

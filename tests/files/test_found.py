@@ -1,0 +1,258 @@
+"""What a run that was killed left behind is synced by the run that finds it, before that reports it as done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkactl.change.hooks.run import HookEnd
+from kafkactl.change.hooks.words import Verb
+from kafkactl.dryrun.io.detail_files import make_folder
+from kafkactl.errors import FailedError
+from kafkactl.files.contexts_edit import change_contexts, with_context
+from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.files.found import sync_found_file, sync_found_name
+from kafkactl.files.journal import open_journal
+from kafkactl.files.plan_files import settle_plan, settle_receipt, write_receipt
+from kafkactl.files.whole_file import make_folders
+from kafkactl.findings import Outcome
+from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.io.journal import open_migration_journal
+from kafkactl.migration.io.local_node import run_locally
+from kafkactl.quorum.api.recover.plan import apply_recovery, kept_bytes
+from kafkactl.storage.api.fleet_apply import apply_fleet, check_fleet
+from kafkactl.storage.fleet.plan_file import render_plan
+from kafkactl.storage.fleet.receipts import Receipt
+from kafkactl.storage.format.unformat import plan_unformat
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.apply_unformat import apply_unformat
+from kafkactl.storage.io.directories import observe_node
+from kafkactl.storage.model import META_PROPERTIES
+from tests.campaigns.crash.scenarios import Scenario
+from tests.quorum.recover import worlds
+from tests.samples.test_fleet_crash import planned_world
+from tests.samples.test_recover_crash import planned as planned_recovery
+
+NODE = Scenario("node", "4.3", ("d1", "a/b/d2"), static=True)
+CHECKPOINT = "__cluster_metadata-0"
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that were synced so far, in order."""
+    found: list[str] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        found.append(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    return found
+
+
+def test_folders_that_are_there_already(tmp_path: Path, synced: list[str]) -> None:
+    (tmp_path / "a").mkdir()
+    make_folders(tmp_path / "a" / "b")
+    assert synced == [str(tmp_path), f"{tmp_path}/a"]
+    make_folders(tmp_path / "a" / "b")
+    assert synced[2:] == [f"{tmp_path}/a"]
+    make_folder(tmp_path / "a")
+    assert synced[3:] == [str(tmp_path)]
+
+
+def test_a_journal_with_its_folder_and_what_is_in_it(tmp_path: Path, synced: list[str]) -> None:
+    path = tmp_path / "state" / "j.jsonl"
+    open_journal(str(path), subject="s", cluster_id="c").close()
+    synced.clear()
+    open_journal(str(path), subject="s", cluster_id="c").close()
+    assert {str(path), str(path.parent), str(tmp_path)} <= set(synced)
+
+
+def test_a_file_that_a_migration_keeps(tmp_path: Path, synced: list[str]) -> None:
+    with open_migration_journal(str(tmp_path / "j"), cluster_id="c", identity={}) as journal:
+        name = journal.keep("kept", {}, b"content")
+        synced.clear()
+        assert journal.keep("kept", {}, b"content") == name
+        assert synced[:3] == [str(tmp_path), str(journal.folder / name), str(journal.folder)]
+
+
+def test_contexts_that_say_it_already(tmp_path: Path, synced: list[str]) -> None:
+    path = tmp_path / "config.toml"
+
+    def change(contexts):
+        return with_context(contexts, "a", {"bootstrap_server": "b:9092"})
+
+    change_contexts(path, change)
+    synced.clear()
+    change_contexts(path, change, dry_run=True)
+    assert synced == []
+    change_contexts(path, change)
+    assert synced == [str(path), str(tmp_path)]
+
+
+def test_a_receipt(tmp_path: Path, synced: list[str]) -> None:
+    receipt = Receipt(node_id=1, cluster_id="c", plan_sha256="0" * 64, applied_ms=1, directories={}, reformats=())
+    folder = tmp_path / "receipts"
+    folder.mkdir()
+    write_receipt(folder, receipt, OsFilesystem())
+    assert synced[0] == str(tmp_path)  # the folder was there: another run may have made it
+    synced.clear()
+    settle_receipt(folder, receipt, OsFilesystem())
+    assert synced == [f"{folder}/node-1.json", str(folder), str(tmp_path)]
+
+
+def test_a_plan_that_is_applied(tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "plan.json"
+    path.write_bytes(b"{}")
+    settle_plan(path)
+    assert synced == [str(path), str(tmp_path)]
+    fleet = planned_world(tmp_path, "4.4.0")
+    path.write_bytes(render_plan(fleet.plan))
+    synced.clear()
+    assert apply_fleet(check_fleet(path, node_ids=(1, 2, 4))).outcome is Outcome.DONE
+    assert synced[:2] == [str(path), str(tmp_path)]
+
+    def bad(_descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", bad)
+    with pytest.raises(FailedError) as error:
+        apply_fleet(check_fleet(path, node_ids=(1, 2, 4)))
+    assert error.value.id == "plan-file-not-written"
+
+
+@pytest.mark.parametrize("apply_same_plan", [False, True])
+def test_a_format_that_is_there_already(tmp_path: Path, synced: list[str], apply_same_plan: bool) -> None:
+    first = NODE.plan(tmp_path)
+    assert apply_plan(first, OsFilesystem()).outcome is Outcome.DONE
+    synced.clear()
+    again = first if apply_same_plan else NODE.plan(tmp_path)
+    assert apply_plan(again, OsFilesystem()).outcome is Outcome.NOTHING_TO_DO
+    folders = {str(tmp_path), f"{tmp_path}/a/b", f"{tmp_path}/d1", f"{tmp_path}/a/b/d2"}
+    assert folders | {f"{tmp_path}/{name}/{META_PROPERTIES}" for name in NODE.log_dirs} <= set(synced)
+
+
+def test_a_log_directory_that_was_made_and_not_filled(tmp_path: Path, synced: list[str]) -> None:
+    (tmp_path / "d1").mkdir()
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
+    assert {str(tmp_path), f"{tmp_path}/a"} <= set(synced)
+
+
+def test_a_directory_that_stays_while_another_is_formatted(tmp_path: Path, synced: list[str]) -> None:
+    assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
+    (tmp_path / "a/b/d2" / META_PROPERTIES).unlink()
+    (tmp_path / "a/b/d2" / "bootstrap.checkpoint").unlink(missing_ok=True)
+    synced.clear()
+    assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
+    assert f"{tmp_path}/d1/{META_PROPERTIES}" in synced
+
+
+class _BadDisk(OsFilesystem):
+    def fsync_directory(self, path: str, *, at: int | None = None) -> None:
+        raise OSError(5, "Input/output error")
+
+
+def test_a_disk_that_cannot_sync_what_is_there_is_a_failure(tmp_path: Path) -> None:
+    assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
+    applied = apply_plan(NODE.plan(tmp_path), _BadDisk())
+    assert applied.outcome is Outcome.FAILED
+    assert {finding.id for finding in applied.findings} >= {"disk-io-error", "format-not-confirmed"}
+
+
+def test_an_unformat_syncs_the_removal_that_it_finds_before_it_removes_more(tmp_path: Path, synced: list[str]) -> None:
+    config = NODE.config(tmp_path)
+    assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
+    (tmp_path / "d1" / META_PROPERTIES).unlink()
+    synced.clear()
+    assert apply_unformat(plan_unformat(config, observe_node(config)), OsFilesystem()).outcome is Outcome.DONE
+    synced.clear()
+    nothing = plan_unformat(config, observe_node(config))
+    assert apply_unformat(nothing, OsFilesystem()).outcome is Outcome.NOTHING_TO_DO
+    assert {f"{tmp_path}/d1", f"{tmp_path}/a/b/d2"} <= set(synced)
+    assert apply_unformat(nothing, _BadDisk()).outcome is Outcome.FAILED
+
+
+def test_an_unformat_syncs_a_directory_from_which_nothing_is_left_to_remove(tmp_path: Path, synced: list[str]) -> None:
+    config = NODE.config(tmp_path)
+    assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
+    for path in (tmp_path / "d1").rglob("*"):
+        path.unlink()
+    plan = plan_unformat(config, observe_node(config))
+    assert {directory.path: directory.action for directory in plan.directories}[f"{tmp_path}/d1"] == "keep"
+    synced.clear()
+    assert apply_unformat(plan, OsFilesystem()).outcome is Outcome.DONE
+    assert synced[0] == f"{tmp_path}/d1"
+
+
+class _Ordered(OsFilesystem):
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def unlink(self, path: str, *, at: int | None = None) -> None:
+        self.done.append(f"unlink {Path(path).name}")
+        super().unlink(path, at=at)
+
+    def fsync_directory(self, path: str, *, at: int | None = None) -> None:
+        self.done.append(f"sync {Path(path).name}")
+        super().fsync_directory(path, at=at)
+
+
+def test_an_unformat_begins_with_a_sync_of_the_directory(tmp_path: Path) -> None:
+    config = NODE.config(tmp_path)
+    assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
+    (tmp_path / "d1" / META_PROPERTIES).unlink()
+    files = _Ordered()
+    apply_unformat(plan_unformat(config, observe_node(config)), files)
+    assert files.done[0] == "sync d1"
+
+
+def test_a_recovery_that_is_there_already(tmp_path: Path, synced: list[str]) -> None:
+    log = worlds.whole_log()
+    worlds.disk(tmp_path / "sources" / "c2", 2, log)
+    worlds.broker_disks(tmp_path / "sources", log=log)
+    out = tmp_path / "made" / "new"
+    out.parent.mkdir()
+    kept = planned_recovery(tmp_path)
+    (out / CHECKPOINT).mkdir(parents=True)  # a killed run made both and synced neither
+    Path(f"{out}.recovery.json").write_bytes(kept_bytes(kept))
+    assert apply_recovery(planned_recovery(tmp_path)).outcome is Outcome.DONE
+    assert synced.index(str(out)) < synced.index(f"{out}/{CHECKPOINT}") and str(out.parent) in synced
+    synced.clear()
+    again = planned_recovery(tmp_path)
+    assert again.outcome is Outcome.NOTHING_TO_DO
+    assert apply_recovery(again).outcome is Outcome.NOTHING_TO_DO
+    folders = {str(out), f"{out}/{CHECKPOINT}", str(out.parent)}
+    assert folders | {f"{out}/{META_PROPERTIES}", f"{out}.recovery.json"} <= set(synced)
+
+
+def test_what_a_hook_of_this_machine_finds_done(tmp_path: Path, synced: list[str]) -> None:
+    file = tmp_path / "node" / "server.properties"
+    file.parent.mkdir()
+    file.write_bytes(b"node.id=1\n")
+    (tmp_path / "disks").mkdir()
+    node: Any = SimpleNamespace(id=1, config=str(file))
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    asked = {"sha_before": "0" * 64, "sha_after": digest, "metadata_dir": f"{tmp_path}/disks/m", "cluster_id": "c"}
+    for verb in (Verb.PUT_CONFIG, Verb.WIPE):
+        request = Request(verb=verb, node=1, phase="kraft", seq=7, instruction="", text=b"node.id=1\n", extra=asked)
+        assert run_locally(node, request).end is HookEnd.DONE
+    assert synced == [str(file), str(file.parent), f"{tmp_path}/disks"]
+
+
+def test_what_this_user_has_no_part_in_is_left_alone(
+    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to("elsewhere")
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("link", "fifo", "missing"):
+        sync_found_file(tmp_path / name)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    sync_found_name(tmp_path)
+    assert synced == []

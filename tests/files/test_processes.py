@@ -1,0 +1,34 @@
+"""Which processes are nodes of Kafka, by their command lines."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from kafkactl.files.processes import arguments_of, holds_lock_as_node, is_kafka_node
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("java", "-cp", "/opt/kafka/libs/*", "kafka.Kafka", "server.properties"), True),
+        (("/opt/kafka/kafka.Kafka", "start"), True),
+        (("java", "io.confluent.support.metrics.SupportedKafka", "server.properties"), True),
+        (("java", "kafka.tools.StorageTool", "format"), False),
+        (("python", "/srv/kafka/kafkactl", "storage", "verify"), False),
+        ((), False),
+    ],
+)
+def test_main_class_shows_a_node(arguments, expected):
+    assert is_kafka_node(arguments) is expected
+
+
+def test_own_process_is_shown_and_is_not_a_node():
+    assert arguments_of(os.getpid())
+    assert holds_lock_as_node(os.getpid()) is False
+
+
+@pytest.mark.parametrize("process_id", [0, None, 2**22 + 1])
+def test_process_that_is_not_shown_is_unknown(process_id):
+    assert holds_lock_as_node(process_id) is None

@@ -1,0 +1,116 @@
+"""Every request of a change over a network that fails in every way: at most once there, never a guess, never a hang."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from kafkactl.errors import UnknownOutcomeError, UnreachableError
+from kafkactl.kafka.client import Client, Limits
+from kafkactl.kafka.cluster_view import Role
+from kafkactl.kafka.retries import Backoff
+from kafkactl.playground.broker import SILENCE, FakeBroker
+from kafkactl.schema.definitions import message
+from kafkactl.values import ZERO_UUID
+from tests.fakes.proxy import Fault, FaultyProxy
+
+LIMITS = Limits(timeout_ms=4000, request_timeout_ms=400, backoff=Backoff(first_ms=1, rounds=3))
+VOTER = {"VoterId": 3, "VoterDirectoryId": ZERO_UUID}
+CHANGES: dict[str, dict[str, Any]] = {
+    "UpdateFeatures": {"timeoutMs": 1000, "FeatureUpdates": []},
+    "AddRaftVoter": {"TimeoutMs": 1000, "Listeners": []} | VOTER,
+    "RemoveRaftVoter": VOTER,
+    "UnregisterBroker": {"BrokerId": 3},
+}
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "DescribeQuorum": {"Topics": []},
+    "DescribeCluster": {},
+    "DescribeConfigs": {"Resources": []},
+}
+
+
+def api_key(name: str) -> int:
+    return message(f"{name}Request").api_key or 0
+
+
+def network_to(node: FakeBroker) -> FaultyProxy:
+    return FaultyProxy(node.address)
+
+
+def client_of(network: FaultyProxy, role: Role) -> Client:
+    return Client([network.address], role, limits=LIMITS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_there_at_most_once_and_its_outcome_is_not_guessed(name: str, fault: Fault, role: Role) -> None:
+    versions = {52: (0, 2)} if role is Role.CONTROLLER else {}
+    with FakeBroker(versions=versions) as node, network_to(node) as network, client_of(network, role) as client:
+        network.arm(fault, api_key(name))
+        began = time.monotonic()
+        if fault.answers:
+            assert client.ask_active_controller(name, CHANGES[name], changes=True).name == name
+        else:
+            with pytest.raises(UnknownOutcomeError) as caught:
+                client.ask_active_controller(name, CHANGES[name], changes=True)
+            assert caught.value.id == "reply-lost"
+        assert time.monotonic() - began < 30
+        assert (network.struck, node.names().count(name)) == (1, fault.arrivals)
+        client.ask_active_controller("DescribeQuorum", QUESTIONS["DescribeQuorum"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_is_asked_again_until_it_is_answered(name: str, fault: Fault) -> None:
+    with FakeBroker() as node, network_to(node) as network, client_of(network, Role.BROKER) as client:
+        network.arm(fault, api_key(name))
+        assert client.ask_any(name, QUESTIONS[name]).name == name
+        assert network.struck == 1
+
+
+def test_calls_share_the_time_that_is_left_and_a_change_leaves_half_of_it() -> None:
+    with FakeBroker(lambda asked: SILENCE if asked.name in CHANGES else None) as node:
+        ends = time.monotonic() + 1.0
+        with Client(
+            [node.address], Role.BROKER, time_left=lambda: max(0.0, 1_000 * (ends - time.monotonic()))
+        ) as client:
+            client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
+            with pytest.raises(UnknownOutcomeError):
+                client.ask_active_controller("UpdateFeatures", CHANGES["UpdateFeatures"], changes=True)
+            assert 0.2 < ends - time.monotonic() < 0.8
+            client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
+            time.sleep(max(0.0, ends - time.monotonic()))
+            with pytest.raises(UnreachableError, match="no node was asked"):
+                client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
+
+
+def test_a_node_that_used_up_the_time_is_named() -> None:
+    """What asks again after an answer that did not come in time has no time left for it."""
+    with FakeBroker(greeting=SILENCE) as node:
+        address, ends = node.address, time.monotonic() + 0.2
+        with Client([address], Role.BROKER, time_left=lambda: max(0.0, 1_000 * (ends - time.monotonic()))) as client:
+            client.versions([address])
+            with pytest.raises(UnreachableError) as caught:
+                client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
+    assert caught.value.message == f"{address} did not answer, and no time was left to ask again"
+
+
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.GARBAGE])
+def test_a_change_is_sent_after_all_where_only_the_greeting_was_lost(fault: Fault) -> None:
+    with FakeBroker() as node, network_to(node) as network, client_of(network, Role.BROKER) as client:
+        network.arm(fault, api_key("ApiVersions"))
+        client.ask_active_controller("UpdateFeatures", CHANGES["UpdateFeatures"], changes=True)
+        assert node.names() == ["UpdateFeatures"]
+
+
+def test_a_greeting_in_another_language_ends_it() -> None:
+    with FakeBroker() as node, network_to(node) as network, client_of(network, Role.BROKER) as client:
+        network.arm(Fault.GARBAGE, api_key("ApiVersions"))
+        with pytest.raises(UnreachableError) as caught:
+            client.ask_active_controller("UpdateFeatures", CHANGES["UpdateFeatures"], changes=True)
+        assert (caught.value.id, node.names()) == ("not-kafka", [])
