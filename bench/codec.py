@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.side_by_side import circumstances, record
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.compiled import decoder, encoder
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import MessageSpec
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import MessageSpec
 
 ROUNDS = 9
 ROUND_S = 0.04

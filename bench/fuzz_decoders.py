@@ -22,7 +22,8 @@ from typing import Any
 
 from bench.installed import ROOT
 from bench.side_by_side import circumstances
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.log.quorum_state import decode_quorum_state
@@ -34,10 +35,9 @@ from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.form import Form, default_value
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import decode_batches
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.schema.spec import FieldSpec, MessageSpec
-from kafkactl.values import ZERO_UUID
 from tests.protocol.batches import batch, gzipped, record
 from tests.protocol.random_messages import every_version, mutated, random_message
 

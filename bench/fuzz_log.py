@@ -32,7 +32,7 @@ from bench.fuzz_decoders import (
     run,
 )
 from bench.side_by_side import circumstances
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.dump.lines import LineMaker, Wanted
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.log.frame import encode_record
@@ -41,7 +41,7 @@ from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import decode_batches, decode_records, encode_batch
-from kafkactl.schema.definitions import message, metadata_record_names
+from kafkactl.protocol.schema.definitions import message, metadata_record_names
 from tests.protocol.random_messages import random_message
 
 SECTION = "## Segments and checkpoints through the dump and the replay"

@@ -35,11 +35,11 @@ from bench.log_changes import (
 )
 from bench.log_shape import Expected, Shape
 from bench.log_state import state_of
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
 
 LEVEL = 30  # metadata.version 4.3-IV0
 START_MS = 1_700_000_000_000

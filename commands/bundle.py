@@ -19,7 +19,7 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import PATH, kafka_version_option
 from kafkactl.commands.rendering.output import detail, emit
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.wording import size_text
+from kafkactl.core.wording import size_text
 
 if TYPE_CHECKING:
     from kafkactl.bundle.api.create import BundleResult
@@ -94,7 +94,7 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
 def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Iterator[Sources]:
     """What is named; a cluster where an address or a context is, or nothing else."""
     from kafkactl.bundle.api.sources import Sources
-    from kafkactl.frozen import changed
+    from kafkactl.core.frozen import changed
 
     sources = Sources(
         configs=named["configs"],

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkactl._version import __version__
-from kafkactl.lazy import lazy_names
+from kafkactl.core.lazy import lazy_names
 
 __all__ = [
     "Finding",
@@ -38,8 +38,8 @@ __all__ = [
 if TYPE_CHECKING:
     from kafkactl import bundle, dryrun, features, quorum, storage, tiered
     from kafkactl.cluster import api as nodes
-    from kafkactl.errors import KafkactlError
-    from kafkactl.findings import Finding, Outcome, Severity
+    from kafkactl.core.errors import KafkactlError
+    from kafkactl.core.findings import Finding, Outcome, Severity
     from kafkactl.kafka.api.connection import connect
     from kafkactl.metadata import api as log
     from kafkactl.migration import api as migrate

@@ -1,1 +1,1 @@
-"""Data only: message definitions, feature levels, explanations. Read through kafkactl.schema."""
+"""Data only: message definitions, feature levels, explanations. Read through kafkactl.protocol.schema."""

@@ -26,9 +26,9 @@ from typing import Any
 
 import tomli
 
-from kafkactl.schema.build import build_message
-from kafkactl.schema.dialect import parse_definition, parse_versions
-from kafkactl.schema.spec import NO_VERSIONS, Versions
+from kafkactl.protocol.schema.build import build_message
+from kafkactl.protocol.schema.dialect import parse_definition, parse_versions
+from kafkactl.protocol.schema.spec import NO_VERSIONS, Versions
 
 Definition = dict[str, Any]
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,8 +16,8 @@ from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.commands.framework.options import CommonOption, ConnectionOption
 from kafkactl.commands.main import CONTEXT, PROGRAM, cli
 from kafkactl.operations.answer_kinds import answer_kinds, answer_schema
+from kafkactl.protocol.schema.explanations import explanations
 from kafkactl.report.metrics import Metric, metrics
-from kafkactl.schema.explanations import explanations
 from scripts import make_api
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from kafkactl.schema.rights import CommandRights, command_rights, request_rights
+from kafkactl.protocol.schema.rights import CommandRights, command_rights, request_rights
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "clusters.md"
 _HEAD: Final = "| command | on the cluster, to read | on the cluster, to change | on topics |\n|---|---|---|---|\n"

@@ -22,6 +22,7 @@ from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.options import Common
+    from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict, Source
     from kafkactl.dryrun.api import ScenarioContext, Verdict
     from kafkactl.dryrun.api.clusters import Cluster
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.api.events import Event
     from kafkactl.dryrun.api.logs import Chosen
     from kafkactl.dryrun.engine.local import Loaded
-    from kafkactl.errors import KafkactlError
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
@@ -55,7 +55,7 @@ def give(
     common: Common, kind: str, ask: Ask[Shown], show: Show[Shown], *, at: int | None = None, restarts: bool = False
 ) -> NoReturn:
     """Ask every cluster and print what `ask` answers: its payload and its verdict."""
-    from kafkactl.errors import KafkactlError
+    from kafkactl.core.errors import KafkactlError
 
     opened = open_contexts(common, at=at, restarts=restarts)
     if len(opened.clusters) == 1:
@@ -78,11 +78,11 @@ class OpenedClusters(NamedTuple):
 
 def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> OpenedClusters:
     """Find the clusters, and what to read them with. They are read, and what comes before is simulated, one by one."""
+    from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api.clusters import open_clusters
     from kafkactl.dryrun.api.events import read_events
     from kafkactl.dryrun.api.logs import choose, find_release, in_process, on_spark, read_contexts, read_static
     from kafkactl.dryrun.api.outputs import check_details, check_html
-    from kafkactl.errors import KafkactlError
 
     engine_of(common)
     events = [event for path in common.after for event in read_events(path)]
@@ -161,8 +161,8 @@ def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
 
 def _opened(opened: Opened, events: Sequence[Event], at: int | None) -> Opened | KafkactlError:
     """Once what comes before was simulated; `frame` shows that, too."""
+    from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api.events import after_events
-    from kafkactl.errors import KafkactlError
 
     try:
         context, before = after_events(opened.context, opened.chosen.cluster.paths, events, at)
@@ -201,8 +201,8 @@ def _source(chosen: Chosen, loaded: Loaded) -> Source:
 
 
 def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedClusters) -> NoReturn:
+    from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api import heaviest
-    from kafkactl.errors import KafkactlError
 
     answers: list[Mapping[str, Any]] = []
     verdicts: list[Verdict] = []

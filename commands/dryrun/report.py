@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkactl.answers import plain_values
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.options import CODES, Common, scenario_options
 from kafkactl.commands.dryrun.run import prediction_of
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.core.answers import plain_values
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:

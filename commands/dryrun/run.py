@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kafkactl.answers import plain_values
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.page import show_prediction
+from kafkactl.core.answers import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.options import Common
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
     """Read the logs, simulate what comes before, simulate the scenario with this `Input`, print the answer."""
+    from kafkactl.core.frozen import changed
     from kafkactl.dryrun.api import Needs, run
     from kafkactl.dryrun.api.outputs import detail_tables, page_part
-    from kafkactl.frozen import changed
 
     observed = _observed(common, scenario.watches(asked)) if common.from_cluster and scenario.watches else None
 

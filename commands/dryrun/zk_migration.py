@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkactl.answers import plain_values
 from kafkactl.commands.dryrun.options import CODES, Common, engine_of, saved_options
 from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import emit, say
+from kafkactl.core.answers import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import Answer

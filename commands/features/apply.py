@@ -13,8 +13,8 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import PATH, confirm_option, writing_options
 
 if TYPE_CHECKING:
+    from kafkactl.core.findings import Finding
     from kafkactl.features.api.cluster import FeatureChange
-    from kafkactl.findings import Finding
 
 
 @leaf_command(

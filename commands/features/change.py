@@ -58,7 +58,7 @@ def answer(found: FeatureChange) -> NoReturn:
 
     if (failed := found.failure_line) is not None:
         say(failed, "bad")
-    from kafkactl.findings import change_exit_code
+    from kafkactl.core.findings import change_exit_code
 
     emit("features.change", found, render=show, exit_code=change_exit_code(found.outcome, found.findings))
 

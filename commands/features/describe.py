@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkactl.answers import read_fields
 from kafkactl.commands.framework import completing_live, exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.wording import counted, first_few
+from kafkactl.core.answers import read_fields
+from kafkactl.core.wording import counted, first_few
 
 if TYPE_CHECKING:
     from kafkactl.cluster.describe import FeatureSeen, MemberSeen, NodeRange

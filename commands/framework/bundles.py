@@ -17,7 +17,7 @@ from kafkactl.commands.framework.options import PATH
 
 if TYPE_CHECKING:
     from kafkactl.bundle.api.reading import OpenBundle
-    from kafkactl.errors import InputError
+    from kafkactl.core.errors import InputError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Held = TypeVar("Held")
@@ -67,7 +67,7 @@ def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, 
     Raises InputError `invalid-bundle`, `bundle-too-new`.
     """
     from kafkactl.commands.framework.settings import SCHEMA_VERSION
-    from kafkactl.errors import InputError
+    from kafkactl.core.errors import InputError
     from kafkactl.operations.answer_kinds import has_published_shape
 
     version = answer.get("schema_version")
@@ -80,7 +80,7 @@ def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, 
 
 
 def _of_another_structure(path: str, kind: str) -> InputError:
-    from kafkactl.errors import InputError
+    from kafkactl.core.errors import InputError
 
     return InputError(
         f"the answer {kind} in the bundle {path} does not have its published structure", id="invalid-bundle"

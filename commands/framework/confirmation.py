@@ -10,7 +10,7 @@ import sys
 
 from kafkactl.commands.framework.deadline import paused
 from kafkactl.commands.rendering import output
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
 
 
 def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:

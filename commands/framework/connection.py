@@ -24,8 +24,8 @@ from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import ConnectionOption
 
 if TYPE_CHECKING:
+    from kafkactl.core.findings import Finding
     from kafkactl.files.contexts import Target
-    from kafkactl.findings import Finding
     from kafkactl.kafka.client import Client
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -14,7 +14,7 @@ from types import FrameType
 
 import click
 
-from kafkactl.errors import KafkactlError, UnknownOutcomeError, limit_behind
+from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, limit_behind
 
 # How a command ends that has something to say, be it of the time limit.
 _ANSWERS = (KafkactlError, click.ClickException, click.exceptions.Exit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 
 DONE = 0
 FAILED = 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
 
 _REPORTED: Final = "kafkactl.exposure"
 
@@ -35,7 +35,7 @@ def tell_exposure(findings: Iterable[Finding]) -> None:
 
 
 def _refused(found: tuple[Finding, ...]) -> Exception:
-    from kafkactl.errors import RefusedError
+    from kafkactl.core.errors import RefusedError
     from kafkactl.kafka.api.exposure import every
 
     return RefusedError(

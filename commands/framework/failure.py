@@ -14,9 +14,9 @@ from kafkactl.commands.framework.exit_codes import exit_code_of, has_too_many_di
 from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Word
-from kafkactl.errors import KafkactlError
-from kafkactl.remedies import remedy_of
-from kafkactl.shown import visible, visible_lines
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.remedies import remedy_of
+from kafkactl.core.shown import visible, visible_lines
 
 _USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.MissingParameter, "missing-option"),

@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
         if name not in self.entries and not ctx.resilient_parsing:
             if name.startswith("-"):
                 self.parse_args(ctx, args)
-            from kafkactl.wording import did_you_mean
+            from kafkactl.core.wording import did_you_mean
 
             raise click.UsageError(f"No such command {name!r}.{did_you_mean(name, self.entries)}", ctx)
         return super().resolve_command(ctx, args)

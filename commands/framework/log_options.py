@@ -15,7 +15,7 @@ from kafkactl.commands.framework.connection import ConnectionArguments, open_cli
 from kafkactl.commands.framework.log_memory import read_by_columns
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.metadata.api.places import LogPlace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -67,7 +67,7 @@ def check_point(at: int | None, at_time: int | None) -> None:
 
 def code_of(findings: Iterable[Finding]) -> int:
     """The exit code of an answer about a log: what is wrong with it, or that nothing was in it."""
-    from kafkactl.findings import blockers
+    from kafkactl.core.findings import blockers
     from kafkactl.metadata.api.places import says_empty
 
     found = list(findings)

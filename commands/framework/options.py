@@ -48,7 +48,7 @@ class Choice(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Click's message, with a suggestion."""
-        from kafkactl.wording import did_you_mean
+        from kafkactl.core.wording import did_you_mean
 
         return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), list(self.choices))
 

@@ -143,7 +143,7 @@ def load(plugin: Plugin) -> click.Command:
 
 def _named_where_it_fails(command: click.Command, plugin: Plugin) -> click.Command:
     """Return the command, whose own exceptions become errors that name the plugin."""
-    from kafkactl.errors import FailedError, KafkactlError
+    from kafkactl.core.errors import FailedError, KafkactlError
 
     invoke = command.invoke
 
@@ -279,6 +279,6 @@ def _is_name(name: str) -> bool:
 
 
 def _not_loaded(name: str, problem: str) -> Exception:
-    from kafkactl.errors import FailedError
+    from kafkactl.core.errors import FailedError
 
     return FailedError(f"the plugin {name} cannot be used: {problem}", id="plugin-not-loaded")

@@ -24,7 +24,7 @@ from kafkactl.commands.framework.log_options import (
 )
 from kafkactl.commands.rendering.output import asked, emit, say, show_line
 from kafkactl.commands.rendering.page import Page
-from kafkactl.shown import json_text
+from kafkactl.core.shown import json_text
 
 if TYPE_CHECKING:
     from kafkactl.metadata.api.tree import Folder, Node
@@ -127,7 +127,7 @@ class _Session:
 
     def obey(self, line: str) -> bool:
         """Carry out one line; False to end."""
-        from kafkactl.errors import InputError
+        from kafkactl.core.errors import InputError
 
         try:
             word, *arguments = shlex.split(line) or [""]

@@ -22,7 +22,7 @@ from kafkactl.commands.framework.log_options import (
 )
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.wording import counted
+from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.metadata.api.difference import ImageDifference

@@ -24,7 +24,7 @@ from kafkactl.commands.framework.log_options import (
 from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
-from kafkactl.shown import escaped, json_text
+from kafkactl.core.shown import escaped, json_text
 
 if TYPE_CHECKING:
     from kafkactl.metadata.api.image import ImageSummary
@@ -132,7 +132,7 @@ def _stream(loaded: LoadedImage, code: int, *, show_secrets: bool) -> NoReturn:
 
 def _show(page: Page, summary: ImageSummary) -> None:
     from kafkactl.commands.rendering.stream import time_text
-    from kafkactl.findings import blockers
+    from kafkactl.core.findings import blockers
 
     place = summary.provenance
     if place.offset is None or place.timestamp_ms is None:

@@ -78,7 +78,7 @@ def command(
 
 
 def _show(page: Page, result: LintResult) -> None:
-    from kafkactl.findings import blockers
+    from kafkactl.core.findings import blockers
 
     findings, total = result.findings, sum(result.records.values())
     heading = f"{len(findings)} findings" if len(findings) != 1 else "1 finding"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkactl.answers import read_fields
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
 from kafkactl.commands.framework.connection import (
@@ -23,7 +22,8 @@ from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.progress import shown_progress
-from kafkactl.wording import counted
+from kafkactl.core.answers import read_fields
+from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.metadata.api.verify import LogVerification
@@ -94,7 +94,7 @@ def _verified(sources: tuple[str, ...], connection: ConnectionArguments, from_cl
 
 
 def _show(page: Page, verified: LogVerification) -> None:
-    from kafkactl.findings import blockers
+    from kafkactl.core.findings import blockers
 
     what = "The logs are" if len(verified.sources) > 1 else "The log is"
     if problems := len(blockers(verified.findings)):

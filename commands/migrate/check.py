@@ -18,8 +18,8 @@ from kafkactl.commands.migrate.options import (
 )
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import changed
 
 if TYPE_CHECKING:
     from kafkactl.migration.api.checking import CheckResult

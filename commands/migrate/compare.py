@@ -13,8 +13,8 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.migrate.options import ObservationArguments, observation_options, open_observation
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Cell, Page, Word
-from kafkactl.frozen import changed
-from kafkactl.wording import counted
+from kafkactl.core.frozen import changed
+from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.migration.api.comparing import ComparisonResult, CopyComparison

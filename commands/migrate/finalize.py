@@ -12,7 +12,7 @@ from kafkactl.commands.migrate.options import accept_option, inventory_option
 from kafkactl.commands.rendering import output
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.migration.api.driving import Question
 
 KIND = "migrate.finalize"

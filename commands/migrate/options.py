@@ -137,7 +137,7 @@ def read_inventory(path: str | None) -> Inventory:
 
 
 def _nothing_named() -> Exception:
-    from kafkactl.errors import InputError
+    from kafkactl.core.errors import InputError
 
     return InputError("neither a cluster nor an observation is named", id="observation-or-inventory-missing")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.glyphs import TONE_OF_SEVERITY, glyph
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.findings import Finding, Severity
-from kafkactl.wording import counted
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.migration.api.back import RollbackPlan

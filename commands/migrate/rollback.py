@@ -27,7 +27,7 @@ from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.output import emit
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.migration.api.driving import Question
 
 KIND = "migrate.rollback"

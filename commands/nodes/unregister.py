@@ -65,8 +65,8 @@ def command(
     from kafkactl.cluster.api.registration import plan_unregister, unregister_node
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.findings import Outcome, change_exit_code
-    from kafkactl.frozen import changed
+    from kafkactl.core.findings import Outcome, change_exit_code
+    from kafkactl.core.frozen import changed
 
     timeout_ms = current_settings().timeout_ms
     with open_client(connection) as client:

@@ -15,7 +15,7 @@ from kafkactl.commands.quorum.change_run import CODES, ChangeArguments, change_o
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.quorum.api.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult
 

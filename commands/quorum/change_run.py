@@ -13,12 +13,12 @@ from kafkactl.commands.framework.connection import ConnectionArguments, guard_cl
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering import output
-from kafkactl.errors import UnknownOutcomeError
-from kafkactl.wording import counted
+from kafkactl.core.errors import UnknownOutcomeError
+from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.commands.rendering.page import Page
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.quorum.api.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult, Event, Goal
 
@@ -121,7 +121,7 @@ def perform(
     `complete` is given the change before it is shown, and gives it back with the plan file that belongs to it and
     with what to expect of it. `watch` shows every observation. `cluster_id`: of which cluster it must be.
     """
-    from kafkactl.findings import change_exit_code
+    from kafkactl.core.findings import change_exit_code
     from kafkactl.quorum.api.change import CALL_MS, change_voters, plan_change, wait_policy
 
     policy = wait_policy(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.rendering.page import Cell, Page, Word
-from kafkactl.kafka_names import NO_LEADER
-from kafkactl.wording import counted
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.cluster.quorum.state import QuorumState, Replica

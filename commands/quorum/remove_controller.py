@@ -59,8 +59,8 @@ def command(
     A removal that leaves no living majority is refused: Kafka accepts that request and loses its
     quorum permanently. If the response is lost, the outcome is determined by reading the quorum.
     """
+    from kafkactl.core.values import Uuid
     from kafkactl.quorum.api.change import removal
-    from kafkactl.values import Uuid
 
     directory_id = str(Uuid.parse(controller_directory_id))
     words = f"KRaft controller {controller_id} with directory id {directory_id}"

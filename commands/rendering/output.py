@@ -1,6 +1,6 @@
 """The only place that knows formats and writes: how an answer, an error and talk reach the operator.
 
-Whatever goes out here is cleaned (`kafkactl.shown`): a page's words when they are put on it, all other text here.
+Whatever goes out here is cleaned (`kafkactl.core.shown`): a page's words when they are put on it, all other text here.
 
 stdout is data, stderr is progress. A command gives one answer to `emit`: JSON is made of it by its `to_dict`, and the
 table by the function that the command gives.
@@ -18,13 +18,13 @@ from typing import Any, NoReturn, Protocol, TextIO, TypeVar, cast
 
 import click
 
-from kafkactl.answers import plain_values
 from kafkactl.commands.framework.deadline import paused, stop_clock
 from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings, current_settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.errors import FailedError
-from kafkactl.shown import escaped_yaml, is_unsafe, json_text, visible
+from kafkactl.core.answers import plain_values
+from kafkactl.core.errors import FailedError
+from kafkactl.core.shown import escaped_yaml, is_unsafe, json_text, visible
 
 
 class Answer(Protocol):

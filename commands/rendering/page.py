@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.commands.rendering.glyphs import in_locale
-from kafkactl.frozen import frozen
-from kafkactl.shown import visible
-from kafkactl.wording import first_few
+from kafkactl.core.frozen import frozen
+from kafkactl.core.shown import visible
+from kafkactl.core.wording import first_few
 
 
 @frozen(kw_only=False)

@@ -11,10 +11,10 @@ import click
 
 from kafkactl.commands.framework.deadline import stop_clock
 from kafkactl.commands.framework.settings import SCHEMA_VERSION, current_settings
-from kafkactl.shown import json_text, visible
+from kafkactl.core.shown import json_text, visible
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
 
 _COLUMNS = ("OFFSET", "EPOCH", "TIME", "TYPE", "CONTENT")
 

@@ -20,7 +20,7 @@ from kafkactl.commands.framework.settings import PROMETHEUS, Settings, current_s
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.output import Answer, Given
 from kafkactl.commands.rendering.page import Page
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 
 if TYPE_CHECKING:
     from rich.console import Console

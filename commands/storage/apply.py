@@ -70,8 +70,8 @@ def command(
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.findings import Outcome
-    from kafkactl.frozen import changed
+    from kafkactl.core.findings import Outcome
+    from kafkactl.core.frozen import changed
     from kafkactl.storage.api.fleet_apply import apply_fleet, check_fleet
 
     if bool(reformats) != bool(reason and reason.strip()):

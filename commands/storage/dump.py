@@ -14,9 +14,9 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
+    from kafkactl.core.values import Endpoint
     from kafkactl.storage.api.reading import DumpResult
     from kafkactl.storage.dump import Record, Snapshot
-    from kafkactl.values import Endpoint
 
 
 @leaf_command(

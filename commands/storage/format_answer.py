@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.values import host_port
+from kafkactl.core.values import host_port
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.metadata.log.voters import Voter
     from kafkactl.storage.api.format import FormatResult, FormattedDirectory
 
@@ -34,7 +34,7 @@ _TITLES = {
 
 def carry_out(kind: str, planned: FormatResult, notes: Sequence[Finding], *, dry_run: bool) -> NoReturn:
     """Apply a planned format unless it is a dry run, and print the answer with the notes on its options."""
-    from kafkactl.frozen import changed
+    from kafkactl.core.frozen import changed
     from kafkactl.storage.api.format import apply_format
 
     result = changed(planned if dry_run else apply_format(planned), notes=tuple(notes))

@@ -12,7 +12,7 @@ import click
 from kafkactl.commands.framework import completing, completing_live
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.storage.api.request import FormatRequest, GuardOverrides, Owner
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -178,7 +178,7 @@ def _scram_of_file(name: str | None) -> tuple[str, ...]:
 
 
 def _on_secrets(given: dict[str, Any]) -> list[Finding]:
-    from kafkactl.findings import Finding, Severity
+    from kafkactl.core.findings import Finding, Severity
 
     context = click.get_current_context(silent=True)
     source = context.get_parameter_source("add_scram") if context else None

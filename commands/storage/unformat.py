@@ -14,7 +14,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.storage.api.unformat import UnformatResult
 
 _TITLES = {
@@ -47,8 +47,8 @@ def command(
 
     This cannot be undone, so it requires the cluster id, at the prompt or with --confirm; --yes is not enough.
     """
-    from kafkactl.findings import Outcome
-    from kafkactl.frozen import changed
+    from kafkactl.core.findings import Outcome
+    from kafkactl.core.frozen import changed
     from kafkactl.storage.api.unformat import apply_unformat, plan_unformat
 
     result = plan_unformat(config, only=only, kafka_version=kafka_version)

@@ -12,7 +12,7 @@ from kafkactl.commands.framework.options import PATH, Choice, Duration
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, loaded, written_details
-from kafkactl.wording import counted, size_text
+from kafkactl.core.wording import counted, size_text
 
 if TYPE_CHECKING:
     from kafkactl.tiered.leftovers import Leftovers

@@ -12,7 +12,7 @@ from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import CODES, Inputs, code_of, loaded, saved_input_options
-from kafkactl.wording import counted, size_text
+from kafkactl.core.wording import counted, size_text
 
 if TYPE_CHECKING:
     from kafkactl.tiered.api import MetadataPartition, Saved

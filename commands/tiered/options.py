@@ -19,7 +19,7 @@ from kafkactl.commands.rendering.output import detail, say
 from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.tiered.api import Audit, Filters, LiveObservation, Loaded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -162,7 +162,7 @@ def html_option(function: Function) -> Function:
 def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     """Everything that the options name. Raises UsageError where they name nothing."""
     from kafkactl.bundle.api.reading import unpacked_tiered
-    from kafkactl.frozen import changed
+    from kafkactl.core.frozen import changed
     from kafkactl.tiered.api import Request, load
     from kafkactl.tiered.api.details import check_details
 
@@ -203,8 +203,8 @@ def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
     """
     if inputs.bundle is None or inputs.sources or inputs.observation is not None or inputs.from_cluster:
         return None
-    from kafkactl.answers import read_fields
     from kafkactl.bundle.api.reading import has_tiered_records
+    from kafkactl.core.answers import read_fields
     from kafkactl.tiered.api import Audit
 
     if has_tiered_records(inputs.bundle):

@@ -25,7 +25,7 @@ from kafkactl.commands.tiered.options import (
 from kafkactl.commands.tiered.shown import segment_groups
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.tiered.answers import RemoteSegment
 
 

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.answers import json_of
 from kafkactl.commands.rendering.page import Cell, Page, Word
-from kafkactl.findings import Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import counted, size_text
 from kafkactl.tiered.page.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of, verdict_of
-from kafkactl.wording import counted, size_text
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.tiered.answers import RemoteSegment
     from kafkactl.tiered.api import Audit, Forecast
     from kafkactl.tiered.api.pages import TieredReport

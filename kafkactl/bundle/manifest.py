@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, TypeVar
 
-from kafkactl.answers import by_fields
 from kafkactl.bundle.members import MANIFEST, is_member_name
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
-from kafkactl.json_input import JsonInputError, parse_json
+from kafkactl.core.answers import by_fields
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import JsonInputError, parse_json
 
 KIND: Final = "bundle.manifest"
 SCHEMA_VERSION: Final = 1

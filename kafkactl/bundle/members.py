@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
 
 MANIFEST: Final = "manifest.json"
 INDEX: Final = "index.html"

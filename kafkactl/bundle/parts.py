@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 
 class PartKind(Enum):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 
 class Clock(Protocol):

@@ -43,9 +43,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.journal import ANSWER, BEGIN, DONE, END, FAILED, INTENT, NOT_SENT, Journal
 from kafkactl.change.waiting import WaitPolicy
-from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
-from kafkactl.findings import Finding, Outcome, blocker, each_once
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.findings import Finding, Outcome, blocker, each_once
+from kafkactl.core.frozen import frozen
 
 
 class Plan(Protocol):

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol, Self
 
 from kafkactl.change.journal_lines import Entry, entries_understood, value_of
-from kafkactl.findings import Outcome
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.findings import Outcome
+from kafkactl.core.frozen import changed, frozen
 
 BEGIN: Final = "begin"
 INTENT: Final = "intent"

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.redact import REDACTED, redacted_text
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from kafkactl.errors import InputError, RefusedError
-from kafkactl.json_input import JsonInputError, parse_json
-from kafkactl.shown import escaped
+from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.core.json_input import JsonInputError, parse_json
+from kafkactl.core.shown import escaped
 
 PLAN_FILE_MODE = 0o600
 CHECKSUM = "plan_sha256"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 
 @frozen

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.cluster.state import FeatureState, Member, Role, Silence
-from kafkactl.findings import NO_ACCESS, Finding, Severity, blocker, note
+from kafkactl.core.findings import NO_ACCESS, Finding, Severity, blocker, note
 
 _ALIVE = {Role.BROKER: "broker-alive", Role.CONTROLLER: "controller-alive"}
 _HARM = {

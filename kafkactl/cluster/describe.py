@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafkactl.answers import by_fields
 from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.consequences import finalized_name
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.spec import Versions
 
 # FeatureCommand.formatDescribeOutput: tabs up to 4.2, columns of 40 and 15 from 4.3 on.
 _TABBED = "Feature: {}\tSupportedMinVersion: {}\tSupportedMaxVersion: {}\tFinalizedVersionLevel: {}\tEpoch: {}"

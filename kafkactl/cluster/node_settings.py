@@ -14,14 +14,14 @@ from enum import StrEnum
 from typing import Any, Final
 
 from kafkactl.cluster.state import Role
+from kafkactl.core.findings import Finding, Severity, note, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import plural, some
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Severity, note, warning
-from kafkactl.frozen import frozen
 from kafkactl.protocol.redact import BROKER, is_hidden_config
+from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, parse_int
-from kafkactl.schema.source import read_data
-from kafkactl.wording import plural, some
 
 MIN_INSYNC: Final = "min.insync.replicas"
 _LONG_BITS: Final = 64

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkactl.answers import by_fields
 from kafkactl.cluster.state import FeatureState, Member, Role
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Endpoint
 from kafkactl.metadata.log.registrations import BrokerRegistration
-from kafkactl.schema.spec import Versions
-from kafkactl.values import Endpoint
+from kafkactl.protocol.schema.spec import Versions
 
 
 @frozen

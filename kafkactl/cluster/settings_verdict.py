@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafkactl.answers import json_of
 from kafkactl.cluster.node_settings import Difference, NodeSettings, difference_findings, differences
 from kafkactl.cluster.state import NotAsked, Role
-from kafkactl.findings import Finding, note, warning
-from kafkactl.frozen import frozen
-from kafkactl.wording import some
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding, note, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import some
 
 Missing = tuple[str, Role, bool, str, str, str]
 """A node that was not read: its name, its role, whether it answers or may, why in words, the id of the reason, and the

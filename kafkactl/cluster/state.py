@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES
+from kafkactl.core.values import ZERO_UUID, Endpoint, Uuid
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.schema.spec import Versions
-from kafkactl.values import ZERO_UUID, Endpoint, Uuid
+from kafkactl.protocol.schema.spec import Versions
 
 # A feature that a node does not list: only level 0 is possible there (QuorumFeatures.DISABLED).
 NOT_SUPPORTED = Versions(0, 0)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
 
 ExposureCallback: TypeAlias = Callable[[Iterable["Finding"]], None]
 """Gets the findings on what a connection or a file exposes (a password in the clear, a key that other users can read),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.lazy import lazy_names
+from kafkactl.core.lazy import lazy_names
 
 __getattr__ = lazy_names(
     __name__,

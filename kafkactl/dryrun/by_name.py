@@ -11,12 +11,12 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity
 from kafkactl.dryrun import scenarios
 from kafkactl.dryrun.fields import INVALID_INPUT
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Needs, Scenario, ScenarioContext
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Severity
 
 
 def scenario_names() -> tuple[str, ...]:

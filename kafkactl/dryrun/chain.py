@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import rules_of
 from kafkactl.dryrun.prediction import Prediction
-from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.replay.reference import Replaying

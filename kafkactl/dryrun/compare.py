@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.wording import counted, first_few
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Outcome, Verdict
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import LEADER_AT, RECOVERING, Partition
-from kafkactl.wording import counted, first_few
 
 Outcomes = Mapping[Key, Sequence[Partition]]  # where there is more than one
 _EPOCH = Partition._fields.index("partition_epoch")

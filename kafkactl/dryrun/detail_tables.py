@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkactl.core.shown import json_text
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.prediction import Change
 from kafkactl.metadata.image.json import image_parts
 from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.protocol.redact import redacted_part
-from kafkactl.shown import json_text
-from kafkactl.values import Uuid
 
 # Kinds of columns.
 TEXT, INT, BOOL, FLOAT, INTS, TEXTS, OUTCOMES = "text", "int", "bool", "float", "ints", "texts", "outcomes"

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum, StrEnum, auto
 from typing import Annotated, Any, Final, TypeVar
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
 
 INVALID_INPUT: Final = "invalid-scenario-input"
 Value = TypeVar("Value")

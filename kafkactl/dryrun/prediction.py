@@ -8,14 +8,14 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from kafkactl.answers import by_fields, json_of
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.dryrun.answer import Effects, PredictionDict, Step
 from kafkactl.dryrun.controller.appended import Appended, Operation, measured
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import Broker
-from kafkactl.schema.error_codes import error_code
+from kafkactl.protocol.schema.error_codes import error_code
 
 SHOWN_CHANGES: Final = 1_000
 

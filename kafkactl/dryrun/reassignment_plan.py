@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
-from kafkactl.json_input import parse_json
-from kafkactl.shown import json_text
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import parse_json
+from kafkactl.core.shown import json_text
 
 _VERSION: Final = 1
 _MOST: Final = 2**31 - 1

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 if TYPE_CHECKING:  # a description is read for `--help`, too
+    from kafkactl.core.findings import Finding
     from kafkactl.dryrun.controller.facts import Facts
     from kafkactl.dryrun.engine.loader import Started
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.dryrun.prediction import Prediction
-    from kafkactl.findings import Finding
     from kafkactl.metadata.image.model import Image
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.protocol.text.properties import parse_properties

@@ -20,9 +20,9 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
 from kafkactl.files.input_files import InputKind, open_regular, read_open
-from kafkactl.frozen import frozen
 
 if TYPE_CHECKING:
     from pathlib import Path

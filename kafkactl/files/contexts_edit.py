@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from kafkactl.errors import FailedError, InputError, RefusedError
+from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.files.contexts import CONTEXT_KEYS, Context, Contexts, load_contexts, parse_contexts
 from kafkactl.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.files.found import make_found, sync_found_file, sync_found_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from kafkactl.values import Uuid
+from kafkactl.core.values import Uuid
 
 _SALT_BYTES = 24
 

@@ -16,7 +16,7 @@ import stat
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -28,11 +28,11 @@ from kafkactl.change.journal_lines import (
     torn_data,
 )
 from kafkactl.core.closing import Closing
-from kafkactl.errors import FailedError, RefusedError
+from kafkactl.core.errors import FailedError, RefusedError
+from kafkactl.core.wording import file_name_of
 from kafkactl.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.files.found import make_found
 from kafkactl.files.input_files import InputKind, check_regular, read_open, read_whole
-from kafkactl.wording import file_name_of
 
 _FOLDER_MODE = 0o700
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from kafkactl.findings import Finding, note
+from kafkactl.core.findings import Finding, note
 
 
 def each_once(paths: Iterable[str], place_of: Callable[[str], str]) -> dict[str, tuple[str, ...]]:

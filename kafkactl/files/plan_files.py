@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from kafkactl.change.plan_document import PLAN_FILE_MODE
-from kafkactl.errors import FailedError, InputError, RefusedError
+from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.input_files import InputKind, read_input, unreadable_input

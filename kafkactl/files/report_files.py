@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from kafkactl.errors import FailedError, RefusedError
+from kafkactl.core.errors import FailedError, RefusedError
 from kafkactl.files.input_files import open_regular
 from kafkactl.files.whole_file import check_place, write_whole
 

@@ -21,8 +21,8 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import CHANGED_MEANWHILE, DONE, TRY_AGAIN
 from kafkactl.change.journal_lines import redacted
+from kafkactl.core.frozen import frozen
 from kafkactl.files.clock import SystemClock
-from kafkactl.frozen import frozen
 
 STDOUT_BYTES: Final = 64 << 20
 STDERR_BYTES: Final = 64 << 10

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator
 from typing import IO, Final
 
-from kafkactl.errors import FailedError
+from kafkactl.core.errors import FailedError
 
 _IN_MEMORY_BYTES: Final = 8 * 1024 * 1024
 _PIECE_BYTES: Final = 4 * 1024 * 1024

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.whole_file import write_whole
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.kafka.line import TIMED_OUT
 from kafkactl.kafka.retries import Backoff, is_transient
 from kafkactl.net.transport import Address

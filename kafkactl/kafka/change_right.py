@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kafkactl.errors import UnreachableError
-from kafkactl.findings import NOT_AUTHORISED, Finding, blocker
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import NOT_AUTHORISED, Finding, blocker
 from kafkactl.kafka.client import Client
-from kafkactl.schema.rights import grant_step, right_of
+from kafkactl.protocol.schema.rights import grant_step, right_of
 
 
 def change_denied(client: Client, request: str) -> Finding | None:

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.core.closing import Closing
-from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
+from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.clock import SystemClock
-from kafkactl.frozen import changed, frozen
 from kafkactl.kafka.attempts import Ask, NotLeaderError, all_at_once, one_after_another
 from kafkactl.kafka.client_errors import (
     forwarded_in_vain,
@@ -48,8 +48,8 @@ from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address, NotSentError
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.protocol.framing import Response
-from kafkactl.schema.definitions import message
-from kafkactl.schema.rights import CLUSTER_DENIED, Login, not_authorised, server_text
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.rights import CLUSTER_DENIED, Login, not_authorised, server_text
 
 DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms

@@ -12,18 +12,18 @@ from dataclasses import field
 from enum import Enum
 from typing import Any, NoReturn
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.kafka.client import DEFAULT_REQUEST_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.connection import DEFAULT_SETUP_TIMEOUT_MS, Access
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import parse_addresses
+from kafkactl.protocol.schema.rights import Login
 from kafkactl.protocol.text.client_properties import ClientProperties, client_keys, read_client_properties
 from kafkactl.protocol.text.places import key_lines, place, placed
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.schema.rights import Login
 
 ANONYMOUS = "User:ANONYMOUS"  # the principal of a connection without SASL and without a certificate
 _OWN_CERTIFICATE = ("ssl.keystore.location", "ssl.keystore.key")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kafkactl.errors import UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
 from kafkactl.kafka.line import TIMED_OUT
 from kafkactl.net.transport import Address
-from kafkactl.schema.error_codes import error_code
+from kafkactl.protocol.schema.error_codes import error_code
 
 
 def forwarded_in_vain(address: Address) -> UnreachableError:

@@ -7,12 +7,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import RefusedError, UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import RefusedError, UnreachableError
+from kafkactl.core.frozen import frozen
 from kafkactl.kafka.quorum_requests import empty_fetch
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 
 if TYPE_CHECKING:
     from kafkactl.kafka.connection import Connection

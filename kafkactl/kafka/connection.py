@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from kafkactl._version import __version__
 from kafkactl.change.clock import Deadline
 from kafkactl.core.closing import Closing
-from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.frozen import frozen
 from kafkactl.net.transport import Address, NotSentError, Transport, Wrapper
 from kafkactl.net.transport import connect as connect_transport
 from kafkactl.protocol.api_versions import (
@@ -28,9 +28,9 @@ from kafkactl.protocol.api_versions import (
     usable_version,
 )
 from kafkactl.protocol.framing import Framing, Response
-from kafkactl.schema.definitions import message
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import Login
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import Login
 
 DEFAULT_SETUP_TIMEOUT_MS = 10_000.0
 _HANDSHAKE = "SaslHandshake"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 from kafkactl.kafka.connection import Connection
 from kafkactl.net.transport import Address
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.kafka.cluster_view import Role
 
 # How a listener refuses a client whose protocol or login is another's.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafkactl.kafka_names import METADATA_TOPIC
-from kafkactl.values import METADATA_TOPIC_ID
+from kafkactl.core.kafka_names import METADATA_TOPIC
+from kafkactl.core.values import METADATA_TOPIC_ID
 
 QUORUM_REQUEST: Final = {"Topics": [{"TopicName": METADATA_TOPIC, "Partitions": [{"PartitionIndex": 0}]}]}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import KafkactlError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.frozen import frozen
 
 # What may be over in a moment: a node that starts, stops, or is being replaced; bytes that something in between has
 # spoilt. Everything else stays as it is.

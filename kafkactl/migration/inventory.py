@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from kafkactl.change.hooks.templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
 from kafkactl.change.hooks.words import Verb, check_template, parse_template
-from kafkactl.errors import InputError
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.protocol.text.toml_lines import in_line
 from kafkactl.storage.fleet.inventory_tables import (

@@ -17,10 +17,10 @@ from dataclasses import field
 from pathlib import Path
 from socket import socket
 
-from kafkactl.errors import InputError, UnreachableError
-from kafkactl.extras import install_advice
+from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.extras import install_advice
+from kafkactl.core.frozen import frozen
 from kafkactl.files.input_files import InputKind, read_whole
-from kafkactl.frozen import frozen
 from kafkactl.net.transport import Address, closed_by_peer
 from kafkactl.protocol.text.pem import PemText, read_pem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.net.tls import Store, TlsSettings
 from kafkactl.protocol.text.client_properties import ClientProperties, other_tls
 

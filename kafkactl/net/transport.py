@@ -11,9 +11,9 @@ import socket
 from typing import Any, NoReturn, Protocol
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, UnreachableError
-from kafkactl.frozen import frozen
-from kafkactl.values import host_port
+from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import host_port
 
 _RECEIVE_BYTES = 64 * 1024
 _MAX_PORT = 65535

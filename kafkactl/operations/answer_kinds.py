@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafkactl.schema.source import list_data, read_data
+from kafkactl.protocol.schema.source import list_data, read_data
 
 _FOLDER: Final = "answers"
 _SUFFIX: Final = ".json"

@@ -16,7 +16,7 @@ from typing import Any
 from kafkactl.playground.listening import Listening, exactly
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.headers import request_header_version
-from kafkactl.schema.definitions import message, request, response
+from kafkactl.protocol.schema.definitions import message, request, response
 
 KNOWN = (1, 3, 17, 18, 32, 36, 44, 55, 57, 59, 60, 64, 80, 81)
 

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from kafkactl.answers import json_of
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.frozen import frozen
 from kafkactl.playground.cluster import Cluster, FakeCluster
 from kafkactl.playground.released import Kafka, find_kafka, open_released
 from kafkactl.playground.scenes import REPORT, SCENES

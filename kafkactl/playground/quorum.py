@@ -13,15 +13,21 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafkactl.kafka_names import GROUP_VERSION, KRAFT_VERSION, METADATA_TOPIC, METADATA_VERSION, TRANSACTION_VERSION
+from kafkactl.core.kafka_names import (
+    GROUP_VERSION,
+    KRAFT_VERSION,
+    METADATA_TOPIC,
+    METADATA_VERSION,
+    TRANSACTION_VERSION,
+)
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.playground.listening import Listening
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import metadata_record
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import metadata_record
 
 NOT_LEADER, TIMED_OUT, INVALID_REQUEST, NOT_CONTROLLER, FENCED, UNKNOWN_EPOCH = 6, 7, 42, 41, 74, 75
 INVALID_UPDATE, OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 95, 104, 126, 127

@@ -18,9 +18,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import first_with_dynamic_quorum
-from kafkactl.frozen import frozen
 from kafkactl.playground.cluster import CONTROLLERS, Cluster
 from kafkactl.playground.stage import environment, run_command
 from kafkactl.playground.topics import BROKERS, TOPICS, DemoTopic

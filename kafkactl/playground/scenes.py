@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.playground.stage import Stage
 
 _CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"

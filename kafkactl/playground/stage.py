@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import kafkactl
-from kafkactl.errors import FailedError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import FailedError
+from kafkactl.core.frozen import frozen
 from kafkactl.playground.cluster import Cluster
 
 PROGRAM: Final = "kafkactl"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
-from kafkactl.schema.definitions import message
-from kafkactl.schema.record_versions import record_version
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.record_versions import record_version
 
 _TOPIC_RESOURCE: Final = 2  # ConfigResource.java
 _RACKS: Final = {4: "a", 5: "b", 6: "c"}

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from kafkactl.errors import UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.headers import API_VERSIONS, UNSUPPORTED_VERSION
-from kafkactl.schema.spec import MessageSpec, Versions
+from kafkactl.protocol.schema.spec import MessageSpec, Versions
 
 FIRST_VERSION = 4
 SOFTWARE_NAME = "kafkactl"

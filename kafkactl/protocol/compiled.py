@@ -15,8 +15,8 @@ from kafkactl.protocol.compiled_runtime import GIVES_UP, RUNTIME
 from kafkactl.protocol.decoder_source import decoder_source
 from kafkactl.protocol.encoder_source import encoder_source
 from kafkactl.protocol.form import Form
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 from kafkactl.protocol.source_lines import SourceLines
-from kafkactl.schema.spec import FieldSpec, MessageSpec
 
 
 class Decoder(Protocol):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.form import TAGS
 from kafkactl.protocol.primitives import MAX_STRING_BYTES, base128
-from kafkactl.values import Uuid
 
 
 class IrregularError(ValueError):

@@ -14,8 +14,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.extras import install_advice
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.extras import install_advice
 from kafkactl.protocol.batch_bounds import (
     ALWAYS_DECOMPRESSED_BYTES,
     MOST_DECOMPRESSED_BYTES,

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.codec import Message, decode_message, encode_message
 from kafkactl.protocol.primitives import Reader, Writer
-from kafkactl.schema.definitions import control_record
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.protocol.schema.definitions import control_record
+from kafkactl.protocol.schema.spec import MessageSpec
 
 
 class ControlType(IntEnum):

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkactl.protocol.form import TAGS, Form, Message, default_value, least_size_of_one, unsupported
 from kafkactl.protocol.primitives import FIXED, MAX_TAG, Reader
-from kafkactl.schema.spec import FieldSpec, MessageSpec
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 
 # How the length of a kind is written: (kind, whether compact).
 _LENGTHS: dict[tuple[str, bool], Callable[[Reader], int]] = {

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from kafkactl.protocol.form import TAGS, Form, default_value, least_size_of_one
+from kafkactl.protocol.schema.spec import FieldSpec
 from kafkactl.protocol.source_lines import SourceLines
-from kafkactl.schema.spec import FieldSpec
 
 CODES = {
     "bool": "?", "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafkactl.errors import EncodeError
+from kafkactl.core.errors import EncodeError
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.form import TAGS, Form, default_value, is_default, unsupported
 from kafkactl.protocol.primitives import FIXED, MAX_INT32, MAX_STRING_BYTES, MAX_TAG, Writer
-from kafkactl.schema.spec import FieldSpec, MessageSpec
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 
 
 def encode_message(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> bytes:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from kafkactl.protocol.decoder_source import CODES, is_fixed, layout, runs
 from kafkactl.protocol.form import Form, default_value
 from kafkactl.protocol.primitives import base128
+from kafkactl.protocol.schema.spec import FieldSpec
 from kafkactl.protocol.source_lines import SourceLines
-from kafkactl.schema.spec import FieldSpec
 
 
 def encoder_source(fields: Sequence[FieldSpec], form: Form) -> SourceLines:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.primitives import FIXED
-from kafkactl.schema.spec import FieldSpec, MessageSpec
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 
 Message = dict[str, Any]
 TAGS = "_tags"  # where a message keeps the tagged fields that its definition does not know

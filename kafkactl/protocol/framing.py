@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.headers import correlation_id_of, decode_response, encode_request
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import MessageSpec
 
 SIZE_BYTES = 4
 CORRELATION_BYTES = 4

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.protocol.codec import Message, decode_message, encode_message
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import MessageSpec
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafkactl.protocol.form import Form, is_default
-from kafkactl.schema.spec import FieldSpec, MessageSpec, json_name
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec, json_name
 
 
 def to_json(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> dict[str, Any]:

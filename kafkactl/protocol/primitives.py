@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import struct
 
-from kafkactl.errors import DecodeError, EncodeError
-from kafkactl.values import Uuid
+from kafkactl.core.errors import DecodeError, EncodeError
+from kafkactl.core.values import Uuid
 
 MAX_STRING_BYTES = 0x7FFF
 MAX_TAG = 0x7FFFFFFF

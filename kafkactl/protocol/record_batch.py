@@ -12,8 +12,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkactl.errors import DecodeError, EncodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError, EncodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS, MOST_COMPRESSED_RECORDS, MOST_TIMES_DECOMPRESSED
 from kafkactl.protocol.compression import COMPRESSION_NAMES, decompressed
 from kafkactl.protocol.crc32c import crc32c

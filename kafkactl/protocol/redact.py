@@ -29,7 +29,7 @@ _PLAIN_VALUE: Final = re.compile(
 
 def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """A record's JSON (`json_form`) without its secrets. What is absent or empty stays so."""
-    from kafkactl.schema.spec import json_name  # error texts are redacted, too, and need no definitions
+    from kafkactl.protocol.schema.spec import json_name  # error texts are redacted, too, and need no definitions
 
     hidden = dict(data)
     for name in map(json_name, secret_fields(record_type)):
@@ -227,7 +227,7 @@ def _types() -> dict[str, dict[str, str]]:
 def _data(name: str) -> dict[str, Any]:
     import json  # error texts are redacted, too, and most of what fails reads no data
 
-    from kafkactl.schema.source import read_data
+    from kafkactl.protocol.schema.source import read_data
 
     data: dict[str, Any] = json.loads(read_data(f"config/{name}.json"))
     return data

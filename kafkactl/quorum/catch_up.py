@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, QuorumState, Replica
-from kafkactl.frozen import frozen
-from kafkactl.values import ReplicaKey
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ReplicaKey
 
 
 @frozen

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafkactl.answers import by_fields
 from kafkactl.cluster.quorum.majority import critical, majority, shown, tolerates
 from kafkactl.cluster.quorum.state import CHECK_QUORUM_MS, QuorumState, ids_of
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.step import Action, Step
 

@@ -21,11 +21,11 @@ from kafkactl.cluster.quorum.state import (
     ids_of,
     progress,
 )
+from kafkactl.core.findings import Finding, Severity, blocker, each_once, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATING_STATES
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
-from kafkactl.findings import Finding, Severity, blocker, each_once, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION, MIGRATING_STATES
 
 ADD_RAFT_VOTER = 80
 _CALM_EPOCHS = 2

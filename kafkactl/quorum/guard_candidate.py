@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import address_key
-from kafkactl.findings import NO_ACCESS, Finding, blocker, warning
-from kafkactl.values import Endpoint, ReplicaKey
+from kafkactl.core.findings import NO_ACCESS, Finding, blocker, warning
+from kafkactl.core.values import Endpoint, ReplicaKey
 
 # Requests that voters send each other; a listener that takes all of them is a controller's.
 VOTER_REQUESTS = (52, 53, 54, 59)  # Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.frozen import frozen
-from kafkactl.values import ReplicaKey
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ReplicaKey
 
 _State = tuple[int, ...]
 _Cost = tuple[int, ...]

@@ -15,11 +15,11 @@ from enum import StrEnum
 
 from kafkactl.cluster.quorum.majority import shown
 from kafkactl.cluster.quorum.state import Mode, Progress, QuorumState, ids_of, is_committed, progress
-from kafkactl.findings import NOT_AUTHORISED, Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import NOT_AUTHORISED, Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import CLUSTER_DENIED
 from kafkactl.quorum.step import Action, Step
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import CLUSTER_DENIED
 
 # How long a request that got no answer may lie unread in a server before it can be taken for lost.
 UNREAD_MS = 10_000

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kafkactl.cluster.quorum.state import FETCH_TIMEOUT_MS, Mode, Progress, QuorumState, key_text, progress
+from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
+from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.values import Endpoint, ReplicaKey
 from kafkactl.features.catalog.update_rules import update_rules
-from kafkactl.findings import Finding, Severity, blocker, blockers, warning
-from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.guard import (
     Circumstances,
     check_cluster,
@@ -28,8 +30,6 @@ from kafkactl.quorum.guard_steps import check_removals, check_steps, check_targe
 from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order
 from kafkactl.quorum.step import Action, QuorumChange, Step, numbered, steps_of
 from kafkactl.quorum.target import Wanted, resolve
-from kafkactl.schema.spec import Versions
-from kafkactl.values import Endpoint, ReplicaKey
 
 # A follower reports its directory id to each new leader after one to three fetch timeouts; two periods of the longest.
 SETTLED_EPOCH_MS = 2 * 3 * FETCH_TIMEOUT_MS

@@ -23,13 +23,13 @@ from kafkactl.change.plan_document import (
     texts_in,
 )
 from kafkactl.cluster.quorum.state import QuorumState, key_text
-from kafkactl.errors import InputError, RefusedError
-from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import ZERO_UUID, ReplicaKey, Uuid
 from kafkactl.quorum.guard import OVERRIDES
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.step import Action, QuorumChange, Step
-from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 
 KIND: Final = "quorum.plan"
 SCHEMA_VERSION: Final = 1

@@ -7,13 +7,13 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from kafkactl.answers import json_of
 from kafkactl.cluster.quorum.majority import arithmetic, tolerates
 from kafkactl.cluster.quorum.state import ids_of
-from kafkactl.findings import Finding, Outcome, planned_outcome
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding, Outcome, planned_outcome
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ZERO_UUID, ReplicaKey, Uuid
 from kafkactl.quorum.order import Move, Turn, VoterKeys
-from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 
 
 class Action(StrEnum):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.cluster.quorum.state import QuorumState, Replica
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ZERO_UUID, ReplicaKey, Uuid
 from kafkactl.quorum.order import VoterKeys
-from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 
 GRAMMAR = "ID or ID@DIRECTORY_ID, several with commas between"
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Protocol
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS

@@ -11,11 +11,11 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.core.shown import visible
+from kafkactl.protocol.schema.source import read_data
 from kafkactl.report.model import TONES, Block, Facts, Picture, Report, Table
 from kafkactl.report.numbers import numbers_of
 from kafkactl.report.svg import draw
-from kafkactl.schema.source import read_data
-from kafkactl.shown import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

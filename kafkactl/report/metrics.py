@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kafkactl.frozen import frozen
-from kafkactl.schema.source import read_data
-from kafkactl.shown import visible
+from kafkactl.core.frozen import frozen
+from kafkactl.core.shown import visible
+from kafkactl.protocol.schema.source import read_data
 
 _FILE: Final = "metrics.toml"
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 
 @frozen(kw_only=False)

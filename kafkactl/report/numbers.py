@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kafkactl.core.wording import size_text
 from kafkactl.report.model import Bars, Cell, Curve, Picture, Quorum, Strip, Table, Timeline
 from kafkactl.report.svg import size
 from kafkactl.report.timeline import moment
-from kafkactl.wording import size_text
 
 MOST_ROWS: Final = 100  # of a picture: a page with 120 pictures stays below 6 MB
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
+from kafkactl.core.shown import visible
+from kafkactl.core.wording import size_text
 from kafkactl.report.model import Band, Bars, Curve, Mark, Picture, Quorum, Series, Strip, Timeline, Voters
 from kafkactl.report.timeline import moment
-from kafkactl.shown import visible
-from kafkactl.wording import size_text
 
 _LABEL, _BAR, _GAP = 19, 14, 10  # pixels
 _LEGEND_LINE: Final = 20

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, Final
 
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.schema.error_codes import error_code
+from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.machine import Machine
 from kafkactl.simulator.quorum import CLUSTER_ID, Appended

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.errors import UnknownOutcomeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import UnknownOutcomeError
+from kafkactl.core.frozen import frozen
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import Case, Timed, as_script, plan_of
 from kafkactl.simulator.quorum import Quorum

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from kafkactl.cluster.quorum.majority import majorities_always_meet
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.simulator.raft.log import Batch, RecordKind, Voters
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.values import Uuid
 
 ELECTION_SAFETY: Final = "election-safety"
 LEADER_APPEND_ONLY: Final = "leader-append-only"

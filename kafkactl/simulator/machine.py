@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.simulator.chance import Choices
 from kafkactl.simulator.invariants import Shadow, voters_in
 from kafkactl.simulator.raft.disk import Disk
@@ -14,7 +15,6 @@ from kafkactl.simulator.raft.effects import State
 from kafkactl.simulator.raft.log import Batch, Snapshot, SnapshotId
 from kafkactl.simulator.raft.ports import Effect, Replica
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.values import Endpoint, Uuid
 
 DELIVER, WAKE, SYNCED = range(3)  # kinds of events
 REFUSED_US: Final = 500  # until a connection to a host without the process is refused

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.script import Step
 from kafkactl.simulator.words import Ref, shown_duration

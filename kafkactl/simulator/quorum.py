@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.simulator.raft.node import Node
 from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, PROFILE_3_9, Profile, Timeouts
 

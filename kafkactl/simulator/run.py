@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.answers import json_of
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.frozen import frozen
 from kafkactl.simulator.actions import NotPossibleError, Operator, carry_out
 from kafkactl.simulator.conditions import found_instead, holds
 from kafkactl.simulator.invariants import Violation, voters_in

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.simulator.words import MAX_ID, NamedNode, Ref, Words, invalid_script
 
 ROLES: Final = ("leader", "follower")

@@ -11,8 +11,8 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kafkactl.answers import by_fields, json_of
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.frozen import frozen
 from kafkactl.simulator.actions import Operator, carry_out
 from kafkactl.simulator.campaign import percentile
 from kafkactl.simulator.chance import Chance

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafkactl.answers import json_of
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.frozen import frozen
 
 
 @frozen(kw_only=False)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
-from kafkactl.errors import InputError
-from kafkactl.wording import did_you_mean
+from kafkactl.core.errors import InputError
+from kafkactl.core.wording import did_you_mean
 
 Ref: TypeAlias = int | str  # a node: its id, or the name of a role
 

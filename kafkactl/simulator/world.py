@@ -12,6 +12,7 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.simulator.chance import Chance, Choices
 from kafkactl.simulator.invariants import Monitor
@@ -25,7 +26,6 @@ from kafkactl.simulator.raft.messages import CLIENT, Disconnected, FetchResponse
 from kafkactl.simulator.raft.ports import Effect, Replica
 from kafkactl.simulator.raft.voters import VoterSet
 from kafkactl.simulator.timeline import Happening, Timeline
-from kafkactl.values import ZERO_UUID
 
 
 class World:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kafkactl.errors import FailedError, InputError, KafkactlError
+from kafkactl.core.errors import FailedError, InputError, KafkactlError
 
 _MOST_LETTERS: Final = 500
 _NAME: Final = r"[A-Za-z_][\w.$]*(?:Error|Exception|Failure|Exit|Interrupt)"

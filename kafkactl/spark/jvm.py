@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark import SparkConf

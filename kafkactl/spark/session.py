@@ -23,8 +23,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 import kafkactl
-from kafkactl.errors import InputError, UnreachableError
-from kafkactl.extras import install_advice
+from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.extras import install_advice
 from kafkactl.spark import daemon as spark_daemon
 from kafkactl.spark.failure import failed, py4j_is_silent
 from kafkactl.spark.jvm import SAFE_PATH, has_ended, kept_log, spark_home, start_jvm, written

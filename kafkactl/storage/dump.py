@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
-from kafkactl.answers import by_fields, json_of
-from kafkactl.errors import DecodeError, InputError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.quorum_state import decode_quorum_state
@@ -30,8 +30,8 @@ from kafkactl.protocol.redact import (
     redacted,
     shown_key,
 )
+from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
-from kafkactl.schema.definitions import message
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 
 CHECKPOINT: Final = "checkpoint"

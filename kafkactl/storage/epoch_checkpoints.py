@@ -7,7 +7,7 @@ reads an empty file as one without entries. Sources: `CheckpointFile.java`,
 
 from __future__ import annotations
 
-from kafkactl.errors import InputDecodeError
+from kafkactl.core.errors import InputDecodeError
 
 
 def parse_leader_epochs(data: bytes, *, file: str) -> tuple[tuple[int, int], ...]:

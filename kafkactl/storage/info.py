@@ -14,10 +14,10 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.protocol.text.meta_properties import (
     BROKER_ID,

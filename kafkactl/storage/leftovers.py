@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,

@@ -11,10 +11,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
     from kafkactl.cluster.quorum.state import QuorumState

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Final, NamedTuple
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_TOPIC
-from kafkactl.values import Uuid
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_TOPIC
+from kafkactl.core.values import Uuid
 
 STRAY: Final = "-stray"
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")

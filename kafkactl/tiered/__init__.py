@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.lazy import lazy_api
+from kafkactl.core.lazy import lazy_api
 
 if TYPE_CHECKING:
     from kafkactl.tiered.api.calls import *  # noqa: F403

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from kafkactl.answers import by_fields
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.json_form import to_json
-from kafkactl.schema.definitions import remote_log_record
+from kafkactl.protocol.schema.definitions import remote_log_record
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.reading import PlacedRecord
-from kafkactl.values import Uuid
 
 
 @frozen(kw_only=False)

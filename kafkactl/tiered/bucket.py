@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kafkactl.answers import by_fields
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
 from kafkactl.tiered.layouts import Layout, ObjectName, guessed
 
 _SAMPLED = 10_000

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.tiered.lineage import Lineage
 
 REMOTE_STORAGE_ENABLE: Final = "remote.storage.enable"

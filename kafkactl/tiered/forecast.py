@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.answers import by_fields, json_of
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import counted, first_few, size_text
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.coverage import next_segment_base
 from kafkactl.tiered.audit.findings import place_of, subject_of
@@ -23,7 +24,6 @@ from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.reading import PlacedRecord
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.tiered.states import COPIED
-from kafkactl.wording import counted, first_few, size_text
 
 HEALTHY, STOPS, STOPPED, UNKNOWN = "healthy", "stops-at-restart", "stopped", "unknown"
 CONTINUES, DISABLED = "continues", "disabled"

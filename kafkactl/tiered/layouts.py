@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from kafkactl.errors import DecodeError, InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.primitives import Reader
 
 LOG: Final = "log"

@@ -11,8 +11,8 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeGuard
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.tiered.numbers import SegmentNumbers
 from kafkactl.tiered.partition_log import (

@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from kafkactl.findings import Finding, blocker, note
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, blocker, note
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
+from kafkactl.core.wording import counted
 from kafkactl.tiered.audit.case import AuditCase
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
@@ -27,8 +29,6 @@ from kafkactl.tiered.audit.segment_findings import certain_orphan
 from kafkactl.tiered.bucket import Bucket, StoredObject
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.tiered.states import COPYING
-from kafkactl.values import Uuid
-from kafkactl.wording import counted
 
 DELETED_TOPIC: Final = "leftover-of-deleted-topic"
 ORPHAN: Final = "orphan-copy"

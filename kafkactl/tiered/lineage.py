@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.tiered.epoch_index import EpochState, Segment
 from kafkactl.tiered.partition_log import PartitionLog
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.errors import InputError
-from kafkactl.json_input import JsonInputError, parse_json
+from kafkactl.core.errors import InputError
+from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.listing_fields import KEYS, SIZES, ListedVersion, listed_version, plain_name
 from kafkactl.tiered.listing_lines import form_of, has_no_object, is_size, refused_form

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from kafkactl.errors import InputError
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.errors import InputError
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.cluster_view import (
     BrokerView,
     ClusterView,
@@ -21,7 +22,6 @@ from kafkactl.tiered.cluster_view import (
     ReplicaLog,
     TopicView,
 )
-from kafkactl.values import Uuid
 
 KIND: Final = "tiered.observation"
 SCHEMA_VERSION: Final = 1

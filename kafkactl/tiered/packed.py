@@ -13,7 +13,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.tiered.epoch_index import EpochState, Segment
 from kafkactl.tiered.ledger import Ledger, LogFacts, PartitionDelete, Poison
 from kafkactl.tiered.numbers import SegmentNumbers

@@ -9,9 +9,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kafkactl.answers import by_fields, json_of
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.audit.coverage import Hole, covered, joined
 from kafkactl.tiered.audit.run import PartitionStatus

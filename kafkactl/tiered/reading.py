@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.batch_scan import Damage

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
-from kafkactl.schema.definitions import remote_log_record
+from kafkactl.protocol.schema.definitions import remote_log_record
 from kafkactl.tiered.states import PartitionDeleteState, SegmentState
-from kafkactl.values import Uuid
 
 _BASE, _UPDATE, _PARTITION_DELETE = range(3)
 _NOT_IN_TOPIC: Final = "a snapshot record, which belongs to a broker's cache file and stops a metadata consumer"

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.core.closing import Closing
-from kafkactl.errors import FailedError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import FailedError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import frozen
 from kafkactl.files.clock import SystemClock
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
 from kafkactl.net.transport import Address
 from kafkactl.zookeeper.link import CodeError, Link, LostError, read_only
 from kafkactl.zookeeper.read import ROOTS, Reader, changed, has_acl, is_restless

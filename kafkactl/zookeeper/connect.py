@@ -10,7 +10,7 @@ import ipaddress
 import re
 from typing import Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.redact import redacted_text
 
 DEFAULT_PORT: Final = 2181

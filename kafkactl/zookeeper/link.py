@@ -19,8 +19,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, UnreachableError
-from kafkactl.extras import install_advice
+from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.extras import install_advice
 from kafkactl.net.tls import Tls
 from kafkactl.net.transport import Address
 from kafkactl.zookeeper.settings import Connect, ZooKeeperSettings

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 from kafkactl.zookeeper.link import CodeError, Link, LostError
 from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, NO_AUTH, NO_NODE, Answer, MultiRead, Stat
 from kafkactl.zookeeper.znode import MOST_UNPACKED_BYTES, MOST_ZNODES, Hidden, Znode, ZnodeAcl

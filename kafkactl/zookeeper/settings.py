@@ -13,9 +13,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.shown import if_plain
 from kafkactl.files.input_files import InputKind, read_input, read_whole
-from kafkactl.frozen import frozen
 from kafkactl.net.tls import Store, TlsSettings
 from kafkactl.net.tls_properties import not_supported
 from kafkactl.net.transport import Address
@@ -23,7 +24,6 @@ from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.protocol.text.places import key_lines, placed
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.shown import if_plain
 from kafkactl.zookeeper.connect import parse_connect_string
 
 SESSION_TIMEOUT_MS: Final = 18_000  # Kafka's default

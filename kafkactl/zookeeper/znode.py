@@ -17,10 +17,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
-from kafkactl.wording import first_few
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import first_few
 
 # A cluster of 200,000 partitions has 450,000 znodes: two a partition and some a topic.
 MOST_ZNODES: Final = 2_000_000

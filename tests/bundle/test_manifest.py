@@ -18,7 +18,7 @@ from kafkactl.bundle.manifest import (
     parse_manifest,
     render_manifest,
 )
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from tests.sampling import one_in
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)

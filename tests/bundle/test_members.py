@@ -13,7 +13,7 @@ from kafkactl.bundle.members import (
     is_member_name,
     too_large,
 )
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 
 NAMES = ["manifest.json", "answers/log.image-1.json", "logs/1/__cluster_metadata-0/00000000000000000000.log"]
 WRONG_NAMES = [

@@ -13,10 +13,10 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.journal import JournalFold, RunJournal
 from kafkactl.change.waiting import wait_until
-from kafkactl.errors import FailedError, RefusedError, UnreachableError
+from kafkactl.core.errors import FailedError, RefusedError, UnreachableError
+from kafkactl.core.findings import Finding, Outcome, blocker
+from kafkactl.core.frozen import changed
 from kafkactl.files.journal import open_journal
-from kafkactl.findings import Finding, Outcome, blocker
-from kafkactl.frozen import changed
 from tests.fakes.engine_checker import CHECKED
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.quorum.played import SteppedClock

@@ -10,7 +10,7 @@ import pytest
 
 from kafkactl.change.journal import JournalFold
 from kafkactl.change.journal_lines import Entry, JournalText, read_journal
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.migration.driver.journal import Pending
 from kafkactl.migration.driver.journal import remembered as remembered_migration
 from kafkactl.quorum.change.journal import quorum_in_flight, remembered

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from kafkactl.change.plan_document import checked, checksum, read_document, render_document
-from kafkactl.errors import InputError, RefusedError
+from kafkactl.core.errors import InputError, RefusedError
 
 DOCUMENT = {"kind": "x.plan", "schema_version": 1, "steps": [{"b": 1, "a": "é"}]}
 CANONICAL = '{"kind":"x.plan","schema_version":1,"steps":[{"a":"é","b":1}]}'

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.answers import plain_values, read_fields
 from kafkactl.cluster.describe import FeatureSeen, describe_features, kafka_lines
 from kafkactl.cluster.nodes import NodeRow, list_nodes
 from kafkactl.cluster.state import Role
+from kafkactl.core.answers import plain_values, read_fields
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import plan_unregister, read_answer, resolve_unregister
 from kafkactl.protocol.codec import decode_message, encode_message
-from kafkactl.schema.definitions import request
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.definitions import request
+from kafkactl.protocol.schema.spec import Versions
 from tests.features.clusters import cluster, directory_id, ranges
 
 MIXED = """

@@ -13,8 +13,8 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import confirm_option, writing_options
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.errors import RefusedError
-from kafkactl.findings import Finding, Outcome, Severity
+from kafkactl.core.errors import RefusedError
+from kafkactl.core.findings import Finding, Outcome, Severity
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 

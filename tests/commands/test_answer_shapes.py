@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kafkactl.answers import by_fields
 from kafkactl.bundle.api.create import BundleResult
 from kafkactl.bundle.manifest import SavedLog
 from kafkactl.cluster.api.list import NodeList
@@ -33,6 +32,8 @@ from kafkactl.commands.models import (
     tiered,
 )  # fmt: skip
 from kafkactl.commands.tiered.shown import WithFiles
+from kafkactl.core.answers import by_fields
+from kafkactl.core.values import Endpoint
 from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.dryrun import prediction
 from kafkactl.dryrun.brokers import worst
@@ -48,6 +49,7 @@ from kafkactl.metadata.verify import check as log_check
 from kafkactl.migration.api.position import JournalSummary, MigrationStatus
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
+from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import AskedNode, QuorumDescription, ReadDisk
 from kafkactl.quorum.api.recover.collect import RecoveryCopy
@@ -57,7 +59,6 @@ from kafkactl.quorum.recover import losses
 from kafkactl.quorum.recover.rank import OldVoter
 from kafkactl.quorum.recover.steps import Step as RecoveryStep
 from kafkactl.quorum.step import Step as VoterStep
-from kafkactl.schema.spec import Versions
 from kafkactl.simulator.study import Electing, SecondFailure, Study
 from kafkactl.storage.api.fleet_apply import AppliedNode, FleetApplyResult
 from kafkactl.storage.api.format import FormatResult, FormattedDirectory, WrittenFile
@@ -74,7 +75,6 @@ from kafkactl.tiered.api import pages as tiered_pages
 from kafkactl.tiered.audit import coverage
 from kafkactl.tiered.audit import run as tiered_audit
 from kafkactl.tool.api import contexts
-from kafkactl.values import Endpoint
 
 HEAD = {"kind", "schema_version"}
 PAIRS: list[tuple[Any, Any]] = [

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.contexts import load_contexts
 from kafkactl.files.journal import open_journal

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from kafkactl.schema.explanations import explanations, renamed_ids
+from kafkactl.protocol.schema.explanations import explanations, renamed_ids
 
 
 def test_an_id_is_explained(kafkactl):

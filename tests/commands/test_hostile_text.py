@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kafkactl.core.shown import escaped, escaped_yaml, is_unsafe, json_text, visible, visible_lines
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
-from kafkactl.shown import escaped, escaped_yaml, is_unsafe, json_text, visible, visible_lines
+from kafkactl.protocol.schema.definitions import message
 from tests.metadata.records import broker, partition, record, uuid
 from tests.sampling import one_in
 

@@ -123,7 +123,7 @@ def written_log(folder: Path, *, suffix: str = "", token: str = "hunter36") -> P
 
 
 def _uuid(number: int) -> Any:
-    from kafkactl.values import Uuid
+    from kafkactl.core.values import Uuid
 
     return Uuid(bytes(15) + bytes([number]))
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.facts import Facts, facts_of
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import (
@@ -29,7 +30,6 @@ from kafkactl.metadata.image.model import (
     Topic,
     state_of,
 )
-from kafkactl.values import Uuid
 
 NEXT_OFFSET = 5_000
 

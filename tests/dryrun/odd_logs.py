@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.log_generator import LogGenerator, Shape
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
 
 Records = list[bytes]
 

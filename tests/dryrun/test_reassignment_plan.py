@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.errors import InputError
 from kafkactl.dryrun.reassignment_plan import Move, parse_plan
-from kafkactl.errors import InputError
 
 ONE = '{"topic":"a","partition":0,"replicas":[1,2]%s}'
 

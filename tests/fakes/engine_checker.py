@@ -10,7 +10,7 @@ from typing import Any
 
 from kafkactl.change.engine import End, Engine, StepResult
 from kafkactl.change.journal import DONE, END, FAILED, INTENT, WITHDRAWN, JournalFold
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 
 CHECKED = {"requests": 0, "ends": 0}
 

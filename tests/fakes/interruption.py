@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 
 World = TypeVar("World")
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from kafkactl.cluster.quorum.majority import majority, tolerates
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState, Replica
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
 from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
-from kafkactl.values import Endpoint, ReplicaKey, Uuid
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, versions
 
 NO_OP_MS = 500

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkactl.errors import RefusedError, UnreachableError
+from kafkactl.core.errors import RefusedError, UnreachableError
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.copy.records import copy_batches
 from kafkactl.migration.copy.rules import copy_rules
@@ -29,7 +30,6 @@ from kafkactl.migration.observed.observation import (
 )
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.values import Uuid
 from kafkactl.zookeeper.tree import Tree, tree_of
 from kafkactl.zookeeper.znode import Znode
 from tests.fakes.migration_log import MIGRATION, NONE, POST_MIGRATION, PRE_MIGRATION, STATE, FakeLog

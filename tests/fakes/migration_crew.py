@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from kafkactl.core.findings import Finding, Outcome
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.findings import Finding, Outcome
 from kafkactl.migration.driver.ports import MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import identity_of
 from kafkactl.migration.driver.steps import RunContext

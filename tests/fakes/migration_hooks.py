@@ -7,8 +7,8 @@ from typing import Any
 
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Verb
-from kafkactl.errors import RefusedError, UnreachableError
-from kafkactl.frozen import changed
+from kafkactl.core.errors import RefusedError, UnreachableError
+from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.actions import sha256
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.replay.batches import BatchReplaying
@@ -12,8 +13,7 @@ from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.log_folding import LogFolding
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import metadata_record
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import metadata_record
 
 NONE, MIGRATION, PRE_MIGRATION, POST_MIGRATION = 0, 1, 2, 3
 REGISTER, UNFENCE_CHANGE, NO_OP, STATE, BEGIN, END, FEATURE, REGISTER_CONTROLLER = 0, 17, 20, 21, 23, 24, 12, 27

@@ -6,13 +6,13 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.playground.quorum import NOT_CONTROLLER, RANGES
 from kafkactl.protocol.control_records import ControlType, encode_control_record
-from kafkactl.schema.definitions import metadata_record
-from kafkactl.values import ZERO_UUID, Uuid
+from kafkactl.protocol.schema.definitions import metadata_record
 from tests.fakes.faulty_quorum import FaultyQuorum
 
 DEAD_BROKER = 14

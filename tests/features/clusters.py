@@ -24,13 +24,13 @@ from dataclasses import dataclass, field
 
 from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role, Silence
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.schema.spec import Versions
-from kafkactl.values import Endpoint, Uuid
+from kafkactl.protocol.schema.spec import Versions
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
 KRAFT = "kraft.version"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import FailedError, InputError, KafkactlError, RefusedError
+from kafkactl.core.errors import FailedError, InputError, KafkactlError, RefusedError
 from kafkactl.files.contexts import Context, Contexts, Target, load_contexts, parse_contexts, resolve_target
 from kafkactl.files.contexts_edit import change_contexts, edited, with_context, without_context
 from tests.fakes.faulty_filesystem import Fault, FaultyFilesystem, Killed

@@ -12,15 +12,15 @@ import pytest
 
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
+from kafkactl.core.errors import FailedError
+from kafkactl.core.findings import Outcome
 from kafkactl.dryrun.io.detail_files import make_folder
-from kafkactl.errors import FailedError
 from kafkactl.files.contexts_edit import change_contexts, with_context
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.journal import open_journal
 from kafkactl.files.plan_files import settle_plan, settle_receipt, write_receipt
 from kafkactl.files.whole_file import make_folders
-from kafkactl.findings import Outcome
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.io.local_node import run_locally

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.journal_lines import HEADER, TORN, read_journal
-from kafkactl.errors import FailedError, InputError, RefusedError
+from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.files import journal as journal_module
 from kafkactl.files.journal import journal_path, open_journal
 from tests.fakes.faulty_filesystem import Fault, FaultyFilesystem, Killed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.commands.framework.failure import describe, redacted
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.contexts import parse_contexts
 from kafkactl.kafka.client_config import read_client_config

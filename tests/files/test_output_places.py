@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.bundle.io.writing import check_bundle_target
+from kafkactl.core.errors import KafkactlError
 from kafkactl.dryrun.io.detail_files import check_details_target
-from kafkactl.errors import KafkactlError
 from kafkactl.files import whole_file
 from kafkactl.files.plan_files import check_plan_target
 from kafkactl.files.report_files import check_report_target

@@ -7,7 +7,7 @@ import pwd
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.files.entropy import SystemSource, random_uuid
 from kafkactl.storage.io.owner import find_owner
 from kafkactl.storage.model import Owner

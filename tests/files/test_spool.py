@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import FailedError
+from kafkactl.core.errors import FailedError
 from kafkactl.files.spool import Spool
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kafkactl.net.transport import Address
-from kafkactl.schema.definitions import message, request
+from kafkactl.protocol.schema.definitions import message, request
 from tests.fakes.operated_quorum import DEAD_BROKER, OperatedQuorum
 from tests.fakes.proxy import Fault, FaultPlan
 from tests.kafka.command_process import Ended, run

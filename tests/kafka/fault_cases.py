@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Outcome, blockers
 from kafkactl.features.api.change import change_features
 from kafkactl.features.change.answer import change_outcome
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.journal import open_journal
-from kafkactl.findings import Outcome, blockers
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
+from kafkactl.protocol.schema.definitions import message
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
 from kafkactl.quorum.io.live_quorum import LiveQuorum
-from kafkactl.schema.definitions import message
 from tests.fakes.faulty_quorum import FaultyQuorum
 from tests.fakes.proxy import Fault
 from tests.fakes.scaled_clock import ScaledClock

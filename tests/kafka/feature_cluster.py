@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import metadata_record
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import metadata_record
 
 LIMITS = Limits(timeout_ms=1500, request_timeout_ms=500, backoff=Backoff(first_ms=1, rounds=2))
 VERSIONS_OF_CONTROLLER = {52: (0, 2), 70: (0, 0)}

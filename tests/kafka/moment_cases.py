@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kafkactl.cluster.api.list import list_nodes
 from kafkactl.cluster.io.metadata_fetch import fetch_metadata_log
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.features.api.description import describe as describe_features
 from kafkactl.kafka.client import Limits
 from kafkactl.protocol.record_batch import decode_header

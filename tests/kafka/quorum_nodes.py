@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
-from kafkactl.values import ZERO_UUID, Uuid
 
 CLUSTER_ID = "qcW5mzVjTpOjVnxJ0WmYIg"
 NOW_MS = 1_700_000_000_000

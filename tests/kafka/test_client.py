@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka import client as clients
 from kafkactl.kafka.attempts import Ask, SilentNodes, all_at_once

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.kafka.client_config import SecurityProtocol, client_of, load_client_config, read_client_config
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.protocol.text.client_properties import client_keys

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.playground.broker import SILENCE, FakeBroker
-from kafkactl.schema.definitions import message
-from kafkactl.values import ZERO_UUID
+from kafkactl.protocol.schema.definitions import message
 from tests.fakes.proxy import Fault, FaultyProxy
 
 LIMITS = Limits(timeout_ms=4000, request_timeout_ms=400, backoff=Backoff(first_ms=1, rounds=3))

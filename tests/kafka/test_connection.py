@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.connection import Access, Connection, connect
 from kafkactl.net.transport import Address, NotSentError, parse_addresses
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.spec import Versions
 
 CLUSTER = {"ClusterId": "abc", "ControllerId": 3}
 UPDATE = {"timeoutMs": 1000, "FeatureUpdates": []}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal
+from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.dryrun.scenarios.reassignment import parse_plan
-from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.files.contexts import parse_contexts
 from kafkactl.kafka.sasl.token import _seconds, token_source
 from kafkactl.migration.driver.journal import remembered

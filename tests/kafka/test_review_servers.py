@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.connection import connect

@@ -8,7 +8,7 @@ from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.protocol.control_records import decode_control_record, encode_control_record
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import RecordBatch, decode_batches, encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BATCH_FILES = sorted(path.name for path in GOLDEN.glob("*.bin") if ".record." not in path.name)

@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.values import Uuid
 from tests.metadata.records import record, uuid
 
 BROKERS = (1, 2, 3, 4)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import LogRecord
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.form import default_value
 from kafkactl.protocol.record_batch import decode_batches
-from kafkactl.schema.definitions import message
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
 
 
 def uuid(number: int) -> Uuid:

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
 
 TIME_MS = 1_790_000_000_000
 PLAIN = {"Name": "PLAINTEXT", "Host": "localhost", "Port": 9092, "SecurityProtocol": 0}

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import KafkaVersion
-from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image, LogRecord
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.replay.reference import replay
@@ -31,9 +32,8 @@ from kafkactl.migration.observed.observation import (
     ServerSeen,
 )
 from kafkactl.migration.zktree.parse import parse_znodes
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from kafkactl.storage.partition_folders import PartitionIds
-from kafkactl.values import Uuid
 from kafkactl.zookeeper.tree import tree_of
 from kafkactl.zookeeper.znode import Znode
 from tests.migration.zk_trees import CLUSTER_ID, ORDERS_ID, small, text, without

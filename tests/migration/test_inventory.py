@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.storage.fleet.inventory_tables import InventoryError

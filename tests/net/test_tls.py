@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client_config import ClientConfig, read_client_config
 from kafkactl.kafka.connection import connect

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.commands.demo import SCENES as OFFERED
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.playground import cluster, demo, released, scenes
 from kafkactl.playground.demo import DemoRequest, run_demo

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkactl.schema.build import build_message
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.protocol.schema.build import build_message
+from kafkactl.protocol.schema.spec import MessageSpec
 
 
 def spec_of(*fields: dict[str, Any], valid: str = "0-3", flexible: str = "1+") -> MessageSpec:

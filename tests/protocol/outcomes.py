@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 
 
 def outcome(decode: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.codec import TAGS, default_value
 from kafkactl.protocol.form import Form
-from kafkactl.schema.definitions import message, message_names
-from kafkactl.schema.spec import FieldSpec, MessageSpec
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message, message_names
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 
 RANGES = {
     "int8": (-(2**7), 2**7 - 1),

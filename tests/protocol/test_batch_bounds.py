@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.log.scan import Stop, walk_batches
 from kafkactl.protocol.compression import decompressed
 from kafkactl.protocol.record_batch import encode_batch

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.compiled import decoder, encoder
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import MessageSpec
-from kafkactl.values import ZERO_UUID, Uuid
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import MessageSpec
 from tests.protocol.hand_built import field, spec_of
 from tests.protocol.outcomes import outcome
 

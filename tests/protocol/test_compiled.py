@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.protocol.codec import TAGS, decode_message, encode_message
 from kafkactl.protocol.compiled import decoder, encoder
-from kafkactl.schema.definitions import message, message_names
-from kafkactl.schema.spec import MessageSpec
-from kafkactl.values import ZERO_UUID
+from kafkactl.protocol.schema.definitions import message, message_names
+from kafkactl.protocol.schema.spec import MessageSpec
 from tests.protocol.outcomes import outcome
 from tests.protocol.random_messages import every_version, mutated, random_message
 from tests.sampling import one_in

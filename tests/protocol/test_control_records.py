@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.control_records import ControlType, decode_control_record, encode_control_record
-from kafkactl.values import Uuid
 
 DIRECTORY = Uuid(bytes(range(16)))
 

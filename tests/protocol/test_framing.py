@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError, EncodeError, UnreachableError
+from kafkactl.core.errors import DecodeError, EncodeError, UnreachableError
 from kafkactl.protocol.api_versions import next_version, node_versions, request_body, usable_version
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.framing import Framing
 from kafkactl.protocol.headers import request_header_version, response_header_version
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import Versions
 
 
 def framing(**changed: Any) -> Framing:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import random
 
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.protocol.json_form import json_named, to_json
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import json_name
-from kafkactl.values import ZERO_UUID
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import json_name
 from tests.protocol.random_messages import every_version, random_message
 
 

@@ -17,15 +17,15 @@ from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, re
 from kafkactl.cluster.quorum.voters import parse_host_port
 from kafkactl.commands.framework import failure
 from kafkactl.commands.rendering import page, terminal
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.shown import visible
 from kafkactl.dryrun.controller.setting_checks import _COMMA
-from kafkactl.errors import KafkactlError
 from kafkactl.protocol.text.config_values import resolve_values
 from kafkactl.protocol.text.config_variables import Variable, has_variable, variables
 from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.java_text import parse_double
 from kafkactl.protocol.text.pem import read_pem
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.shown import visible
 from kafkactl.zookeeper.settings import _section
 
 KAFKAS_VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")

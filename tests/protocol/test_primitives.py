@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.protocol.primitives import Reader, Writer, render_path, zigzag_decoded, zigzag_encoded
 
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.metadata.log.checkpoint import MAX_BATCH_BYTES
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol import record_batch
 from kafkactl.protocol.primitives import Reader
 from kafkactl.protocol.record_batch import Record, decode_batches, decode_header, encode_batch
 from kafkactl.protocol.record_size import record_size
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from tests.protocol.batches import batch, gzipped, record, varint, with_crc
 from tests.protocol.outcomes import outcome
 from tests.protocol.random_messages import mutated

@@ -19,8 +19,8 @@ import pytest
 
 from kafkactl.protocol.codec import TAGS, encode_message
 from kafkactl.protocol.framing import Framing
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import MessageSpec
 from tests.protocol.random_messages import random_message
 
 NAMES = (

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from kafkactl.change.journal import RunJournal
 from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
+from kafkactl.core.values import ReplicaKey
 from kafkactl.quorum.change import goals
 from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out as change
@@ -24,7 +25,6 @@ from kafkactl.simulator.raft.profiles import PROFILES
 from kafkactl.simulator.script import RELEASES, Step
 from kafkactl.simulator.views import latest_voters
 from kafkactl.simulator.world import World
-from kafkactl.values import ReplicaKey
 from tests.quorum.simulated import SimulatedQuorum
 
 ALL_FLAGS = frozenset(OVERRIDES.values())

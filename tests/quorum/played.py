@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.cluster.quorum.state import QuorumState
-from kafkactl.errors import UnreachableError
-from kafkactl.findings import Finding
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Finding
+from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
 from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
-from kafkactl.values import Endpoint, ReplicaKey, Uuid
 from tests.quorum.worlds import CLUSTER_ID, NOW_MS, World, endpoint
 
 OK, LOST = Answer(code=0), Answer(code=None)

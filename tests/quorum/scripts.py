@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from kafkactl.cluster.quorum.state import ids_of
-from kafkactl.findings import Outcome, Severity
+from kafkactl.core.findings import Outcome, Severity
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.plan import plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.step import Action, QuorumChange, Step

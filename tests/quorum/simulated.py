@@ -11,7 +11,8 @@ from typing import Any
 
 from kafkactl.cluster.quorum.liveness import by_one_answer
 from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
 from kafkactl.simulator.actions import Operator
@@ -21,7 +22,6 @@ from kafkactl.simulator.raft.changes import upgrade_refusal
 from kafkactl.simulator.raft.messages import CLIENT, AddRaftVoterRequest, Disconnected, RemoveRaftVoterRequest
 from kafkactl.simulator.raft.profiles import OBSERVER_SESSION_US
 from kafkactl.simulator.world import World
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
 from tests.quorum.worlds import versions
 
 NO_OP_US = 500_000  # metadata.max.idle.interval.ms: an idle leader writes a no-op so often

@@ -8,9 +8,10 @@ import pytest
 
 from kafkactl.cluster.quorum.liveness import unproven
 from kafkactl.cluster.quorum.voters import socket_host
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.files.journal import open_journal
-from kafkactl.findings import Finding, Outcome
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.journal import SUBJECT, begin_entry, open_request, step_entry
@@ -23,7 +24,6 @@ from kafkactl.quorum.outcome import Answer, judge
 from kafkactl.quorum.plan import plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.step import Step
 from kafkactl.quorum.target import parse_target
-from kafkactl.values import Endpoint, Uuid
 from tests.quorum.worlds import CLUSTER_ID, directory, endpoint, key, world
 
 HEALTHY = world("1 2 3", observers="4 5").observe()

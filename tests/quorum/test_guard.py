@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.cluster.quorum.state import NodeFacts, Probe
-from kafkactl.findings import Outcome, Severity
+from kafkactl.core.findings import Outcome, Severity
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
+from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
 from kafkactl.quorum.plan import concurrent_change, plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.target import parse_target
-from kafkactl.schema.spec import Versions
-from kafkactl.values import Uuid
 from tests.quorum.worlds import endpoint, key, versions, world
 
 ALL_FLAGS = frozenset(OVERRIDES.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafkactl.findings import Outcome, change_exit_code, note, warning
+from kafkactl.core.findings import Outcome, change_exit_code, note, warning
 from kafkactl.quorum.plan import plan_reassignment
 from kafkactl.quorum.target import parse_target
 from tests.quorum.worlds import world

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.cluster.quorum.state import Mode, Probe, Replica
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
 from kafkactl.quorum.health import check_health, is_broken
 from tests.quorum.worlds import World, directory, endpoint, key
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.step import Action
 from tests.quorum.faulted_journeys import CASES, Case, Fault, begun, faults, judged, run_case, undisturbed

@@ -17,7 +17,7 @@ from kafkactl.cluster.quorum.liveness import (
     with_lives,
 )
 from kafkactl.cluster.quorum.state import Replica
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from tests.fakes.living_quorum import Event, LivingQuorum
 from tests.quorum.worlds import directory, key
 from tests.sampling import one_in

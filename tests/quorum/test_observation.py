@@ -8,11 +8,11 @@ import pytest
 
 from kafkactl.cluster.quorum.observation import DiskSeen, answer_error, quorum_answer, quorum_state
 from kafkactl.cluster.quorum.state import Mode, NodeFacts, Progress, is_committed, progress
+from kafkactl.core.values import ZERO_UUID, Endpoint
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.codec import decode_message, encode_message
-from kafkactl.schema.definitions import response
-from kafkactl.values import ZERO_UUID, Endpoint
+from kafkactl.protocol.schema.definitions import response
 from tests.quorum.worlds import CLUSTER_ID, NOW_MS, directory, endpoint, versions
 
 DESCRIBE_QUORUM = 55

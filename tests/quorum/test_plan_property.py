@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
 from kafkactl.quorum.plan import plan_reassignment
 from kafkactl.quorum.step import Action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 from kafkactl.quorum.plan import plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.step import Action, StepState, numbered
 from kafkactl.quorum.target import parse_target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.quorum.target import Wanted, parse_target, resolve
 from tests.quorum.worlds import directory, key, world
 

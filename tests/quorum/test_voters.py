@@ -14,8 +14,8 @@ from kafkactl.cluster.quorum.voters import (
     socket_host,
     standalone_voter,
 )
-from kafkactl.errors import InputError
-from kafkactl.values import Endpoint, Uuid
+from kafkactl.core.errors import InputError
+from kafkactl.core.values import Endpoint, Uuid
 
 ID = "JEXY6aqzQY-32P5TStzaFg"
 OTHER = "MvDxzVmcRsaTz33bUuRU6A"

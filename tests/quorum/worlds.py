@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
+from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
 from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.step import Action, Step
-from kafkactl.schema.spec import Versions
-from kafkactl.values import Endpoint, ReplicaKey, Uuid
 
 CLUSTER_ID = "qcW5mzVjTpOjVnxJ0WmYIg"
 NOW_MS = 1_700_000_000_000

@@ -7,7 +7,7 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
-from kafkactl.schema.source import read_data
+from kafkactl.protocol.schema.source import read_data
 
 EMPTY_ELEMENTS = {"meta", "link", "br", "hr", "img"}
 

@@ -12,6 +12,7 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
+from kafkactl.core.shown import is_unsafe
 from kafkactl.dryrun.page.build import SimulatedScenario, overview, report_of
 from kafkactl.dryrun.page.cluster import cluster_of
 from kafkactl.report.events import FEATURES, Event, events_of
@@ -34,7 +35,6 @@ from kafkactl.report.model import (
 from kafkactl.report.numbers import MOST_ROWS, numbers_of
 from kafkactl.report.svg import draw
 from kafkactl.report.timeline import LANES, timeline_of
-from kafkactl.shown import is_unsafe
 from tests.conftest import Run
 from tests.dryrun.clusters import cluster
 from tests.report.answers import HOSTILE, answer, finding

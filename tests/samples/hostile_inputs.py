@@ -18,7 +18,7 @@ from typing import Any
 from kafkactl.change.clock import Deadline
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal
 from kafkactl.change.plan_document import checksum
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.contexts import parse_contexts
 from kafkactl.kafka.api.exposure import client_exposure, zookeeper_exposure

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.findings import Outcome, Severity
+from kafkactl.core.values import Uuid
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.findings import Outcome, Severity
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat
 from kafkactl.storage.io.apply_format import apply_plan
@@ -33,7 +34,6 @@ from kafkactl.storage.model import (
     VoterMode,
     is_staged_name,
 )
-from kafkactl.values import Uuid
 from tests.campaigns.crash.scenarios import OWN_ID, SCENARIOS, Scenario, formatted
 from tests.fakes.faulty_filesystem import Fault, FaultyFilesystem, Killed
 from tests.storage.nodes import FixedSource

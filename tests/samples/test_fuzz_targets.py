@@ -71,7 +71,7 @@ def test_the_corpus_is_small_and_belongs_to_targets() -> None:
 
 
 def test_an_undeclared_error_a_strange_id_and_much_memory_are_failures() -> None:
-    from kafkactl.errors import InputError
+    from kafkactl.core.errors import InputError
 
     def refuse(data: bytes) -> object:
         raise InputError("no", id=data.decode())

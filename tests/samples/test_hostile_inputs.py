@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.commands.framework.failure import describe
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.zookeeper.znode import encode_znodes
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.commands.storage.fleet_on_disk import FleetOnDisk

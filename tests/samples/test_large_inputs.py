@@ -20,7 +20,7 @@ from typing import cast
 import pytest
 
 from kafkactl.change.journal_lines import Entry, JournalText, entry_line, new_entry, read_journal
-from kafkactl.errors import DecodeError, InputError, RefusedError
+from kafkactl.core.errors import DecodeError, InputError, RefusedError
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.scan import Contents, FoundBatch, walk_batches
 from kafkactl.protocol.record_batch import encode_batch

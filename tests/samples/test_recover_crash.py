@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.findings import Outcome
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.findings import Outcome
 from kafkactl.quorum.api.recover.plan import PlannedRecovery, RecoveryRequest, apply_recovery, plan_recovery
 from kafkactl.quorum.recover.answer import read_kept_plan
 from kafkactl.quorum.recover.request import RecoveryOverrides

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.simulator.campaign import Asked, percentile, quorum_of
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.quorum import Quorum

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import PROFILES, Case, as_script, plan_of
 from kafkactl.simulator.script import Condition, parse_script

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
 from kafkactl.spark import session as sessions
 from kafkactl.spark.failure import causes, failed
 
@@ -201,7 +201,7 @@ def test_an_application_that_the_jvm_shut_down_says_why(after: str) -> None:
 FAILING = """
 import json, os, signal, sys
 from kafkactl.spark.session import spark_context
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 
 def unreadable(_):
     return open("/nowhere/00000000000000000000.log").read()

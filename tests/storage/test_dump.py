@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.redact import REDACTED
 from kafkactl.storage.dump import dump_file, file_type
-from kafkactl.values import Endpoint, Uuid
 
 KEY = b"stored-key-stored-key-stored-key"
 LEVEL = MetadataRecord(

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from kafkactl.tiered.ledger import Ledger, MetadataLog, fold
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.reading import read_records
 from kafkactl.tiered.records import PartitionKey
-from kafkactl.values import Uuid
 from tests.protocol.batches import with_crc
 
 BEGIN_MS = 1_700_000_000_000

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.ledger import Ledger
-from kafkactl.values import Uuid
 from tests.tiered.logs import DELETED, DELETING, FINISHED, STARTED, LogOf, Topic, folded, segment_uuid
 
 TOPIC = Topic("orders", 1)

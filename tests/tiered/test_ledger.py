@@ -6,9 +6,9 @@ import gzip
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.ledger import MetadataLog, fold
 from kafkactl.tiered.reading import read_records
-from kafkactl.values import Uuid
 from tests.protocol.batches import batch, record
 from tests.tiered.logs import DELETED, DELETING, FINISHED, STARTED, LogOf, Topic, folded, segment_uuid
 

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from kafkactl.findings import blocker, note
+from kafkactl.core.findings import blocker, note
 from kafkactl.tiered.api import Request, load
 from kafkactl.tiered.api.pages import TieredReport, report
 from kafkactl.tiered.pictures import MOST_PARTITIONS, MOST_QUIET, MOST_TOPICS, Lane, LocalLog, few, worth_drawing

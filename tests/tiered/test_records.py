@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import (
     BaseRecord,
@@ -16,7 +17,6 @@ from kafkactl.tiered.records import (
     remote_record,
 )
 from kafkactl.tiered.states import PartitionDeleteState, SegmentState
-from kafkactl.values import Uuid
 from tests.tiered.logs import Topic
 
 KEY = PartitionKey(Uuid.parse("AAECAwQFBgcICQoLDA0ODw").raw, 3)

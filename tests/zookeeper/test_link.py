@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.zookeeper import read as zookeeper_read
 from kafkactl.zookeeper.client import open_zookeeper

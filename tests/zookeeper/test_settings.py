@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.net.transport import Address
 from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
 from kafkactl.zookeeper.settings import parse_connect, zookeeper_settings

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from kafkactl.core.values import Endpoint
 from kafkactl.quorum.api.recover.plan import RecoveryRequest
 from kafkactl.quorum.api.recover.words import (
     LAST_PORT,
@@ -18,7 +19,6 @@ from kafkactl.quorum.api.recover.words import (
     recovery_probe,
     recovery_target,
 )
-from kafkactl.values import Endpoint
 
 
 def request_of(

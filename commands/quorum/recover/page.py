@@ -135,6 +135,6 @@ def _value(value: object) -> str:
 
 
 def _some(names: Sequence[str]) -> str | None:
-    from kafkactl.wording import first_few
+    from kafkactl.core.wording import first_few
 
     return first_few(list(names), _SHOWN) if names else None

@@ -14,7 +14,7 @@ from kafkactl.commands.quorum.recover import VERBS
 from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding, Outcome
+    from kafkactl.core.findings import Finding, Outcome
     from kafkactl.quorum.api.recover.plan import PlannedRecovery, RecoveryRequest
 
 KIND = "quorum.recover"
@@ -122,7 +122,7 @@ def command(
     from contextlib import ExitStack
 
     from kafkactl.commands.quorum.recover.asked import probe_asked, request_of
-    from kafkactl.findings import Outcome
+    from kafkactl.core.findings import Outcome
     from kafkactl.quorum.api.recover.plan import apply_recovery, plan_recovery, recovery_lock
 
     request = request_of(**given)

@@ -43,7 +43,7 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
     """
     from contextlib import ExitStack
 
-    from kafkactl.findings import blockers
+    from kafkactl.core.findings import blockers
     from kafkactl.quorum.api.recover.check import verify_recovery
 
     with ExitStack() as stack:
@@ -61,7 +61,7 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
 
 
 def _show(page: Page, found: RecoveryCheck) -> None:
-    from kafkactl.findings import blockers
+    from kafkactl.core.findings import blockers
 
     live = found.live
     if blockers(found.findings):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl._version import __version__
-from kafkactl.answers import json_of
 from kafkactl.bundle.api.gather import Gatherer
 from kafkactl.bundle.api.sources import Sources
 from kafkactl.bundle.io.writing import StagedMembers, check_bundle_target, write_bundle
@@ -18,10 +17,11 @@ from kafkactl.bundle.manifest import Manifest, PartResult
 from kafkactl.bundle.members import INDEX
 from kafkactl.bundle.page import index_page
 from kafkactl.bundle.parts import PartKind, plan_parts
+from kafkactl.core.answers import json_of
 from kafkactl.core.callbacks import NoteCallback, ignore_moment, ignore_note
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Outcome, warning
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Outcome, warning
+from kafkactl.core.frozen import changed, frozen
 
 _TIMEOUT_MS: Final = 480_000.0
 _ALWAYS: Final = PartKind.VERSIONS.word

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl._version import __version__
-from kafkactl.answers import plain_values
 from kafkactl.bundle.api.logs import PROBLEMS, SOUND, Logs
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
 from kafkactl.cluster.api.patience import patience_ms
-from kafkactl.errors import KafkactlError, limit_behind
+from kafkactl.core.answers import plain_values
+from kafkactl.core.errors import KafkactlError, limit_behind
+from kafkactl.core.findings import blockers
+from kafkactl.core.remedies import remedy_of
+from kafkactl.core.shown import json_text
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import blockers
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.protocol.redact import redacted_text
-from kafkactl.remedies import remedy_of
-from kafkactl.shown import json_text
 from kafkactl.storage.api.node_files import release_of
 
 if TYPE_CHECKING:

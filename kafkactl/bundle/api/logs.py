@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.bundle.manifest import SavedLog
 from kafkactl.bundle.parts import Part
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blockers
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import METADATA_LOG, METADATA_VERSION
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.files.input_files import InputKind, read_whole
-from kafkactl.findings import Finding, blockers
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import METADATA_LOG, METADATA_VERSION
 from kafkactl.metadata.api.image import image_summary, lint, load_image
 from kafkactl.metadata.api.places import says_empty
 from kafkactl.metadata.api.verify import LogVerification, compare_logs
@@ -25,7 +25,7 @@ from kafkactl.metadata.io.check import read_node_log
 from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_source, without_links
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.migration.observed.log_redact import Replacements, redact_runs
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.spec import Versions
 from kafkactl.storage.api.node_files import read_node
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kafkactl.bundle.api.gather import ANSWERS, MIGRATION, TIERED
 from kafkactl.bundle.io.reading import OpenBundle, open_bundle
 from kafkactl.bundle.manifest import SavedLog
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.metadata.log.fetched_folder import FETCHED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkactl.bundle.parts import Wanted
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client

@@ -28,10 +28,10 @@ from kafkactl.bundle.members import (
     hostile,
     packed_names,
 )
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.frozen import changed
+from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.files.input_files import InputKind, check_parts, open_regular, unreadable_input
-from kafkactl.frozen import changed
-from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.metadata.verify.folder import parse_snapshot_name
 

@@ -17,9 +17,9 @@ from typing import BinaryIO, Final
 
 from kafkactl.bundle.manifest import Manifest, Member, render_manifest
 from kafkactl.bundle.members import INDEX, MANIFEST, MOST_MEMBER_BYTES, MOST_MEMBERS, is_member_name, too_large
-from kafkactl.errors import FailedError, RefusedError
+from kafkactl.core.errors import FailedError, RefusedError
+from kafkactl.core.frozen import changed
 from kafkactl.files.whole_file import check_place, remove_leftovers, whole_file
-from kafkactl.frozen import changed
 
 _MODE: Final = 0o600
 _PIECE_BYTES: Final = 1024 * 1024

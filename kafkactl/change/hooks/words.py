@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 
 Value = str | tuple[str, ...]
 

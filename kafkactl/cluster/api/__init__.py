@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.lazy import lazy_names
+from kafkactl.core.lazy import lazy_names
 
 __all__ = [
     "NodeList",

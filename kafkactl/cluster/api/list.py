@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kafkactl.answers import by_fields
 from kafkactl.cluster import nodes
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.io import view as feature_view
@@ -13,8 +12,9 @@ from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.nodes import NodeRow
 from kafkactl.cluster.quorum.identity import two_processes
 from kafkactl.cluster.state import FeatureState
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client

@@ -10,9 +10,9 @@ from kafkactl.cluster.api.unregister import PATIENCE_MS, observe_and_plan
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io.view import FeatureView
 from kafkactl.cluster.state import Role
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.change.unregister import UnregisterPlan
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import changed, frozen
 from kafkactl.kafka.change_right import change_denied
 
 if TYPE_CHECKING:

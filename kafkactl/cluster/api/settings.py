@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kafkactl.answers import json_of
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io.node_settings import SettingsView, observe_settings, read_settings_file
 from kafkactl.cluster.settings_verdict import SettingsVerdict, verdict_of
 from kafkactl.cluster.state import NotAsked, Role
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client

@@ -9,12 +9,12 @@ from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import PATIENCE_MS as OBSERVE_MS
 from kafkactl.cluster.io.view import FeatureView, observe_features
 from kafkactl.cluster.state import FeatureState, Role
-from kafkactl.errors import DecodeError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import DecodeError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.frozen import frozen
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import UNREGISTER_BROKER, UnregisterPlan, plan_unregister, read_answer
 from kafkactl.features.change.unregister_run import Answer, RegistryWaitPolicy, UnregisterJourney
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import frozen
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import check_planned_for
 from kafkactl.metadata.log.registrations import Registrations

@@ -9,7 +9,7 @@ import contextlib
 from typing import Any
 
 from kafkactl.cluster.io.controllers import describe_quorum
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role
 

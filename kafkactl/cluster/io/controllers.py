@@ -13,17 +13,17 @@ from typing import Any
 
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
-from kafkactl.errors import InputError, KafkactlError, UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
-from kafkactl.schema.definitions import message
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised, right_of
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised, right_of
 
 _BROKER_RESOURCE = 4
 _NAMES_NODES = 2  # the version of DescribeQuorum that names listeners of the voters

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from struct import Struct
 
-from kafkactl.errors import DecodeError, UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError, UnreachableError
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.batch_runs import sound_run
 from kafkactl.protocol.record_batch import LENGTH_END, BatchHeader, decode_header, verify_crc
 

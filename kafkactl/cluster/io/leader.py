@@ -7,11 +7,11 @@ in its answer to Fetch. Only where every controller that answers follows none is
 from __future__ import annotations
 
 from kafkactl.cluster.io.quorum_view import QuorumObserver
-from kafkactl.errors import UnreachableError
-from kafkactl.findings import LEADER_NOT_REACHED, NOT_AUTHORISED
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import LEADER_NOT_REACHED, NOT_AUTHORISED
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role
-from kafkactl.schema.rights import not_authorised
+from kafkactl.protocol.schema.rights import not_authorised
 
 NO_LEADER = "no-active-controller"
 # Reasons that a right, a login or another address removes, and that say nothing of the quorum.

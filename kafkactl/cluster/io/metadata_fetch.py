@@ -23,16 +23,16 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.controllers import controllers_of, describe_quorum
 from kafkactl.cluster.io.fetched_batches import FetchedPiece, SoundBatches, unsound
 from kafkactl.cluster.quorum.observation import QuorumAnswer
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_TOPIC
+from kafkactl.core.values import METADATA_TOPIC_ID
 from kafkactl.files.spool import Spool
-from kafkactl.frozen import frozen
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import NOT_THE_LEADER, Role, error_codes_in
 from kafkactl.kafka.other_login import add_login_step
-from kafkactl.kafka_names import METADATA_TOPIC
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import CLUSTER_DENIED, Login, not_authorised
-from kafkactl.values import METADATA_TOPIC_ID
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import CLUSTER_DENIED, Login, not_authorised
 
 PIECE_BYTES = 8 * 1024 * 1024
 MOST_SNAPSHOT_BYTES = 4 * 1024**3

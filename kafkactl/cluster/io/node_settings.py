@@ -15,20 +15,20 @@ from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
 from kafkactl.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file
 from kafkactl.cluster.state import FeatureState, Role
-from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.core.findings import NOT_AUTHORISED
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import NOT_AUTHORISED
-from kafkactl.frozen import changed, frozen
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
-from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.net.transport import Address
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised, server_text
 from kafkactl.protocol.text.java_text import parse_int, split_list
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised, server_text
 
 BROKER_RESOURCE: Final = 4
 _ACCESS: Final = LOGIN_ERRORS | {NOT_AUTHORISED}

@@ -17,16 +17,16 @@ from kafkactl.cluster.io.controllers import Place
 from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.quorum_visit import ROLES, Visit, visit_node
 from kafkactl.cluster.state import NodeSeen, NotAsked, Role, Silence
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.catalog.releases import known_releases
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import changed, frozen
 from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka.other_login import login_step
 from kafkactl.net.transport import Address, connect
-from kafkactl.schema.rights import right_of
+from kafkactl.protocol.schema.rights import right_of
 
 _LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
 # How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from kafkactl.cluster.io.controllers import Place
 from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.cluster.state import Role
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Endpoint
 from kafkactl.kafka.cluster_view import ClusterView
 from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
-from kafkactl.values import Endpoint
 
 
 @frozen

@@ -9,11 +9,11 @@ from kafkactl.cluster.quorum.identity import check_disks
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import address_key
-from kafkactl.findings import Finding, Severity, note, warning
+from kafkactl.core.findings import Finding, Severity, note, warning
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
+from kafkactl.protocol.schema.rights import denied_text, request_rights
 from kafkactl.quorum.guard import VOTERS_ELSEWHERE
-from kafkactl.schema.rights import denied_text, request_rights
 
 
 def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, MutableMapping, Sequence
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.cluster.io.quorum_visit import Visit, ask_quorum_of
-from kafkactl.errors import KafkactlError
-from kafkactl.frozen import changed
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.frozen import changed
 from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.connection import Connection

@@ -32,9 +32,10 @@ from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer, quorum_s
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.core.closing import Closing
-from kafkactl.errors import InputError, KafkactlError
+from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Endpoint
 from kafkactl.files.clock import SystemClock
-from kafkactl.frozen import changed
 from kafkactl.kafka.attempts import SilentNodes, all_at_once, worst_of
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role, check_role
@@ -42,8 +43,7 @@ from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.retries import is_transient
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
-from kafkactl.schema.rights import not_authorised
-from kafkactl.values import Endpoint
+from kafkactl.protocol.schema.rights import not_authorised
 
 PATIENCE_MS = 3_000.0
 _ROUNDS = 3  # from the nodes named to their voters, from those to whom they configure, and once more

@@ -19,16 +19,16 @@ from typing import Any
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
-from kafkactl.errors import KafkactlError, UnreachableError
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.kafka.cluster_view import ClusterView, Role, cluster_view, describe_cluster_body, role_of
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.quorum_requests import QUORUM_REQUEST, empty_fetch
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
-from kafkactl.schema.definitions import message
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import CLUSTER_DENIED, Login, server_text
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import CLUSTER_DENIED, Login, server_text
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"

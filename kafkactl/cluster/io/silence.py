@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from kafkactl.cluster.io.view import FeatureView
 from kafkactl.cluster.state import Member, Silence
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.consequences import level_name
-from kafkactl.findings import Finding, warning
-from kafkactl.kafka_names import METADATA_VERSION
 
 # What is seen at the addresses, and where to look; a node of which another answers has a finding of its own.
 _SEEN: Mapping[Silence, tuple[str, str]] = {

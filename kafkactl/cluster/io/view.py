@@ -18,13 +18,13 @@ from kafkactl.cluster.io.watch import Watched, watch_quorum
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import Replica
 from kafkactl.cluster.state import FeatureState, NodeSeen, NotAsked, QuorumNode, Role
-from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
-from kafkactl.findings import LEADER_NOT_REACHED, Finding, warning
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import DecodeError, KafkactlError, UnreachableError
+from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import ClusterView, check_role
 from kafkactl.kafka.cluster_view import Role as Listener
-from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, request_body

@@ -9,10 +9,10 @@ from kafkactl.cluster.quorum.liveness import WATCH_MS, watch, with_lives
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import NodeFacts, QuorumState, Replica
 from kafkactl.cluster.state import NodeSeen, QuorumNode, Role
-from kafkactl.errors import UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ZERO_UUID, ReplicaKey
 from kafkactl.kafka.client import Client
-from kafkactl.values import ZERO_UUID, ReplicaKey
 
 _SAMPLE_MS = 1_500.0  # a leader answers within milliseconds; longer is an election
 

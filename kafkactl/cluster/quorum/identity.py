@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import QuorumState
-from kafkactl.findings import Finding, warning
-from kafkactl.values import Uuid
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.values import Uuid
 
 
 def check_directories(state: QuorumState) -> Iterator[Finding]:

@@ -31,9 +31,9 @@ from kafkactl.cluster.quorum.state import (
     Replica,
     progress,
 )
-from kafkactl.findings import blocker
-from kafkactl.frozen import changed, frozen
-from kafkactl.values import ReplicaKey
+from kafkactl.core.findings import blocker
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import ReplicaKey
 
 NOT_STEADY = "quorum-not-steady"
 FETCH_WAIT_MS = 500  # KafkaRaftClient.MAX_FETCH_WAIT_MS

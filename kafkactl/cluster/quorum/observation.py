@@ -14,14 +14,14 @@ from typing import Any
 
 from kafkactl.cluster.quorum.liveness import by_one_answer
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Mode, NodeFacts, Probe, QuorumState, Replica
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import KRAFT_VERSION, NO_LEADER
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
+from kafkactl.core.values import ZERO_UUID, Endpoint, Uuid
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.schema.rights import server_text
-from kafkactl.values import ZERO_UUID, Endpoint, Uuid
+from kafkactl.protocol.schema.rights import server_text
 
 _FIRST_WITH_DIRECTORIES = 2
 

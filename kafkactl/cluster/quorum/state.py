@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from kafkactl.answers import by_fields, json_of
 from kafkactl.cluster.quorum.majority import majority, tolerates
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 # KRaft's timeouts at their defaults (`QuorumConfig`): a follower gives up after 2 s without its leader, a leader after
 # one and a half of that without a majority, and its memory of who fetched is trusted for twice of it.

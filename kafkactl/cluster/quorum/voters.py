@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid, host_port
 from kafkactl.protocol.text.java_text import hash_map_order, parse_int, split_at, trim
-from kafkactl.values import Uuid, host_port
 
 GRAMMAR = "id@host:port:directory-id"
 LOCALHOST = "localhost"

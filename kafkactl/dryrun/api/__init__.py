@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.core.frozen import changed
+from kafkactl.core.lazy import lazy_names
 from kafkactl.dryrun.answer import Answer, Effects
 from kafkactl.dryrun.api.reporting import Report, report
 from kafkactl.dryrun.by_name import chain, check_reading, find_scenario, run, scenario_names
 from kafkactl.dryrun.fields import Form, fields_of
 from kafkactl.dryrun.prediction import Change, Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Document, Needs, Observed, Option, OptionsError, Scenario, ScenarioContext
-from kafkactl.frozen import changed
-from kafkactl.lazy import lazy_names
 from kafkactl.metadata.image.model import Image
 
 if TYPE_CHECKING:
@@ -161,9 +161,9 @@ def read_context(
     and .checkpoint files. With `restarts` also what a node makes of it that starts from it, for the scenario `restart`.
     `release` and `static` are as in `context_of`. Raises InputError `unknown-kafka-version`, and what reading raises.
     """
+    from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api.clusters import open_clusters
     from kafkactl.dryrun.api.logs import choose, read_contexts
-    from kafkactl.errors import KafkactlError
     from kafkactl.features.catalog.releases import find_release
 
     named = None if release is None else find_release(release)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, note, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, note, warning
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_source
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.frozen import changed
 from kafkactl.dryrun.answer import Source
 from kafkactl.dryrun.api.logs import in_process, on_spark
 from kafkactl.dryrun.controller.appended import Operation
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.local import Loaded
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for
-from kafkactl.errors import InputError, KafkactlError
 from kafkactl.features.catalog.releases import Release, find_release, newest_with_zookeeper
-from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.api.copy import CopySource, predicted_log, read_copy_source
 from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome, forecast_copy

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kafkactl.errors import KafkactlError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import counted
 from kafkactl.metadata.io.source import LogSource
-from kafkactl.wording import counted
 
 LOCAL, SPARK = "local", "spark"
 # Seconds on the clock until Spark has answered about next to nothing, with two cores or more; and of one processor for

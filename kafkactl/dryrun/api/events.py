@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from kafkactl.core.errors import InputError, UnknownOutcomeError
+from kafkactl.core.findings import blockers
+from kafkactl.core.json_input import parse_json
 from kafkactl.dryrun.by_name import chain
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
-from kafkactl.errors import InputError, UnknownOutcomeError
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import blockers
-from kafkactl.json_input import parse_json
 from kafkactl.metadata.dump.findings import EMPTY_LOG, NOT_THIS_LOG, has_records
 
 Event: TypeAlias = tuple[str, Mapping[str, Any]]  # the name of a scenario, and its input

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.liveness import is_steady
+from kafkactl.core.errors import UnreachableError
 from kafkactl.dryrun.scenario import Observed
-from kafkactl.errors import UnreachableError
 from kafkactl.kafka.client import Client
 from kafkactl.metadata.io.live import saved_log
 

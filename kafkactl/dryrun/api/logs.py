@@ -10,24 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.loader import TIMES_READ, Started, started
 from kafkactl.dryrun.engine.local import GAP, Loaded, load
 from kafkactl.dryrun.engine.replicas import Replica, compared, farthest, proved, replica_of
 from kafkactl.dryrun.scenario import ScenarioContext
-from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
 from kafkactl.metadata.io.places import fetched, needs_fetch, plain_paths
 from kafkactl.metadata.io.source import LogSource, announce
 from kafkactl.metadata.log.fetched_folder import fetched_folder
 from kafkactl.metadata.verify.histories import CONTRADICTIONS
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.values import Uuid
 
 __all__ = [
     "Chosen",

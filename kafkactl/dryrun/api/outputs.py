@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.core.frozen import changed
 from kafkactl.dryrun.answer import PredictionDict
 from kafkactl.dryrun.by_name import find_scenario
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
-from kafkactl.frozen import changed
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.controller.facts import Facts
@@ -104,7 +104,7 @@ def _data(record: MetadataRecord) -> dict[str, Any]:
     """The record's fields as `log dump` writes them, without secrets."""
     from kafkactl.protocol.json_form import to_json
     from kafkactl.protocol.redact import redacted
-    from kafkactl.schema.definitions import message
+    from kafkactl.protocol.schema.definitions import message
 
     shown = to_json(message(record.type), record.version, record.data)
     return redacted(record.type, shown)

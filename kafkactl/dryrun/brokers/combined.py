@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Final
 
 from kafkactl.cluster.quorum.majority import arithmetic, tolerates
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.wording import counted, first_few, plural
 from kafkactl.dryrun.compare import SHOWN_NAMES, change_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Prediction, Verdict, heaviest
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT, Partition
-from kafkactl.wording import counted, first_few, plural
 
 
 def with_quorum(found: Prediction, voters: Collection[int], losses: Sequence[Collection[int]]) -> Prediction:

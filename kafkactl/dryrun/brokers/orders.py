@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, permutations
 from typing import Final, NamedTuple, TypeAlias
 
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.dryrun.controller.active_controller import ActiveController
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT
 
 MOST_TRIED: Final = 6  # 720 orders

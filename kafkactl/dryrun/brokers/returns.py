@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.dryrun.controller.election import Election, Ids, Target, change_partition, merge, without
 from kafkactl.dryrun.controller.rules import Rules
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import RECOVERING, Partition
 
 MOST_TOGETHER: Final = 6  # brokers that can decide about one partition

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Any, NamedTuple
 
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.compare import changes_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.appended import Appended, Changed, LaterOperations, Operation
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.dryrun.prediction import Change, Counts, Placed
-from kafkactl.frozen import changed
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     ISR_AT,
@@ -32,7 +33,6 @@ from kafkactl.metadata.image.model import (
     Topic,
 )
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.values import Uuid
 
 
 class Member(NamedTuple):

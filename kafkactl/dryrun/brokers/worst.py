@@ -16,15 +16,15 @@ from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple, TypeAlias
 
-from kafkactl.answers import json_of
 from kafkactl.cluster.quorum.majority import tolerates
+from kafkactl.core.answers import json_of
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.dryrun.brokers.loss import ends_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.placed import placed
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     LEADER_AT,

@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.appended import Changed, Operation, record
 from kafkactl.dryrun.controller.election import Election, Ids, PartitionChange, Target, change_partition, merge, without
 from kafkactl.dryrun.controller.facts import Facts, min_isr_of, unclean_allowed
 from kafkactl.dryrun.controller.members import last_registration
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     ELR_AT,
@@ -37,7 +38,6 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.image.nodes import broker_data
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.values import Uuid
 
 Key: TypeAlias = tuple[Uuid, int]  # topic id, partition
 

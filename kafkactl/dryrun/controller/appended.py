@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafkactl.answers import by_fields
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.election import PartitionChange, change_data
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.dryrun.later import Later
-from kafkactl.frozen import frozen
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.compiled import encoder
@@ -23,8 +24,7 @@ from kafkactl.protocol.form import default_value
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import HEADER_BYTES, encode_batch
 from kafkactl.protocol.record_size import value_record_size
-from kafkactl.schema.definitions import message
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
 
 MOST_IN_A_BATCH = 10_000  # records of one operation that may be split (QuorumController.MAX_RECORDS_PER_BATCH)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST, Rules
 from kafkactl.dryrun.prediction import ServerError, Verdict
-from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import frozen
 
 POLICY_VIOLATION, UNKNOWN_SERVER_ERROR = 44, -1
 _EMPTY: Final = "java.lang.IllegalArgumentException: Append failed because there are no records"

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import MIGRATING, RECOVERING, Partition
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.text.java_text import hash_map_order
-from kafkactl.values import Uuid
 
 LEADER_KEPT: Final = -2  # PartitionChangeRecord.Leader: no change
 RECOVERY_KEPT: Final = -1

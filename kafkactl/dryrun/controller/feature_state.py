@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from kafkactl.cluster.quorum.majority import tolerates
 from kafkactl.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.core.values import Endpoint
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.features.catalog.levels import supported_by
 from kafkactl.features.catalog.update_rules import release_of
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Broker, Controller, FeatureRange, Image
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.protocol.api_versions import FIRST_VERSION, NodeVersions
-from kafkactl.schema.spec import Versions
-from kafkactl.values import Endpoint
+from kafkactl.protocol.schema.spec import Versions
 
 
 def state_of(

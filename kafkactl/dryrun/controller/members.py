@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.errors import InputError
 from kafkactl.metadata.image.model import (
     ELR_AT,
     ISR_AT,
@@ -22,7 +23,6 @@ from kafkactl.metadata.image.model import (
     Broker,
     Image,
 )
-from kafkactl.values import Uuid
 
 _NO_DIRECTORY = (UNASSIGNED, MIGRATING, LOST)
 _NO_EPOCH = -1

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from kafkactl.core.findings import Finding, note
+from kafkactl.core.wording import counted, first_few
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.election import Election, Target
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.findings import Finding, note
-from kafkactl.wording import counted, first_few
 
 _MINUTES: Final = 300
 _REBALANCE: Final = "auto.leader.rebalance.enable"

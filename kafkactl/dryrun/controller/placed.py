@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import MIGRATING, Partition
 
 

@@ -11,13 +11,13 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import ELR_VERSION, METADATA_VERSION
 from kafkactl.dryrun.controller.election import Completion, ElectionRules
 from kafkactl.features.catalog.releases import Release
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import ELR_VERSION, METADATA_VERSION
+from kafkactl.protocol.schema.record_versions import first_level_with, record_version
+from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_table
 from kafkactl.protocol.text.java_text import hash_map_order
-from kafkactl.schema.record_versions import first_level_with, record_version
-from kafkactl.schema.release_table import ReleaseTable, read_release_table
 
 LEVEL_OF_SILENCE: Final = 1  # metadata.version of a log without a record of it
 _EPOCH_STAYS_FROM: Final = 12  # 3.6-IV0: a smaller ISR leaves the leader epoch as it is (KAFKA-15021)

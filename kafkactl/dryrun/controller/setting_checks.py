@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.topic_settings import (
     DELETE_ON_DISABLE,
@@ -20,7 +21,6 @@ from kafkactl.dryrun.controller.topic_settings import (
     topic_rules,
 )
 from kafkactl.dryrun.prediction import ServerError
-from kafkactl.findings import Finding, blocker, warning
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image
 from kafkactl.storage.config.keys import server_keys, value_problem
 from kafkactl.storage.config.release_rules import reading_rules

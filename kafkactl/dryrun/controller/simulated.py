@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import changed
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction
-from kafkactl.errors import InputError
-from kafkactl.frozen import changed
 
 MOST_RUNS: Final = 10_000
 ASSUMED: Final = (

@@ -11,12 +11,12 @@ import functools
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.features.catalog.releases import Release
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image
+from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_table
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
-from kafkactl.schema.release_table import ReleaseTable, read_release_table
 from kafkactl.storage.config.keys import topic_keys, value_problem
 from kafkactl.storage.config.release_rules import reading_rules
 

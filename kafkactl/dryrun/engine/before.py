@@ -9,12 +9,12 @@ import functools
 from collections import Counter
 from typing import Final
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.log.frame import FRAME_VERSION
 from kafkactl.metadata.replay.reference import Leader
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import Record, decode_header, decode_records
-from kafkactl.schema.definitions import message, metadata_record_names
+from kafkactl.protocol.schema.definitions import message, metadata_record_names
 
 UNDECODABLE: Final = "undecodable"
 

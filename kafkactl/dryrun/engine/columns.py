@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.engine.before import UNDECODABLE, record_types
 from kafkactl.dryrun.engine.patches import Patches, PatchTable
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array

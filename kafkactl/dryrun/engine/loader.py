@@ -22,14 +22,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from kafkactl.core.frozen import frozen
+from kafkactl.core.progress import heard_by
 from kafkactl.dryrun.engine.deltas import Deltas
 from kafkactl.dryrun.engine.local import LogFile, Start, records_in, start_of
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.metadata.replay.fast import FastReplaying
-from kafkactl.progress import heard_by
 from kafkactl.protocol.batch_scan import Damage
 
 TIMES_READ: Final = 2  # How often `started` reads the segments of a usual log; progress is announced with it.

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final, Protocol
 
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.engine.before import Before
-from kafkactl.errors import DecodeError, InputError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import EMPTY, Broker, Image, LogRecord
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import decode_record

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, FEATURE_LEVEL

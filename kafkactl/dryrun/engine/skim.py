@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from kafkactl.core.errors import DecodeError
 from kafkactl.dryrun.engine.deltas import Deltas
 from kafkactl.dryrun.engine.local import decoded_records
-from kafkactl.errors import DecodeError
 from kafkactl.metadata.image.model import Image, LogRecord
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record

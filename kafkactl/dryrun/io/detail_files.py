@@ -16,9 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkactl.core.errors import FailedError, InputError, RefusedError
+from kafkactl.core.extras import install_advice
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
-from kafkactl.errors import FailedError, InputError, RefusedError
-from kafkactl.extras import install_advice
 from kafkactl.files.filesystem import exchanged
 from kafkactl.files.found import sync_found_name
 from kafkactl.files.whole_file import check_place, sync_folder

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import counted, plural
 from kafkactl.dryrun.page.cluster import Cluster
 from kafkactl.dryrun.page.pictures import loads, now, pictures
 from kafkactl.dryrun.page.tables import tables
-from kafkactl.frozen import frozen
 from kafkactl.report.model import MEANINGS, TONES, Block, Cell, Facts, Report, Section, Table, Timeline
-from kafkactl.wording import counted, plural
 
 _WEIGHTS: Final = ("ok", "degraded", "refused", "unknown", "unavailable", "wedged")
 _SEVERITIES: Final = ("blocker", "warning", "info")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT, Broker, Image
 
 Lists: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # replicas, ISR

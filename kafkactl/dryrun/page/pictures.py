@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kafkactl.core.wording import plural
 from kafkactl.dryrun.page.cluster import BrokerLoad, Cluster
 from kafkactl.report.model import Bars, Block, Cell, Curve, Quorum, Series, Table, Voters
-from kafkactl.wording import plural
 
 BROKERS: Final = 30  # bars; those that change most come first
 KINDS: Final = 14

@@ -13,6 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar, Final
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.wording import counted, first_few
 from kafkactl.dryrun.chain import replayed
 from kafkactl.dryrun.compare import SHOWN_NAMES, change_of, counts_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
@@ -30,10 +35,6 @@ from kafkactl.dryrun.controller.setting_checks import (
 from kafkactl.dryrun.fields import Texts, TextTable
 from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     BROKER_CONFIG,
     ELR_AT,
@@ -46,7 +47,6 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.redact import redacted_configs
-from kafkactl.wording import counted, first_few
 
 NAME: Final = "alter-config"
 

@@ -7,6 +7,10 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker, note
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import plural
 from kafkactl.dryrun.answer import Effects
 from kafkactl.dryrun.brokers.combined import is_fatal, out_of_reach, unreachable, with_quorum
 from kafkactl.dryrun.brokers.loss import ends_of
@@ -18,11 +22,7 @@ from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, OptionsError, Reported, Scenario, ScenarioContext
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, blocker, note
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import REPLICAS_AT, Image, Partition
-from kafkactl.wording import plural
 
 NAME: Final = "broker-loss"
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import Uuid
+from kafkactl.core.wording import first_few
 from kafkactl.dryrun.brokers.returns import MOST_TOGETHER, Arrival, Comer, End, Online, deciding, ends_of_return
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key, is_online_in
@@ -17,10 +23,6 @@ from kafkactl.dryrun.controller.rules import grown_isr
 from kafkactl.dryrun.fields import NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
 from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     ISR_AT,
     LEADER_AT,
@@ -32,8 +34,6 @@ from kafkactl.metadata.image.model import (
     Image,
     Partition,
 )
-from kafkactl.values import Uuid
-from kafkactl.wording import first_few
 
 NAME: Final = "broker-return"
 

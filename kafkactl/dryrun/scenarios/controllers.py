@@ -13,18 +13,18 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from kafkactl.cluster.quorum.majority import arithmetic, majority, tolerates
 from kafkactl.cluster.quorum.voters import parse_static_voters
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.simulated import check_runs, with_simulation
 from kafkactl.dryrun.fields import Form, Kind, NodeIds, is_number, is_text
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Observed, Option, OptionsError, Reported, Scenario, ScenarioContext
-from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.text.java_text import hash_map_order, uuid_hash
-from kafkactl.values import Uuid
 
 NAME: Final = "controllers"
 

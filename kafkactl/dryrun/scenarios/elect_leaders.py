@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.wording import counted, first_few
 from kafkactl.dryrun.answer import Result
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
@@ -15,10 +20,6 @@ from kafkactl.dryrun.controller.periodic import leaders_move_back
 from kafkactl.dryrun.fields import Texts, one_of
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
 from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     LEADER_AT,
@@ -28,8 +29,7 @@ from kafkactl.metadata.image.model import (
     PartitionState,
     Topic,
 )
-from kafkactl.schema.error_codes import error_code
-from kafkactl.wording import counted, first_few
+from kafkactl.protocol.schema.error_codes import error_code
 
 NAME: Final = "elect-leaders"
 

@@ -12,6 +12,9 @@ from dataclasses import field
 from typing import Any, ClassVar, Final, cast
 
 from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.core.findings import Finding, Severity, blockers
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from kafkactl.dryrun.answer import Feature, Step
 from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
@@ -29,12 +32,9 @@ from kafkactl.features.plan.plan import FeaturePlan, plan_change
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.features.plan.request import FeatureRequest, parse_request
 from kafkactl.features.plan.request import Operation as Asked
-from kafkactl.findings import Finding, Severity, blockers
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from kafkactl.metadata.image.model import BROKER_CONFIG, Image
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.spec import Versions
 
 NAME: Final = "features"
 

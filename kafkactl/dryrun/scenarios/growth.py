@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity, note, warning
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.local import Loaded
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Severity, note, warning
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.snapshot_writer import snapshot_size
 from kafkactl.protocol.record_batch import HEADER_BYTES
 

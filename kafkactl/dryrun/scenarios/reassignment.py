@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import counted, first_few
 from kafkactl.dryrun.answer import Result, Step
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
@@ -21,12 +24,9 @@ from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heavie
 from kafkactl.dryrun.reassignment_plan import Move, parse_plan
 from kafkactl.dryrun.scenario import Document, Option, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_return import catch_up
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.lint import throttles_left
 from kafkactl.metadata.image.model import ADDING_AT, REMOVING_AT, Image, Partition
-from kafkactl.schema.error_codes import error_code
-from kafkactl.wording import counted, first_few
+from kafkactl.protocol.schema.error_codes import error_code
 
 NAME: Final = "reassignment"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import first_few
 from kafkactl.dryrun.answer import DifferenceDict
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.loader import Started
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.diff import Difference, diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.redact import redacted_key
-from kafkactl.wording import first_few
 
 NAME: Final = "restart"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.answer import Step
 from kafkactl.dryrun.brokers.combined import with_quorum
 from kafkactl.dryrun.brokers.orders import best_order
@@ -19,8 +21,6 @@ from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of
 from kafkactl.dryrun.scenarios.broker_return import come_back
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 
 NAME: Final = "rolling-restart"

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import first_few
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.bounds import BeyondBound, beyond_bound
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import REPLICAS_AT, Image
-from kafkactl.wording import first_few
 
 NAME: Final = "unregister-broker"
 

@@ -11,7 +11,9 @@ from kafkactl.change.progress import ProgressCallback
 from kafkactl.cluster.io.leader import check_leader_asked
 from kafkactl.cluster.io.view import FeatureView, observe_features, observe_levels
 from kafkactl.cluster.state import FeatureState
-from kafkactl.errors import UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
+from kafkactl.core.findings import Finding, Outcome, blockers
+from kafkactl.core.frozen import frozen
 from kafkactl.features.change.outcome import Resolved
 from kafkactl.features.change.proof import Proof
 from kafkactl.features.change.results import (
@@ -27,11 +29,9 @@ from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import FeaturePlanFile
 from kafkactl.features.plan.request import FeatureRequest
-from kafkactl.findings import Finding, Outcome, blockers
-from kafkactl.frozen import frozen
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import check_planned_for
-from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised
+from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised
 
 __all__ = ["ChangeRun", "DryRun", "LiveFeatures", "change_features", "observe_for", "validate"]
 

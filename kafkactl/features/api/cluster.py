@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.view import FeatureView, check_not_empty, observe_features, observe_levels
 from kafkactl.core.callbacks import NoteCallback, ignore_note
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Finding, Outcome, blocker, warning
+from kafkactl.core.frozen import frozen
 from kafkactl.features.api.change import DryRun, change_features, observe_for, validate
 from kafkactl.features.change.answer import (
     Answered,
@@ -25,8 +27,6 @@ from kafkactl.features.plan import plan as planning
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import FeaturePlanFile, as_planned
 from kafkactl.features.plan.request import FeatureRequest, Operation, parse_request
-from kafkactl.findings import Finding, Outcome, blocker, warning
-from kafkactl.frozen import frozen
 
 if TYPE_CHECKING:
     from kafkactl.features.change.outcome import Resolved

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.answers import json_of
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.describe import FeatureSeen, MemberSeen, describe_features, describe_members, kafka_lines
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.io.view import PATIENCE_MS, check_not_empty, observe_features
 from kafkactl.cluster.state import FeatureState
-from kafkactl.errors import UnreachableError
+from kafkactl.core.answers import json_of
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.features.catalog.update_rules import update_rules
-from kafkactl.findings import Finding
-from kafkactl.frozen import changed, frozen
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client

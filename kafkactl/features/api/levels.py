@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kafkactl.answers import json_of
+from kafkactl.core.answers import json_of
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog import mapping
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.mapping import Level
 from kafkactl.features.catalog.releases import find_release, newest_release
-from kafkactl.frozen import frozen
 
 __all__ = [
     "FeatureDependencies",

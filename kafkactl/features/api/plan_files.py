@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kafkactl.change.plan_document import checksum, render_document
 from kafkactl.core.callbacks import NoteCallback, ignore_note
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Finding, Outcome
 from kafkactl.features.api.cluster import FeatureChange, change_levels, plan_change
 from kafkactl.features.plan.plan_file import FeaturePlanFile, plan_document, read_plan
 from kafkactl.files.entropy import SystemSource
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.plan_files import check_plan_target, write_plan
-from kafkactl.findings import Finding, Outcome
 
 if TYPE_CHECKING:
     from kafkactl.features.plan.request import FeatureRequest

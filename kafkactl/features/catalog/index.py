@@ -5,6 +5,7 @@ Facts are in `levels`, the reading of a release version in `release_version`, wh
 
 from __future__ import annotations
 
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.levels import (
     FeatureFacts,
     FeatureLevel,
@@ -27,7 +28,6 @@ from kafkactl.features.catalog.mapping import (
 )
 from kafkactl.features.catalog.release_version import parse_release_version, supported_names
 from kafkactl.features.catalog.releases import kraft_version_for
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 
 __all__ = [
     "KRAFT_VERSION",

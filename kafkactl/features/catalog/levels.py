@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kafkactl.features.catalog.releases import Release, release_names
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import (
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import (
     ELR_VERSION,
     GROUP_VERSION,
     KRAFT_VERSION,
@@ -23,8 +22,9 @@ from kafkactl.kafka_names import (
     STREAMS_VERSION,
     TRANSACTION_VERSION,
 )
-from kafkactl.schema.source import read_data
-from kafkactl.schema.spec import Versions
+from kafkactl.features.catalog.releases import Release, release_names
+from kafkactl.protocol.schema.source import read_data
+from kafkactl.protocol.schema.spec import Versions
 
 _FEATURES = (KRAFT_VERSION, TRANSACTION_VERSION, GROUP_VERSION, ELR_VERSION, SHARE_VERSION, STREAMS_VERSION)
 

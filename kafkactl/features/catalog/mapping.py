@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.levels import MetadataVersion, features_of, metadata_version
 from kafkactl.features.catalog.release_version import in_kafkas_words, understood
 from kafkactl.features.catalog.releases import Release
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION
 
 _INT16 = range(-(2**15), 2**15)
 

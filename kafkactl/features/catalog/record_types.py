@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 
 from kafkactl.features.catalog.releases import Release
-from kafkactl.schema.release_table import ReleaseTable, read_release_table
+from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_table
 
 
 def record_types_of(release: Release) -> Mapping[int, int]:

@@ -7,7 +7,7 @@ level. Where we refuse, the message carries the words that the tool of that rele
 
 from __future__ import annotations
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.features.catalog.levels import MetadataVersion, metadata_version, metadata_versions, names_before_levels
 from kafkactl.features.catalog.releases import Release
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import re
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
-from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_release_table
 
 
 @frozen(kw_only=False, order=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import Release
-from kafkactl.frozen import frozen
-from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
+from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_release_table
 
 
 @frozen

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import Release, known_releases
-from kafkactl.frozen import frozen
-from kafkactl.schema.release_table import ReleaseTable, read_release_table
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_table
+from kafkactl.protocol.schema.spec import Versions
 
 
 @frozen

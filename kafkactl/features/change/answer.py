@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kafkactl.answers import json_of
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding, Outcome, Severity, blockers
+from kafkactl.core.frozen import frozen
 from kafkactl.features.change.outcome import Resolved, overall
 from kafkactl.features.change.proof import Proof
 from kafkactl.features.change.results import FeatureResult, Reply
 from kafkactl.features.plan.plan import FeaturePlan
-from kafkactl.findings import Finding, Outcome, Severity, blockers
-from kafkactl.frozen import frozen
 
 
 @frozen

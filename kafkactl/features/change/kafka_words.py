@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kafkactl.core.findings import Outcome
 from kafkactl.features.change.answer import Answered
 from kafkactl.features.plan.request import Operation
-from kafkactl.findings import Outcome
 
 _WELL = frozenset({Outcome.DONE, Outcome.PLANNED})
 _DONE = {Operation.UPGRADE: "upgraded", Operation.DOWNGRADE: "downgraded", Operation.DISABLE: "disabled"}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.answers import by_fields, json_of
 from kafkactl.cluster.state import FeatureState, Member, NodeSeen, Role, Silence
-from kafkactl.findings import Finding, blocker, blockers, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.findings import Finding, blocker, blockers, warning
+from kafkactl.core.frozen import frozen
 
 
 @frozen

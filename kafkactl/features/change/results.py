@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
 from kafkactl.features.plan.change import UpgradeType
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import frozen
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import server_text
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import server_text
 
 UPDATE_FEATURES = 57
 _NO_RESULTS_FROM = 2

@@ -16,7 +16,10 @@ from kafkactl.change.engine import End, Journey, NotSent, Ready, StepResult, Ver
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.change.waiting import wait_until
 from kafkactl.cluster.state import FeatureState, Role
-from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
+from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
+from kafkactl.core.findings import Finding, Outcome, blockers
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.features.change.outcome import Resolved, overall, resolve
 from kafkactl.features.change.proof import Proof, prove
 from kafkactl.features.change.results import FeatureResult, check_dry_run, not_sent
@@ -25,9 +28,6 @@ from kafkactl.features.plan.plan import FeaturePlan, FeatureStep, check_unmoved,
 from kafkactl.features.plan.plan_file import FeaturePlanFile, as_planned
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.features.plan.request import FeatureRequest
-from kafkactl.findings import Finding, Outcome, blockers
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import KRAFT_VERSION
 
 _RESULTS = {Outcome.DONE: StepResult.DONE, Outcome.UNKNOWN: StepResult.UNKNOWN}
 

@@ -13,15 +13,15 @@ from typing import Any
 from kafkactl.cluster.departed import check_departed
 from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
 from kafkactl.cluster.state import FeatureState, Member, Role
+from kafkactl.core.findings import NO_ACCESS, Finding, Outcome, blocker, blockers, note, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.features.change.results import Reply
 from kafkactl.features.plan.change import rules_release
-from kafkactl.findings import NO_ACCESS, Finding, Outcome, blocker, blockers, note, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import server_text
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import server_text
 
 UNREGISTER_BROKER = 64
 UNREGISTER_CONTROLLER = 94

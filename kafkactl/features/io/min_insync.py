@@ -14,12 +14,12 @@ from kafkactl.cluster.io.node_settings import describe_own
 from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
 from kafkactl.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
 from kafkactl.cluster.state import MinInsync, Role
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import ELR_VERSION
 from kafkactl.features.plan.request import FeatureRequest
-from kafkactl.frozen import changed
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role as Listener
-from kafkactl.kafka_names import ELR_VERSION
 
 _TOPIC_SOURCE: Final = 1
 _BROKER_SOURCE: Final = 2

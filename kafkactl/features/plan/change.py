@@ -6,10 +6,10 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from kafkactl.cluster.state import FeatureState
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.consequences import consequences, how_to_undo, is_reversible
 from kafkactl.features.catalog.releases import Release, newest_release
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.frozen import frozen
 
 
 class ChangeKind(StrEnum):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.consequences import (
     UNKNOWN_WAY,
     downgrade_floor,
@@ -22,8 +24,6 @@ from kafkactl.features.plan.case import Case
 from kafkactl.features.plan.change import FeatureChange
 from kafkactl.features.plan.checks_nodes import unknown_features
 from kafkactl.features.plan.request import Operation
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.kafka_names import METADATA_VERSION
 
 
 def check_directions(case: Case) -> Iterator[Finding]:

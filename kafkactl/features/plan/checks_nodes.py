@@ -13,13 +13,13 @@ from typing import Any
 
 from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
 from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member, Role
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.consequences import is_known_level, level_name
 from kafkactl.features.catalog.update_rules import UpdateRules
 from kafkactl.features.plan.case import Case
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.schema.record_versions import first_level_with
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.record_versions import first_level_with
+from kafkactl.protocol.schema.spec import Versions
 
 # From 3.7-IV0 on controllers register (KIP-919), from 4.4-IV2 on they can be unregistered (KIP-1312).
 

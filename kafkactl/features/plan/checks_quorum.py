@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kafkactl.cluster.state import QuorumNode
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.features.plan.case import Case
 from kafkactl.features.plan.change import FeatureChange
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.kafka_names import KRAFT_VERSION
 
 _NOT_MEANT = {
     "pretends": "writes the level and leaves the quorum static (KAFKA-18979); directory ids stay unknown and adding a "

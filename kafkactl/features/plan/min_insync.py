@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from kafkactl.cluster.node_settings import MIN_INSYNC
 from kafkactl.cluster.state import MinInsync
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.kafka_names import ELR_VERSION
+from kafkactl.core.wording import some
 from kafkactl.features.plan.case import Case
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.kafka_names import ELR_VERSION
-from kafkactl.wording import some
 
 OPTION: Final = "--accept-min-insync-replicas"
 _CLUSTER_VALUE: Final = (

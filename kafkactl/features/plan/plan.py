@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkactl.cluster.state import FeatureState
+from kafkactl.core.findings import Finding, Outcome, blocker, blockers, planned_outcome
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.plan.case import Case, make_case
 from kafkactl.features.plan.change import FeatureChange, UpgradeType, upgrade_type
@@ -29,9 +32,6 @@ from kafkactl.features.plan.checks_nodes import check_nodes, unknown_features
 from kafkactl.features.plan.checks_quorum import check_kraft_version, check_majority, check_view
 from kafkactl.features.plan.min_insync import check_min_insync
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.findings import Finding, Outcome, blocker, blockers, planned_outcome
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 
 _CHECKS = (
     check_view,

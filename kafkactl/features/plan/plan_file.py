@@ -23,13 +23,13 @@ from kafkactl.change.plan_document import (
     text_in,
 )
 from kafkactl.cluster.state import LEVEL_OF_SILENCE
-from kafkactl.errors import InputError, RefusedError
+from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.core.findings import Finding, Severity, blocker
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.plan.change import UpgradeType, upgrade_type
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.findings import Finding, Severity, blocker
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import METADATA_VERSION
 
 KIND: Final = "features.plan"
 SCHEMA_VERSION: Final = 1

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Role
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.consequences import metadata_changes
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.update_rules import UpdateRules, update_rules
 from kafkactl.features.plan.change import UpgradeType, rules_release
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.schema.record_versions import first_level_with
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.record_versions import first_level_with
+from kafkactl.protocol.schema.spec import Versions
 
 
 def predicted_acceptance(state: FeatureState, levels: Mapping[str, int], kind: UpgradeType) -> dict[str, bool | None]:

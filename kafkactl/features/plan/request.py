@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.mapping import parse_feature_level
 from kafkactl.features.catalog.release_version import understood
 from kafkactl.features.catalog.releases import Release, newest_release
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 
 
 class Operation(StrEnum):

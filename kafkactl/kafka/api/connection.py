@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kafkactl.core.callbacks import ExposureCallback, NoteCallback, ignore_exposure, ignore_note
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
 from kafkactl.files.contexts import Contexts, Target, contexts_file, load_contexts
 from kafkactl.files.contexts import resolve_target as resolve
 from kafkactl.kafka.api.exposure import client_exposure, client_exposures, writable_by_others
 from kafkactl.kafka.client_config import client_of, load_client_config
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.kafka.client import Client
 
 

@@ -11,9 +11,9 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafkactl.findings import Finding, each_once, warning
+from kafkactl.core.findings import Finding, each_once, warning
+from kafkactl.core.values import host_port
 from kafkactl.protocol.text.client_properties import client_keys
-from kafkactl.values import host_port
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client_config import ClientConfig
@@ -60,7 +60,7 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
     """
     from pathlib import Path
 
-    from kafkactl.errors import KafkactlError
+    from kafkactl.core.errors import KafkactlError
     from kafkactl.files.input_files import InputKind, read_input
     from kafkactl.kafka.client_config import load_client_config
     from kafkactl.protocol.text.properties import parse_properties
@@ -253,7 +253,7 @@ def _entry(config: ClientConfig) -> JaasEntry | None:
     line = str(config.properties.get("sasl.jaas.config") or "")
     if not line:
         return None  # without loading the reader: its patterns take longer to compile than a request to a node
-    from kafkactl.errors import KafkactlError
+    from kafkactl.core.errors import KafkactlError
     from kafkactl.protocol.text.jaas import parse_jaas
 
     try:

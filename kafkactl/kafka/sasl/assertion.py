@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafkactl.errors import InputError
-from kafkactl.extras import install_advice
+from kafkactl.core.errors import InputError
+from kafkactl.core.extras import install_advice
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.protocol.text.client_properties import ClientProperties
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, UnreachableError
+from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.sasl.maker import MakeMechanism
 from kafkactl.protocol.sasl.mechanism import exchange_broken, required_option
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import server_text
 from kafkactl.protocol.text.client_properties import ClientProperties
 from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import server_text
 
 _UNSUPPORTED_MECHANISM, _ILLEGAL_STATE, _FAILED = 33, 34, 58
 _MOST_STEPS = 10  # no mechanism here takes more than two

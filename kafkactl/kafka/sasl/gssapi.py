@@ -18,9 +18,9 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, UnreachableError
-from kafkactl.extras import install_advice
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.extras import install_advice
+from kafkactl.core.frozen import frozen
 from kafkactl.kafka.sasl.maker import MakeMechanism
 from kafkactl.net.transport import Address
 from kafkactl.protocol.sasl.mechanism import Mechanism, exchange_broken

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, UnreachableError
+from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.protocol.text.client_properties import ClientProperties, read_client_properties
 from kafkactl.protocol.text.jaas import JaasEntry

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from kafkactl.answers import json_of
-from kafkactl.findings import Finding
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.metadata.image.diff import Difference, config_kind, diff
 from kafkactl.metadata.io.image import LoadedImage
 from kafkactl.protocol.redact import redacted, redacted_configs, redacted_key

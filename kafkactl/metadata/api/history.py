@@ -13,7 +13,7 @@ from kafkactl.metadata.io.image import history_files, joined, without_needless
 from kafkactl.metadata.log.keys import RESOURCE_WORDS, Key, KeyFilter
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.metadata.io.source import LogFile
 
 SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {

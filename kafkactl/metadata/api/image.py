@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from kafkactl.answers import json_of, read_fields
-from kafkactl.findings import Finding, blockers
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.answers import json_of, read_fields
+from kafkactl.core.findings import Finding, blockers
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.shown import json_text
 from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files, opened_sources
 from kafkactl.metadata.dump.findings import empty_log, has_records
 from kafkactl.metadata.image.digest import image_sha256
@@ -18,7 +19,6 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.io import image as loading
 from kafkactl.metadata.io.image import LoadedImage, Point, Provenance, joined, replay_files
 from kafkactl.protocol.redact import SECRET_PARTS, redacted_part
-from kafkactl.shown import json_text
 
 
 def load_image(

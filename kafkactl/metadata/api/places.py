@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
 from kafkactl.metadata.dump.findings import EMPTY_LOG
 from kafkactl.metadata.io.source import (
     SEGMENT,

@@ -9,7 +9,8 @@ from contextlib import closing
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.wording import did_you_mean
 from kafkactl.files.children import LeftToParentError, done_ahead, useful_processes
 from kafkactl.metadata.api.places import LogPlace, client_of_place, log_files
 from kafkactl.metadata.dump.findings import dump_findings, empty_log, torn_tail
@@ -17,10 +18,9 @@ from kafkactl.metadata.dump.lines import LineMaker, Wanted, record_type_names
 from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.keys import Key, KeyFilter
 from kafkactl.protocol.batch_scan import Damage
-from kafkactl.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
 
 _FIRST_BYTES: Final = 256 * 1024
 _STRETCH_BYTES: Final = 6 * 1024 * 1024  # a smaller one costs more: each child fills its memories of texts again

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kafkactl.answers import by_fields
+from kafkactl.core.answers import by_fields
+from kafkactl.core.findings import Finding, blockers
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.named import each_once, named_twice
-from kafkactl.findings import Finding, blockers
-from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.api.places import FilePath
 from kafkactl.metadata.dump.findings import EMPTY_LOG
 from kafkactl.metadata.io.check import read_node_log

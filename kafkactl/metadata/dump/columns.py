@@ -20,8 +20,8 @@ from kafkactl.metadata.replay.columns.frame import Batches, batches, heads
 from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
 from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION
 from kafkactl.protocol.form import default_value
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import json_name
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import json_name
 
 _ROWS_AT_ONCE: Final = 16_384
 _LINES_AT_ONCE: Final = 2_048  # joined: their text, some 0.5 MB, is copied from one cache of a processor to another

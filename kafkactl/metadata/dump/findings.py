@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import changed
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import changed
 from kafkactl.protocol.control_records import ControlType
 
 GAP: Final = "metadata-log-gap"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.dump.text import record_json
 from kafkactl.metadata.image.model import LogRecord
 from kafkactl.metadata.log.frame import MetadataRecord

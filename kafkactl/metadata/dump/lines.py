@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.dump.text import MAY_GIVE_UP, TextMaker, compact_json, record_json, text_maker
 from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
@@ -28,7 +28,7 @@ from kafkactl.protocol.control_records import ControlRecord, ControlType, decode
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, Record, decode_header, decode_records
-from kafkactl.schema.definitions import control_record, message, metadata_record_names
+from kafkactl.protocol.schema.definitions import control_record, message, metadata_record_names
 
 if TYPE_CHECKING:
     from kafkactl.metadata.dump.columns import ColumnLines

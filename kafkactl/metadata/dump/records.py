@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.image.model import LogRecord
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record

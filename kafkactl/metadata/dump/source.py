@@ -15,8 +15,8 @@ from json import dumps
 from kafkactl.protocol.decoder_source import CODES, is_fixed, layout, runs
 from kafkactl.protocol.form import Form, default_value, least_size_of_one
 from kafkactl.protocol.redact import CONFIG_RECORD, REDACTED, secret_fields
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec, json_name
 from kafkactl.protocol.source_lines import SourceLines
-from kafkactl.schema.spec import FieldSpec, MessageSpec, json_name
 
 _FIXED_BYTES = {"int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8}
 

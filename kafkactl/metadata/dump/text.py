@@ -15,18 +15,18 @@ from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring
 from typing import Any
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.shown import escaped, json_text
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.dump.source import tail_source, text_source
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.compiled_runtime import GIVES_UP, IrregularError, longer_string_length, longer_varint
 from kafkactl.protocol.form import Form
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.redact import redacted, shown_config
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import MessageSpec, json_name
 from kafkactl.protocol.source_lines import SourceLines
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import MessageSpec, json_name
-from kafkactl.shown import escaped, json_text
-from kafkactl.values import Uuid
 
 MAY_GIVE_UP = (*GIVES_UP, DecodeError)
 TextMaker = Callable[[bytes, int, int], str]

@@ -11,11 +11,11 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final
 
-from kafkactl.answers import by_fields
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.image.model import Image, Partition, PartitionState, Topic, partition_of
-from kafkactl.values import Uuid
 
 
 class Change(StrEnum):

@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kafkactl.findings import Finding, Severity
-from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, NO_LEADER, ZkMigrationState
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.kafka_names import ELR_VERSION, KRAFT_VERSION, NO_LEADER, ZkMigrationState
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import (
     ADDING_AT,
     BROKER_CONFIG,
@@ -32,7 +33,6 @@ from kafkactl.metadata.image.model import (
     PackedTopics,
     PartitionState,
 )
-from kafkactl.values import Uuid
 
 SHOWN = 20
 _ZK_STATES: Final[dict[int, str]] = {

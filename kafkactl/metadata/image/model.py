@@ -23,11 +23,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.values import Uuid
 
 # Types of config resources (clients/.../config/ConfigResource.java).
 TOPIC_CONFIG, BROKER_CONFIG, CLIENT_METRICS_CONFIG, GROUP_CONFIG = 2, 4, 16, 32

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Broker, Controller, FeatureRange, Listener
-from kafkactl.schema.spec import json_name
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.spec import json_name
 
 
 class NodeField(NamedTuple):

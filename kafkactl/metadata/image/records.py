@@ -11,8 +11,9 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kafkactl.findings import Finding, Severity
-from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, LAST_LEVEL_BEFORE_4_0, METADATA_VERSION
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.kafka_names import ELR_VERSION, KRAFT_VERSION, LAST_LEVEL_BEFORE_4_0, METADATA_VERSION
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     ELR_AT,
@@ -26,9 +27,8 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.image.nodes import NODE_PARTS, broker_data, controller_data, holds_part
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.schema.definitions import message
-from kafkactl.schema.record_versions import first_level_with, parts, record_version
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.record_versions import first_level_with, parts, record_version
 
 ELR_LEVEL: Final = 23  # 4.0-IV1: PartitionRecord has had the fields since
 

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkactl.errors import EncodeError
+from kafkactl.core.errors import EncodeError
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.records import Level, image_record_sizes, image_records, level_of
 from kafkactl.metadata.log.checkpoint import batch_sizes, batch_values
@@ -21,7 +21,7 @@ from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 
 
 def encode_snapshot(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.metadata.log.keys import RESOURCE_WORDS

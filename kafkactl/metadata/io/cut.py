@@ -12,8 +12,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.dump.findings import log_cut
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.protocol.batch_scan import Damage

@@ -14,10 +14,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kafkactl.answers import by_fields
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.progress import heard_by
 from kafkactl.metadata.dump.findings import (
     GAP,
     covered_damage,
@@ -34,7 +35,6 @@ from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.batches import BatchReplaying, no_collection
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.metadata.replay.reference import Leader, Position
-from kafkactl.progress import heard_by
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType
 

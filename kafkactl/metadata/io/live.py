@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from kafkactl.errors import FailedError, KafkactlError
+from kafkactl.core.errors import FailedError, KafkactlError
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.kafka.client import Client
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.source import cluster_files
 from kafkactl.metadata.log.fetched_folder import FETCHED
 from kafkactl.storage.model import META_PROPERTIES

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from kafkactl.errors import FailedError, InputError
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.fetched_folder import FETCHED
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.storage.model import META_PROPERTIES

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.io.source import SEGMENT, LogFile
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.metadata.log.turns import BrokerStart
 from kafkactl.protocol.record_batch import decode_header, decode_records
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 
 _FRAME: Final = bytes([1, message("RegisterBrokerRecord").api_key or 0])  # the frame's version, and the type
 # A record without a key whose value begins so: the key's length (-1), that of the value, the frame, the version.

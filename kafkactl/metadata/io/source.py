@@ -18,18 +18,18 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkactl.errors import DecodeError, FailedError, InputError
+from kafkactl.core.errors import DecodeError, FailedError, InputError
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.progress import counted, expect
+from kafkactl.core.values import METADATA_TOPIC_ID, Uuid
 from kafkactl.files.input_files import InputKind, irregular, open_regular, read_advice, read_whole
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.deleted import open_of_log
 from kafkactl.metadata.verify.folder import PARTITION_METADATA, parse_snapshot_name
-from kafkactl.progress import counted, expect
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, decode_header, decode_records
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
-from kafkactl.values import METADATA_TOPIC_ID, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
@@ -305,7 +305,7 @@ def _disk_file(path: Path, kind: str, offset: int | None, epoch: int | None) -> 
 
 
 def announce(files: Iterable[LogFile]) -> None:
-    """Say how much is going to be read of these files (`kafkactl.progress`). Those of a cluster have no size yet."""
+    """Say how much is going to be read of these files (`kafkactl.core.progress`). Those of a cluster have no size yet."""
     for file in files:
         with suppress(OSError, ValueError):
             expect(Path(file.name).stat().st_size)

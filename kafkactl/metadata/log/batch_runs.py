@@ -11,7 +11,7 @@ import struct
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.crc32c import crc32c

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
-from kafkactl.errors import DecodeError, EncodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError, EncodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.log.voters import Voter, voters_data, voters_of
 from kafkactl.protocol.control_records import (
@@ -29,7 +29,7 @@ from kafkactl.protocol.record_batch import (
     verify_crc,
 )
 from kafkactl.protocol.record_size import record_size, value_record_size
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 
 MAX_BATCH_BYTES = 8 * 1024 * 1024  # raft/.../KafkaRaftClient.java, MAX_BATCH_SIZE_BYTES
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.errors import DecodeError, EncodeError, SchemaError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError, EncodeError, SchemaError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.codec import Message, decode_message, encode_message
 from kafkactl.protocol.primitives import Reader, base128
-from kafkactl.schema.definitions import metadata_record
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.protocol.schema.definitions import metadata_record
+from kafkactl.protocol.schema.spec import MessageSpec
 
 if TYPE_CHECKING:
     from kafkactl.protocol.compiled import Decoder

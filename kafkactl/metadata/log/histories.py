@@ -14,7 +14,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator, Sequence
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
 
 SnapshotEnd = tuple[int, int]

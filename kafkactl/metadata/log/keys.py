@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.values import Uuid
 
 _CLEAR_ELR = 28
 _INT32 = re.compile(r"-?[0-9]{1,10}")
@@ -156,7 +156,7 @@ def _needles(name: str) -> Iterator[bytes]:
 
 
 def _uuid(text: str) -> Uuid | None:
-    from kafkactl.errors import InputError
+    from kafkactl.core.errors import InputError
 
     try:
         return Uuid.parse(text)

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.batch_runs import BatchRun
 
 # Base offset, leader epoch, CRC, attributes, last offset delta, largest timestamp.

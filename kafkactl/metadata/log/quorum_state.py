@@ -11,11 +11,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from kafkactl.errors import DecodeError, InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.protocol.json_form import to_json
-from kafkactl.schema.definitions import message
-from kafkactl.values import ZERO_UUID, Uuid
+from kafkactl.protocol.schema.definitions import message
 
 NO_NODE = -1
 VERSIONS = (0, 1)

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.log.stored_settings import StoredSettings
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES, MOST_BATCH_RECORDS
@@ -36,7 +37,6 @@ from kafkactl.protocol.record_batch import (
     decode_records,
     verify_crc,
 )
-from kafkactl.values import Uuid
 
 # A batch of an older format is possible in a data log; its overhead is 14 bytes (Records.LOG_OVERHEAD, LegacyRecord).
 _SMALLEST_LENGTH = 14

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkactl.values import Uuid
+from kafkactl.core.values import Uuid
 
 TOPIC_SETTING: Final = 2
 BROKER_SETTING: Final = 4

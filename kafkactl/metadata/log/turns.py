@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
-from kafkactl.values import Uuid
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 
 FEWEST_TURNS: Final = 3
 # A broker that moved to another address does not return to the old one within so short a time.

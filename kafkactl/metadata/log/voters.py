@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kafkactl.answers import json_of
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.protocol.codec import Message
-from kafkactl.values import Endpoint, Uuid
 
 
 @frozen

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.findings import Severity
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Severity
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import EMPTY, LEADER_EPOCH_AT, PARTITION_EPOCH_AT, Image, PartitionState
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkactl.findings import Severity
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Severity
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Broker
 from kafkactl.metadata.image.nodes import broker_of, controller_of
 from kafkactl.metadata.replay.state import ContradictionError, State
 from kafkactl.protocol.codec import Message
-from kafkactl.values import Uuid
 
 _CHANGES = frozenset({-1, 0, 1})  # BrokerRegistrationFencingChange.java
 

@@ -15,8 +15,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import EMPTY, Image, Topic
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord
@@ -28,7 +29,6 @@ from kafkactl.metadata.replay.topics import CHANGE, PARTITION
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
-from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
     from kafkactl.metadata.replay.columns.bytes import Window

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import field
 from typing import Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import EMPTY, Broker, Image, LogRecord, OpenTransaction, Topic
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.metadata.replay import access as apply_access
@@ -28,7 +29,6 @@ from kafkactl.metadata.replay import topics as apply_topics
 from kafkactl.metadata.replay.state import ContradictionError, State
 from kafkactl.protocol.codec import Message
 from kafkactl.protocol.control_records import ControlRecord, ControlType
-from kafkactl.values import Uuid
 
 FEATURE_LEVEL, BEGIN, END, ABORT = 12, 23, 24, 25
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafkactl.findings import Severity
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.core.findings import Severity
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import QuotaEntity
 from kafkactl.metadata.log.voters import voters_of
 from kafkactl.metadata.replay.state import ContradictionError, State

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import (
     Acl,
     Broker,
@@ -26,7 +27,6 @@ from kafkactl.metadata.image.model import (
     Topic,
 )
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.values import Uuid
 
 SHOWN_OF_EACH = 20  # a log that is wrong throughout would say the same a million times
 

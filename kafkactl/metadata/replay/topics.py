@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import (
     ELR_AT,
     LAST_KNOWN_ELR_AT,
@@ -15,7 +16,6 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.replay.state import ContradictionError, State, TopicState
 from kafkactl.protocol.codec import Message
-from kafkactl.values import Uuid
 
 PARTITION, CHANGE = 3, 5  # api keys of PartitionRecord and PartitionChangeRecord
 NEWEST = 2  # version of both, and the newest one that the fast ways read; a later one is left to the codec

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.answers import by_fields
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.metadata.verify.folder import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
 from kafkactl.metadata.dump.findings import EMPTY_LOG, empty_log
 from kafkactl.metadata.verify.check import NodeLog, check_log, remark
 from kafkactl.metadata.verify.histories import divergence_findings, precedes_founding, reference_of

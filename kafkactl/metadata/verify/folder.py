@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import field
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
 

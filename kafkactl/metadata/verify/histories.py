@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
 
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import first_few
 from kafkactl.metadata.log.histories import (
     SnapshotEnd,
     committed_records,
@@ -24,7 +25,6 @@ from kafkactl.metadata.log.histories import (
     shares,
 )
 from kafkactl.metadata.log.lineage import BatchIndex, Divergence, divergence
-from kafkactl.wording import first_few
 
 # Findings by which the logs are, or may be, of two histories.
 CONTRADICTIONS: Final = frozenset({"cluster-founded-twice", "committed-log-diverged", "tail-may-be-committed"})

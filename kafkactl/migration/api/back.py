@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.core.callbacks import NoteCallback, ignore_note
-from kafkactl.findings import Finding, Outcome, each_once
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, Outcome, each_once
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.api import driver
 from kafkactl.migration.api.driving import (
     AskCallback,

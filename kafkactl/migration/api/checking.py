@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.findings import Finding, Severity, blockers
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, Severity, blockers
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.checks import registry
 from kafkactl.migration.checks.numbers import UNKNOWN_ID, accept_word, ids_of, meanings
@@ -15,7 +15,7 @@ from kafkactl.migration.io.journal_view import JournalView, read_journal_view
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import state_of_evidence
-from kafkactl.schema.explanations import explanations, renamed_ids
+from kafkactl.protocol.schema.explanations import explanations, renamed_ids
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blockers
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import Finding, blockers
-from kafkactl.frozen import frozen
 from kafkactl.migration.compare.case import Difference, Unknown
 from kafkactl.migration.compare.comparison import Comparison, compare_observation, encoder_secrets, phase_facts
 from kafkactl.migration.compare.copy import copy_compared, copy_findings

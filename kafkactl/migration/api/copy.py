@@ -10,11 +10,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import InputKind, read_input, read_whole
-from kafkactl.findings import Finding
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.migration.io.saved import OBSERVATION, ZNODES
@@ -23,7 +23,7 @@ from kafkactl.migration.observed.raw import RawObservation, parse_observation
 from kafkactl.migration.observed.reading import chroot_seen, node_seen
 from kafkactl.migration.plan.expected_copy import shown_secrets
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from kafkactl.zookeeper.tree import Tree, tree_of
 from kafkactl.zookeeper.znode import decode_znodes
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.wording import file_name_of
 from kafkactl.files.entropy import random_uuid
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.driver.files import RenderedFiles
@@ -22,7 +23,6 @@ from kafkactl.migration.io.saved import observation_from
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.render.hand_edits import NO_EDITS, EditAnswers
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.wording import file_name_of
 from kafkactl.zookeeper.link import read_only
 from kafkactl.zookeeper.settings import (
     ZooKeeperSettings,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkactl.core.callbacks import NoteCallback
-from kafkactl.errors import UnreachableError
-from kafkactl.findings import Finding, Outcome, Severity, blockers
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Finding, Outcome, Severity, blockers
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.migration.api import driver
 from kafkactl.migration.api.observing import NOT_LET_IN
 from kafkactl.migration.checks.registry import check, open_questions

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from kafkactl.core.callbacks import NoteCallback, ignore_note
-from kafkactl.findings import Outcome, blocker
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome, blocker
+from kafkactl.core.frozen import changed
 from kafkactl.migration.api.driving import (
     AskCallback,
     DriveOptions,

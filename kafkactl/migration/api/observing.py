@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io import observe as observing
 from kafkactl.migration.io.saved import Captured, load_captured, observation_from

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.findings import Finding, Outcome, each_once
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, Outcome, each_once
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.plan.afterwards import afterwards

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kafkactl.answers import by_fields, json_of
-from kafkactl.findings import Finding, blockers, each_once
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.findings import Finding, blockers, each_once
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.checking import edits_of
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.checks.registry import check

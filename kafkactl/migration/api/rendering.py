@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, each_once
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers, each_once
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.migration.driver.files import edit_of
 from kafkactl.migration.io.journal_view import read_journal_view
 from kafkactl.migration.io.observe_places import Places

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, warning
+from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.migration.checks.case import FORWARD, ON_ZOOKEEPER, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import NodeSeen

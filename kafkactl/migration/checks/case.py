@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION, ZkMigrationState
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION, ZkMigrationState
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.checks.planned_files import PlannedFiles, planned_files
 from kafkactl.migration.observed.log_facts import LogFacts

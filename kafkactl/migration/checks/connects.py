@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, warning
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.values import host_port
 from kafkactl.migration.checks.case import UNFINISHED, CheckCase, Row, Said, Unknown
 from kafkactl.migration.observed.settings import CONNECT, given, is_hidden
-from kafkactl.values import host_port
 from kafkactl.zookeeper.connect import chroot_of, parse_connect_string, shown_chroot
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.checks.case import (
     FORWARD,
     UNFINISHED,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import (
     CLAIMED,
     FORWARD,
@@ -25,7 +26,6 @@ from kafkactl.migration.observed.observation import QuorumSeen
 from kafkactl.migration.zktree.checks import check_tree, highest_controller_epoch
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize
 from kafkactl.migration.zktree.values import ZkController
-from kafkactl.wording import some
 from kafkactl.zookeeper.tree import Tree
 
 _BLOCK: Final = 1000  # ids in a block of producer ids

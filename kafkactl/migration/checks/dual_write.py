@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, blockers, warning
+from kafkactl.core.findings import Finding, blocker, blockers, warning
+from kafkactl.core.wording import some
 from kafkactl.metadata.image.model import CLIENT_METRICS_CONFIG, Image, QuotaEntity, ScramKey
 from kafkactl.metadata.replay.scram import apply_in_one_go
 from kafkactl.migration.checks.case import CheckCase, Row, Said, Stage, Unknown
@@ -19,7 +20,6 @@ from kafkactl.migration.compare.configs import CLIENT_QUOTA
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.state.evidence import metric
 from kafkactl.migration.zktree.values import ZkTopic
-from kafkactl.wording import some
 
 _STUCK_RECORDS: Final = 20  # ten seconds of no-ops
 _STUCK_MS: Final = 10_000

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kafkactl.findings import Finding, Severity, blocker, note, warning
+from kafkactl.core.findings import Finding, Severity, blocker, note, warning
+from kafkactl.core.wording import counted, some
 from kafkactl.migration.checks.case import (
     ALWAYS,
     FORWARD,
@@ -26,7 +27,6 @@ from kafkactl.migration.observed.settings import is_kraft_file, is_on
 from kafkactl.migration.observed.silence import leader_unknown, silent_brokers
 from kafkactl.migration.state.evidence import Quorum, metric
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.wording import counted, some
 
 _BACKLOG: Final = 100
 _AFTER_THE_END: Final = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.migration.checks.bugs import Bug, bugs_of
 from kafkactl.migration.checks.case import (
     CLAIMED,

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.findings import Finding, Severity, blocker, warning
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Finding, Severity, blocker, warning
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import host_port
+from kafkactl.core.wording import some
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.migration.checks.case import ALWAYS, FORWARD, ON_ZOOKEEPER, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import Mode, NodeSeen
@@ -25,8 +27,6 @@ from kafkactl.migration.observed.settings import (
 )
 from kafkactl.protocol.text.java_text import split_list
 from kafkactl.storage.config.logins import CONTROLLER_MECHANISM, SCRAM
-from kafkactl.values import host_port
-from kafkactl.wording import some
 
 _ADVERTISED: Final = "advertised.listeners"
 _LISTENERS: Final = "listeners"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import blocker, warning
+from kafkactl.core.findings import blocker, warning
+from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import (
     FORWARD,
     ON_ZOOKEEPER,
@@ -16,7 +17,6 @@ from kafkactl.migration.checks.case import (
     Unknown,
 )
 from kafkactl.migration.state.evidence import metric
-from kafkactl.wording import some
 
 
 def _ensemble(case: CheckCase) -> Said:

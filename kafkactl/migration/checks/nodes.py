@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkactl.core.findings import Finding, Severity, blocker, note, warning
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.features.catalog.releases import newest_with_zookeeper
-from kafkactl.findings import Finding, Severity, blocker, note, warning
-from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.checks.case import (
     ALWAYS,
     FORWARD,

@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kafkactl.findings import Finding
-from kafkactl.schema.explanations import renamed_ids
-from kafkactl.schema.source import read_data
+from kafkactl.core.findings import Finding
+from kafkactl.protocol.schema.explanations import renamed_ids
+from kafkactl.protocol.schema.source import read_data
 
 UNKNOWN_ID: Final = "check-unknown"
 OBSERVED: Final = "X-SEEN"  # what the observation itself could not see or read

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
-from kafkactl.findings import Finding, blocker
+from kafkactl.core.findings import Finding, blocker
 from kafkactl.migration.checks.case import UNFINISHED, CheckCase, Row
 from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.settings import given, is_hidden, log_dirs

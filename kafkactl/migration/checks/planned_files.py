@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.findings import Finding, blockers, note
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, blockers, note
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.render.facts import (
     SHARED_SECRETS,

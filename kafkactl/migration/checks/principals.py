@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, Severity, note
+from kafkactl.core.findings import Finding, Severity, note
 from kafkactl.migration.checks.case import FORWARD, UNFINISHED, CheckCase, Row
 from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.settings import controller_listener, given, is_hidden, protocols, super_users

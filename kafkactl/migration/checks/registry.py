@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, Severity, blockers, warning
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Finding, Severity, blockers, warning
+from kafkactl.core.frozen import changed
 from kafkactl.migration.checks import access as check_access
 from kafkactl.migration.checks import connects as check_connects
 from kafkactl.migration.checks import controllers as check_controllers

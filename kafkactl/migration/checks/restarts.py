@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, note, warning
+from kafkactl.core.findings import Finding, note, warning
+from kafkactl.core.values import host_port
+from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import ON_ZOOKEEPER, UNFINISHED, CheckCase, Row
 from kafkactl.migration.observed.settings import CONNECT, given, is_hidden, is_kraft_file
 from kafkactl.storage.config.keys import known_in
-from kafkactl.values import host_port
-from kafkactl.wording import some
 from kafkactl.zookeeper.connect import chroot_of, parse_connect_string
 
 _IPS: Final = "/config/ips"

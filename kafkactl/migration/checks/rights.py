@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, warning
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import ALWAYS, FORWARD, CheckCase, Row, Stage
 from kafkactl.migration.observed.silence import denying, principals
-from kafkactl.schema.rights import Login, right_of
-from kafkactl.wording import some
+from kafkactl.protocol.schema.rights import Login, right_of
 
 _BEFORE_COPY: Final = FORWARD | {Stage.COPY}
 

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.findings import Finding, Severity, blocker
+from kafkactl.core.findings import Finding, Severity, blocker
+from kafkactl.core.wording import counted, some
 from kafkactl.migration.checks.case import ALWAYS, ON_ZOOKEEPER, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.observed.settings import is_kraft_file
 from kafkactl.migration.zktree.topics import TOPICS
 from kafkactl.migration.zktree.values import ZkTopic
 from kafkactl.storage.partition_folders import LivePartition, live_partition, partition_metadata, stray_partition
-from kafkactl.wording import counted, some
 
 _EACH: Final = 20  # topics that have a finding of their own; the rest share one
 

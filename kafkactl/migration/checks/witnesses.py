@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
 from kafkactl.migration.checks.case import ALWAYS, CLAIMED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import Mode, NodeSeen

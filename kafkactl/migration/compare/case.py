@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
-from kafkactl.answers import json_of
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.values import Uuid
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Hidden
 

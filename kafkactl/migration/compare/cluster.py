@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafkactl.kafka_names import LAST_LEVEL_BEFORE_4_0, METADATA_VERSION
+from kafkactl.core.kafka_names import LAST_LEVEL_BEFORE_4_0, METADATA_VERSION
+from kafkactl.core.values import host_port
 from kafkactl.metadata.image.model import Broker
 from kafkactl.migration.compare.case import Answer, Case, Difference, Unknown
 from kafkactl.migration.zktree.values import ZkBroker, ZkProducerIds
 from kafkactl.storage.config.keys import metadata_version_name
-from kafkactl.values import host_port
 
 BROKER, PRODUCER_IDS, FEATURE, CLUSTER_ID = "broker", "producer-ids", "feature", "cluster-id"
 STOPPED: Final = "stopped-broker"

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.compare import access as compare_access
 from kafkactl.migration.compare import cluster as compare_cluster
@@ -28,7 +29,6 @@ from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.password_encoder import SECRET_KEYS
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.values import Uuid
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Hidden
 

@@ -10,8 +10,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.migration.compare.case import Difference, Unknown, is_withheld
 from kafkactl.migration.copy.records import copy_batches, sanitize
@@ -21,9 +22,8 @@ from kafkactl.migration.zktree.settings import DEFAULT_NAME, is_password_config
 from kafkactl.migration.zktree.values import KafkaTree
 from kafkactl.protocol.json_form import json_named
 from kafkactl.protocol.redact import redacted
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import json_name
-from kafkactl.values import ZERO_UUID, Uuid
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import json_name
 
 MOVED_ON: Final = "moved-on-before-the-copy"
 _MOVED_TEXT = "the partition changed its leader or ISR between the saved tree and the copy, as restarts make it do"

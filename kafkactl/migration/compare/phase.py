@@ -12,8 +12,8 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.migration.compare.case import Difference
 from kafkactl.migration.compare.cluster import BROKER, CLUSTER_ID, FEATURE
 from kafkactl.migration.compare.configs import OTHER_CONFIGS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Partition, Topic
 from kafkactl.migration.compare.case import Answer, Case, Difference, Unknown
 from kafkactl.migration.compare.configs import Configs, config_differences

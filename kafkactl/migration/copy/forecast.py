@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.findings import Finding, Severity, blocker
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, Severity, blocker
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord
 from kafkactl.migration.copy.records import Batch, copy_batches
 from kafkactl.migration.copy.rules import CopyRules
@@ -26,8 +27,7 @@ from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import HEADER_BYTES
 from kafkactl.protocol.record_size import record_size
-from kafkactl.schema.definitions import message
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
 
 _MARKERS: Final = ("BeginTransactionRecord", "EndTransactionRecord")
 _MOST_IN_A_BATCH: Final = 10_000  # more records of one write are divided (QuorumController.MAX_RECORDS_PER_BATCH)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import KafkaVersion, newest_with_zookeeper
-from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import frozen
 from kafkactl.migration.observed.release_rules import numbers_of
-from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
+from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_release_table
 
 
 @frozen

@@ -16,9 +16,9 @@ from typing import Any, Final
 from kafkactl.change.clock import Deadline
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Value, Verb
-from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import frozen
-from kafkactl.json_input import parse_json
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import parse_json
 from kafkactl.migration.driver.ports import MigrationPort, MigrationWaitPolicy, Request, Waits, in_silence
 from kafkactl.migration.zktree.checks import highest_controller_epoch
 from kafkactl.migration.zktree.parse import parse_tree

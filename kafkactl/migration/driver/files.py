@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
-from kafkactl.errors import DecodeError, KafkactlError
-from kafkactl.findings import Finding, blocker, blockers, error_finding
-from kafkactl.frozen import changed
+from kafkactl.core.errors import DecodeError, KafkactlError
+from kafkactl.core.findings import Finding, blocker, blockers, error_finding
+from kafkactl.core.frozen import changed
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
 from kafkactl.migration.driver.journal import DriverJournal, JournalState

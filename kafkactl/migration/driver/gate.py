@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.case import case_of
 from kafkactl.migration.checks.topic_ids import stray_finding
 from kafkactl.migration.driver.actions import Place, is_running

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from kafkactl.findings import Finding, Severity, blocker, blockers, warning
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.migration.checks.numbers import accept_word, is_accepted
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.compare.comparison import compare_observation

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, Self
 
 from kafkactl.change.journal import DONE, WITHDRAWN, InFlight, Journal, JournalFold
 from kafkactl.change.journal_lines import Entry, value_of
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 SUBJECT: Final = "migration"
 FORWARD, BACK, FINALIZE = "run", "rollback", "finalize"

@@ -7,13 +7,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import Protocol, Self
 
-from kafkactl.answers import json_of
 from kafkactl.change.clock import Clock
 from kafkactl.change.hooks.run import HookRun
 from kafkactl.change.hooks.words import Value, Verb
 from kafkactl.change.progress import Event, ProgressCallback
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State

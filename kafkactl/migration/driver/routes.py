@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 from kafkactl.migration.driver.journal import BACK, JournalState
 from kafkactl.migration.driver.steps import StepPlan
 from kafkactl.migration.inventory import Inventory

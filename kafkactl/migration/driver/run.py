@@ -15,9 +15,10 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine, Journey, Ready, StepResult, Taken, Verification, out_of_time
 from kafkactl.change.journal import FAILED, WITHDRAWN
 from kafkactl.change.progress import Event
-from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
-from kafkactl.findings import Finding, Outcome, blockers, each_once, error_finding
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
+from kafkactl.core.findings import Finding, Outcome, blockers, each_once, error_finding
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.wording import counted
 from kafkactl.migration.driver.actions import Applied
 from kafkactl.migration.driver.gate import boot_left_ms, is_blind, limit_of, new_strays, why_closed
 from kafkactl.migration.driver.guards import Guard, NoGuard
@@ -47,7 +48,6 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import File, Progress, Step
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import observed_state
-from kafkactl.wording import counted
 
 _NOT_UP = frozenset({"step-not-confirmed", "started-node-ended"})  # of a node that an earlier run started
 Plan = Callable[[Observation, JournalState], StepPlan]

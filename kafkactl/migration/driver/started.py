@@ -6,14 +6,14 @@ import re
 from typing import Final
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.findings import Finding, blocker
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.shown import visible
 from kafkactl.migration.driver.actions import is_running
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.step import Move, Step
 from kafkactl.protocol.redact import redacted_text
-from kafkactl.shown import visible
 
 _STARTS: Final = frozenset({Move.RESTART_NODE, Move.START_NODE})
 _PATTERN: Final = "ERROR|FATAL|Exception"

@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol
 from kafkactl.change.clock import Deadline
 from kafkactl.change.hooks.words import directory_of_node
 from kafkactl.change.progress import Event, ProgressCallback
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Outcome, blocker, error_finding
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Outcome, blocker, error_finding
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Applied, Place
 from kafkactl.migration.driver.journal import DriverJournal

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkactl.errors import RefusedError
-from kafkactl.findings import Finding, blocker
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.errors import RefusedError
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.kafka_names import ZkMigrationState
+from kafkactl.core.wording import some
 from kafkactl.migration.driver.journal import BACK, JournalState
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.observed.silence import leader_unknown
 from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.wording import some
 
 _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second
 # Nothing shows these from outside, or not yet: what is planned and formatted is not started.

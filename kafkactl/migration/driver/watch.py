@@ -9,8 +9,8 @@ from typing import Final
 
 from kafkactl.change.clock import Deadline
 from kafkactl.change.progress import Event
-from kafkactl.errors import RefusedError, UnreachableError
-from kafkactl.findings import Finding, blocker, error_finding
+from kafkactl.core.errors import RefusedError, UnreachableError
+from kafkactl.core.findings import Finding, blocker, error_finding
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.liveness import others_alive, stops_a_living_node

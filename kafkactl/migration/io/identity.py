@@ -12,14 +12,14 @@ from typing import Final
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
-from kafkactl.errors import KafkactlError, UnreachableError
-from kafkactl.frozen import changed
+from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.core.frozen import changed
 from kafkactl.kafka.cluster_view import Role, role_of
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.quorum_requests import empty_fetch
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole
 from kafkactl.protocol.api_versions import usable_version
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 
 _ROLES: Final = {Role.BROKER: NodeRole.BROKER, Role.CONTROLLER: NodeRole.CONTROLLER}
 _NAMES_A_CLUSTER: Final = 12  # Fetch, from this version on

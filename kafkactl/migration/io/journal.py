@@ -15,7 +15,7 @@ from typing import Any
 
 from kafkactl.change.journal_lines import Entry
 from kafkactl.core.closing import Closing
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.input_files import InputKind, read_whole

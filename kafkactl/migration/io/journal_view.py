@@ -6,8 +6,8 @@ from dataclasses import field
 from pathlib import Path
 
 from kafkactl.change.journal_lines import read_journal
+from kafkactl.core.frozen import frozen
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.frozen import frozen
 from kafkactl.migration.driver.journal import SUBJECT, JournalState, remembered
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.io.journal import kept_file, kept_folder

@@ -13,7 +13,7 @@ from pathlib import Path
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Verb
-from kafkactl.errors import InputError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import InputError, UnknownOutcomeError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.run_hook import HookLimits
 from kafkactl.kafka.client_config import ClientConfig

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import CHANGED_MEANWHILE, Verb
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Outcome, blockers
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.config_providers import resolve
@@ -17,8 +19,6 @@ from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.whole_file import sync_folder, write_whole
-from kafkactl.findings import Outcome, blockers
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.protocol.text.properties import parse_properties

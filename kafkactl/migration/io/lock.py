@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.core.closing import Closing
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
 from kafkactl.migration.observed.driver_lock import PATH, UNKNOWN, Holder, LockSeen, holder_in
 from kafkactl.zookeeper.client import ZooKeeper
 from kafkactl.zookeeper.link import LostError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
 from kafkactl.metadata.io.image import LoadedImage, Point, load_image
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.migration.compare.comparison import phase_facts

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.wording import some
 from kafkactl.files.clock import SystemClock
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.frozen import changed, frozen
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.kafka.cluster_view import Role
@@ -35,7 +36,6 @@ from kafkactl.migration.observed.silence import NO_ANSWER, REFUSES_CLIENT
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.zktree.json import BrokenError, parse_json
 from kafkactl.net.transport import parse_addresses
-from kafkactl.wording import some
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Znode
 

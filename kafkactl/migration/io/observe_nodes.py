@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from kafkactl._version import __version__
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import EncodeError, KafkactlError, UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import EncodeError, KafkactlError, UnreachableError
+from kafkactl.core.frozen import frozen
 from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.cluster_view import Role, role_of
 from kafkactl.kafka.connection import Access, Connection, connect
@@ -25,7 +25,7 @@ from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import request_body
 from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.framing import Response
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 
 
 @frozen

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kafkactl.change.hooks.words import Value, Verb, directory_of_node
-from kafkactl.errors import DecodeError, FailedError, InputError
+from kafkactl.core.errors import DecodeError, FailedError, InputError
+from kafkactl.core.findings import Finding, note, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.run_hook import HookLimits
-from kafkactl.findings import Finding, note, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.source import LogSource, open_source, without_links
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.migration.driver.ports import Request

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.errors import FailedError, RefusedError
+from kafkactl.core.errors import FailedError, RefusedError
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.whole_file import make_folders, write_whole
 from kafkactl.migration.render.facts import PHASES, ConfigPhase, NodeFile, node_file

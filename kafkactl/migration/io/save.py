@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from kafkactl.errors import FailedError, RefusedError
+from kafkactl.core.errors import FailedError, RefusedError
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.whole_file import make_folders, whole_folder
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.source import LogFile
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.migration.io.saved import LOGS, OBSERVATION, ZNODES, Captured

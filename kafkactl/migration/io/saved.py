@@ -12,10 +12,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.io.image import Point, history_files, load_image
 from kafkactl.metadata.io.source import CHECKPOINT, LogSource, open_source
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs

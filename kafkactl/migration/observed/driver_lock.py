@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafkactl.frozen import frozen
-from kafkactl.json_input import parse_json
+from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import parse_json
 
 PATH: Final = "/kafkactl-migration-driver"
 UNKNOWN: Final = "unknown"

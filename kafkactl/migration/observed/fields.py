@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from kafkactl.errors import DecodeError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen
 from kafkactl.migration.observed.observation import DirectorySeen, Mode, NodeRole, ServerSeen
 from kafkactl.protocol.text.properties import parse_properties

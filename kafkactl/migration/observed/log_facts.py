@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import FeatureRange, Image, Listener, LogRecord
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.values import Uuid
 
 
 @frozen

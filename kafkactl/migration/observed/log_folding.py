@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.findings import Finding
-from kafkactl.frozen import changed
-from kafkactl.kafka_names import TRANSACTION_NAME, ZkMigrationState
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import TRANSACTION_NAME, ZkMigrationState
 from kafkactl.metadata.image.model import FeatureRange, Image, Listener, LogRecord
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record, encode_record
 from kafkactl.metadata.replay.batches import BATCH_HEAD, UNUSUAL_BITS
@@ -30,7 +30,7 @@ from kafkactl.protocol.record_batch import (
     encode_batch,
 )
 from kafkactl.protocol.redact import REDACTED, shown_config
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 
 REDACTED_BYTES: Final = REDACTED.encode()
 """The replacement of salt and keys of a SCRAM credential."""

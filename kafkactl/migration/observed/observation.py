@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.log_facts import LogFacts, Mirror
 from kafkactl.storage.partition_folders import PartitionIds
-from kafkactl.values import Uuid
 from kafkactl.zookeeper.tree import Tree
 
 _NOT_LEADER, _DENIED = 6, 31  # NOT_LEADER_OR_FOLLOWER, CLUSTER_AUTHORIZATION_FAILED

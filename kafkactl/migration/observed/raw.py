@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, TypeVar
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
-from kafkactl.json_input import JsonInputError, parse_json
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.fields import (
     RawAnswer,

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.findings import Finding, blocker, blockers, warning
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import METADATA_TOPIC, METADATA_VERSION
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.features.catalog.update_rules import release_of
-from kafkactl.findings import Finding, blocker, blockers, warning
-from kafkactl.frozen import changed
-from kafkactl.kafka_names import METADATA_TOPIC, METADATA_VERSION
 from kafkactl.migration.observed.fields import RawAnswer
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.observation import (
@@ -30,10 +31,9 @@ from kafkactl.migration.observed.raw import CLOSED, RawNode, RawObservation
 from kafkactl.migration.observed.release_rules import migration_rules, release_of_requests
 from kafkactl.migration.observed.settings import CONNECT
 from kafkactl.protocol.codec import Message, decode_message
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import Versions
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import Versions
-from kafkactl.values import ZERO_UUID
 from kafkactl.zookeeper.connect import chroot_of
 from kafkactl.zookeeper.tree import Tree, find_chroots, tree_of
 from kafkactl.zookeeper.znode import Znode

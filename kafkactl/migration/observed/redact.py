@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import changed
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.protocol.redact import (
     PEM_BEGIN,

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.features.catalog.release_version import understood
 from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release, newest_with_zookeeper
-from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen
 from kafkactl.migration.zktree.settings import is_password_config
 from kafkactl.protocol.text.config_variables import has_variable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
 from kafkactl.migration.observed.observation import NodeSeen, Observation
 
 REFUSES_CLIENT: Final = "node-refuses-client"

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.cluster.node_settings import difference_findings
+from kafkactl.core.findings import Finding, note, warning
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.levels import default_metadata_version
 from kafkactl.features.catalog.releases import Release, newest_with_zookeeper
-from kafkactl.findings import Finding, note, warning
-from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.migration.checks.decided import decided_differences
 from kafkactl.migration.observed.observation import NodeSeen, Observation

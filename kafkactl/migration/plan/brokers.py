@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.migration.observed.observation import Mode, NodeRole
 from kafkactl.migration.plan.order import roll_order
 from kafkactl.migration.plan.step import Barrier, File, Move, Progress, Step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.kafka_names import MIGRATION_ENABLE, ZkMigrationState
+from kafkactl.core.kafka_names import MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.checks.planned_files import gets_migration_file
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen
 from kafkactl.migration.plan.step import Barrier, File, Move, Progress, Step

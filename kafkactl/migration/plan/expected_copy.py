@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.features.catalog.releases import KafkaVersion, find_release, newest_with_zookeeper
 from kafkactl.migration.copy.forecast import CopyForecast, forecast_copy
 from kafkactl.migration.copy.rules import rules_seen

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, Outcome, Severity, blockers, warning
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Finding, Outcome, Severity, blockers, warning
+from kafkactl.core.frozen import changed
 from kafkactl.migration.copy.forecast import CopyOutcome
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Observation

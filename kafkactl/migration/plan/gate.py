@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, Severity, warning
+from kafkactl.core.findings import Finding, Severity, warning
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.gate_progress import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.migration.observed.silence import leader_unknown, refusing
 from kafkactl.migration.state.brokers import BrokerEvidence, answers
 from kafkactl.migration.state.evidence import (

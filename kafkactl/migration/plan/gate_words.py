@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.silence import leader_unknown, refusals
 from kafkactl.migration.plan.step import File, Move, Step

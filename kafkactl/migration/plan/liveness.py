@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.kafka_names import ZkMigrationState
+from kafkactl.core.wording import some
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.silence import silent_brokers
 from kafkactl.migration.plan.step import Move, Step
 from kafkactl.migration.state.evidence import Evidence, evidence_of
-from kafkactl.wording import some
 
 _STOPS: Final = frozenset({Move.RESTART_NODE, Move.STOP_NODE})
 _VOTERS_THAT_STAND_A_LOSS: Final = 3

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkactl.findings import Outcome, blockers
-from kafkactl.frozen import changed
-from kafkactl.kafka_names import MIGRATION_ENABLE, ZkMigrationState
+from kafkactl.core.findings import Outcome, blockers
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Mode, NodeRole, Observation
 from kafkactl.migration.plan.rollback_epoch import epoch_gate

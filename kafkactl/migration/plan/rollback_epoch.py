@@ -8,7 +8,7 @@ have leaders; they lose them permanently with the next broker that stops (measur
 
 from __future__ import annotations
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.state.evidence import Evidence, Holder, Quorum
 from kafkactl.migration.zktree.checks import highest_controller_epoch
 

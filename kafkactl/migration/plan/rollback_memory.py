@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.step import File, Move, Step

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, Severity, blocker, note, warning
-from kafkactl.frozen import changed
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.findings import Finding, Severity, blocker, note, warning
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import ZkMigrationState
+from kafkactl.core.wording import some
 from kafkactl.migration.compare.comparison import compare_observation, copied_escaped
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.plan.rollback_epoch import epoch_gate
@@ -19,7 +20,6 @@ from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quor
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.unknown import different_clusters, several_clusters
 from kafkactl.migration.steps.table import ObservedState
-from kafkactl.wording import some
 
 ACCEPTABLE: Final = frozenset(
     {

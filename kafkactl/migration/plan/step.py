@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from kafkactl.answers import json_of
-from kafkactl.findings import Finding, Outcome, Severity
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding, Outcome, Severity
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.state.names import State
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.render.facts import (
     AUTHORIZER,
     BOOTSTRAP,

@@ -13,16 +13,16 @@ from typing import Final
 
 from kafkactl.cluster.node_settings import node_settings, of_file, values_by_node
 from kafkactl.cluster.state import Role
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.wording import some
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.config.keys import ProblemFound
 from kafkactl.storage.config.listeners import csv_map
-from kafkactl.wording import some
 from kafkactl.zookeeper.connect import chroot_of, shown_chroot
 from kafkactl.zookeeper.znode import Hidden
 

@@ -10,13 +10,13 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkactl.errors import DecodeError
-from kafkactl.findings import Finding, blocker, blockers
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, blocker, blockers
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import some
 from kafkactl.migration.render.facts import NodeFile
 from kafkactl.migration.render.hand_edits import changed_keys
 from kafkactl.migration.render.node import Rendered, refused_by_kafka
-from kafkactl.wording import some
 
 
 def folder_of(node: NodeFile | Rendered) -> str:

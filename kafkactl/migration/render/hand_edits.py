@@ -12,13 +12,13 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.wording import some
 from kafkactl.migration.render.properties_edit import Edits, edited, shown_diff
 from kafkactl.protocol.redact import REDACTED, is_secret_setting
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.wording import some
 
 _OF_THE_PHASES: Final = frozenset({MIGRATION_ENABLE, "process.roles"})
 _SHOWN: Final = 4

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity, blocker
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
-from kafkactl.findings import Finding, Severity, blocker
-from kafkactl.frozen import changed, frozen
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.render.broker import broker_edits
 from kafkactl.migration.render.controller import controller_edits

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
-from kafkactl.errors import DecodeError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.redact import (
     PEM_BEGIN,
     REDACTED,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.log_facts import LogFacts, RegistrationSeen
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen
 from kafkactl.migration.zktree.values import KafkaTree

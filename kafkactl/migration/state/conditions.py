@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, is_finalized_by_flag
 

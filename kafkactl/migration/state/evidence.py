@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import LAST_LEVEL_BEFORE_4_0, MIGRATION_ENABLE, ZkMigrationState
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import LAST_LEVEL_BEFORE_4_0, MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation, QuorumSeen
 from kafkactl.migration.observed.release_rules import MigrationRules, migration_rules, numbers_of

@@ -15,15 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Final
 
 from kafkactl.cluster.quorum.voters import parse_static_voters, socket_host
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import host_port
+from kafkactl.core.wording import some
 from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.settings import VOTERS, given, is_hidden
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.values import host_port
-from kafkactl.wording import some
 
 _INVENTORY: Final = (
     "First see whether the inventory names another cluster's node: correct its address, and config, log_dirs and hooks"

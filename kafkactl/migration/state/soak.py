@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import ZkMigrationState
+from kafkactl.core.wording import counted
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.state.evidence import Evidence, cluster_time_ms
-from kafkactl.wording import counted
 
 _HOUR_MS = 3_600_000
 _UNITS = ((86_400_000, "d"), (_HOUR_MS, "h"), (60_000, "min"), (1_000, "s"))

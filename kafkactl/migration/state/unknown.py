@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, is_old
 
 

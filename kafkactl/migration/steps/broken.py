@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.kafka_names import MIGRATION_ENABLE, ZkMigrationState
+from kafkactl.core.kafka_names import MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.state.conditions import (
     claimed_uncopied,

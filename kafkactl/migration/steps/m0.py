@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.migration.state.conditions import not_up
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder
 from kafkactl.migration.state.names import State

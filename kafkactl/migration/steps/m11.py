@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.state.conditions import is_final
 from kafkactl.migration.state.evidence import Evidence, file_has_flag, has_flag, state_metric

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.frozen import frozen
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.metadata.image.model import DelegationToken
 from kafkactl.migration.zktree.json import (
     MISSING,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.migration.zktree.json import (
     BrokenError,
     as_int,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.wording import some
 from kafkactl.migration.zktree.values import KafkaTree, ZkPartition
-from kafkactl.wording import some
 
 _BROKERS: Final = "/brokers/ids/"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.migration.zktree.json import (
     MISSING,
     BrokenError,

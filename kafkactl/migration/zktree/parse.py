@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
 from kafkactl.migration.zktree import access as tree_access
 from kafkactl.migration.zktree import admin as tree_admin
 from kafkactl.migration.zktree import cluster as tree_cluster

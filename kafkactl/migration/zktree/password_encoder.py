@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 SECRET_KEYS: Final = ("password.encoder.secret", "password.encoder.old.secret")  # settings of brokers and controllers
 _BLOCK: Final = 16

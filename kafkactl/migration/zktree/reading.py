@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
 from kafkactl.migration.zktree.json import BrokenError, NotJsonError
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Znode

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.zktree.json import MISSING, BrokenError, parse_json
 from kafkactl.migration.zktree.settings import is_password_config, parse_credential
 from kafkactl.protocol.redact import BROKER, REDACTED, TOPIC, is_hidden_config

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
-from kafkactl.findings import Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.model import QuotaEntity, ScramCredential, ScramKey
 from kafkactl.migration.zktree.json import MISSING, NotJsonError, as_text, parse_json
 from kafkactl.migration.zktree.reading import TreeReader

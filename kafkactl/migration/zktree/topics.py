@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Severity
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Severity
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.migration.zktree.json import BrokenError, as_int, as_ints, as_object, as_text, given, needed, parse_json
 from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.values import ZkPartition, ZkPartitionState, ZkTopic
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.values import ZERO_UUID, Uuid
 from kafkactl.zookeeper.znode import Znode
 
 TOPICS: Final = "/brokers/topics"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import DelegationToken, QuotaEntity, ScramCredential, ScramKey
-from kafkactl.values import Uuid
 
 
 @frozen

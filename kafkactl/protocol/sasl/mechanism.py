@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kafkactl.errors import InputError, UnreachableError
+from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.protocol.text.jaas import JaasEntry
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from kafkactl.errors import InputError, UnreachableError
+from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.protocol.text.jaas import JaasEntry
 
 _PREFIX = "extension_"

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import re
 
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 from kafkactl.protocol.sasl.mechanism import exchange_broken
 from kafkactl.protocol.scram import MECHANISMS, salted_password, server_key, stored_key
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.protocol.text.places import place
-from kafkactl.schema.source import read_data
 
 _PROVIDERS = "config.providers."
 _KEY = r"[A-Za-z][\w-]{0,40}(?:\.[\w-]{1,40})+"  # compiled when it is first used

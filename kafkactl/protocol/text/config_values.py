@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.protocol.text.config_variables import variables
 from kafkactl.protocol.text.java_text import split_list
 from kafkactl.storage.config.keys import Problem

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from kafkactl.values import Uuid
+from kafkactl.core.values import Uuid
 
 INT_BITS = 32
 LONG_BITS = 64

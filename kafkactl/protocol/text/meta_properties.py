@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import NoReturn
 
-from kafkactl.errors import DecodeError, InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.text.java_text import date_text, parse_int, trim
 from kafkactl.protocol.text.properties import Properties, PropertyWarning, parse_properties, render_property
-from kafkactl.values import Uuid
 
 VERSION = "version"
 CLUSTER_ID = "cluster.id"

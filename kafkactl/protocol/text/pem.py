@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import field
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 
 # A row of dashes is tried once, from its first dash on; a begin and its end are brought together by their labels.
 _BEGIN = re.compile(r"(?<!-)-+BEGIN ([A-Z0-9 ]+)-+(?=\s)")

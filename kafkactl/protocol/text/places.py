@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.protocol.text.properties import Properties
 
 _WORD = r"[\w.-]+"  # compiled when it is first used

@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 
-from kafkactl.errors import InputDecodeError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputDecodeError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
 
 _NATURAL_LINE = r"([^\r\n]*)(\r\n|\r|\n|\Z)"  # compiled when it is first used
 _KEY = r"(?s)(?:[^\\=: \t\f]+|\\.)*\\?"  # up to what separates it from the value, or to the end

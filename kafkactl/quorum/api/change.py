@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kafkactl.answers import json_of
-from kafkactl.errors import RefusedError
+from kafkactl.core.answers import json_of
+from kafkactl.core.errors import RefusedError
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ReplicaKey, Uuid
 from kafkactl.files import clock
 from kafkactl.files.journal import journal_content, journal_path, open_journal
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import frozen
 from kafkactl.quorum.change import goals
 from kafkactl.quorum.change.journal import SUBJECT, open_request
 from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
 from kafkactl.quorum.forecast import Forecast, forecast, forecast_now
 from kafkactl.quorum.io import live_quorum
-from kafkactl.values import ReplicaKey, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import changed
 from kafkactl.dryrun.engine.replicas import Replica, replica_of
-from kafkactl.errors import InputError, KafkactlError
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import changed
 from kafkactl.metadata.io.live import saved_log
 from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.verify.histories import CONTRADICTIONS, divergence_findings, partings

@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.answers import by_fields, json_of, read_fields
 from kafkactl.cluster.io.quorum_view import QuorumObserver, assembled
 from kafkactl.cluster.quorum.liveness import is_same_quorum, watch, with_lives
 from kafkactl.cluster.quorum.state import QuorumState
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields, json_of, read_fields
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.quorum.health import check_health, is_broken
-from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 from kafkactl.change.plan_document import checksum, render_document
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.core.findings import Outcome
 from kafkactl.files.entropy import SystemSource
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.plan_files import check_plan_target, write_plan
-from kafkactl.findings import Outcome
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.change import goals
 from kafkactl.quorum.change.ports import Goal

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from kafkactl.core.values import Endpoint, ReplicaKey
 from kafkactl.quorum.change.ports import Goal
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.plan import plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.target import parse_target
-from kafkactl.values import Endpoint, ReplicaKey
 
 MAX_LAG = 1_000
 

@@ -14,12 +14,12 @@ from typing import Any
 from kafkactl.change.journal import DONE, InFlight, JournalFold
 from kafkactl.change.journal_lines import Entry, entries_understood, read_journal, value_of
 from kafkactl.cluster.quorum.state import QuorumState
-from kafkactl.findings import Finding, Outcome, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, Outcome, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ReplicaKey, Uuid
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer, Verdict
 from kafkactl.quorum.step import Action, Step
-from kafkactl.values import ReplicaKey, Uuid
 
 SUBJECT = "quorum"
 

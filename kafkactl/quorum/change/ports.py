@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
-from kafkactl.answers import json_of
 from kafkactl.change.progress import Event
 from kafkactl.cluster.quorum.liveness import WATCH_MS
 from kafkactl.cluster.quorum.state import QuorumState, ids_of
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Endpoint, ReplicaKey
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.guard import Circumstances
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.step import QuorumChange, Step
-from kafkactl.values import Endpoint, ReplicaKey
 
 Plan = Callable[[QuorumState, Circumstances], QuorumChange]
 _REQUESTS = {"remove-controller": "RemoveRaftVoter", "convert": "UpdateFeatures"}

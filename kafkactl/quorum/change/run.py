@@ -17,9 +17,19 @@ from kafkactl.change.journal import Journal, RunJournal
 from kafkactl.change.progress import Event, ProgressCallback, in_silence
 from kafkactl.cluster.quorum.liveness import is_steady
 from kafkactl.cluster.quorum.state import QuorumState, ids_of
-from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
-from kafkactl.findings import NO_ACCESS, NOT_AUTHORISED, Finding, Outcome, Severity, blocker, blockers, error_finding
-from kafkactl.frozen import changed
+from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
+from kafkactl.core.findings import (
+    NO_ACCESS,
+    NOT_AUTHORISED,
+    Finding,
+    Outcome,
+    Severity,
+    blocker,
+    blockers,
+    error_finding,
+)
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Endpoint, ReplicaKey
 from kafkactl.quorum.change.journal import (
     answer_entry,
     begin_entry,
@@ -37,7 +47,6 @@ from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer, Known, Verdict, is_applied
 from kafkactl.quorum.plan import concurrent_change
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
-from kafkactl.values import Endpoint, ReplicaKey
 
 # Blockers that an election, or a voter that comes back, resolves.
 _PASSING_AT_ONCE = frozenset({"high-watermark-unknown"})

@@ -9,9 +9,10 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.progress import Event
 from kafkactl.change.waiting import wait_until
 from kafkactl.cluster.quorum.state import QuorumState
-from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.values import host_port
 from kafkactl.quorum.catch_up import CatchUp
 from kafkactl.quorum.change.watch import QuorumWatcher, is_converted, stays_away, watch_until
 from kafkactl.quorum.guard import release_of_node
@@ -20,7 +21,6 @@ from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import SETTLED_EPOCH_MS
 from kafkactl.quorum.step import Action, Step
-from kafkactl.values import host_port
 
 # The one refusal that goes away by waiting: some voter has not reported to this leader yet what it supports.
 _NOT_HEARD_OF_ALL = "not all of the voters support it"

@@ -14,13 +14,13 @@ from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.change.waiting import wait_until
 from kafkactl.cluster.quorum.liveness import proven
 from kafkactl.cluster.quorum.state import Mode, QuorumState, ids_of
-from kafkactl.errors import UnreachableError
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.quorum.catch_up import CatchUp, CatchUpSample, catch_up, sample_of
 from kafkactl.quorum.change.ports import QuorumPort, QuorumWaitPolicy
 from kafkactl.quorum.outcome import Answer, Known, Verdict, judge
 from kafkactl.quorum.step import Action, Step
-from kafkactl.values import ZERO_UUID
 
 _ELECTION_WINDOW_MS = 60_000
 _SETTLING_MS = 5_000

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey
 from kafkactl.features.catalog.releases import known_releases
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.frozen import frozen
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
 from kafkactl.storage.model import META_PROPERTIES
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
 
 _LOCALHOST = "localhost"
 

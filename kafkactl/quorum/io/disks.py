@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kafkactl.cluster.quorum.observation import DiskSeen
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import InputKind, open_regular, read_whole
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.metadata.log.scan import FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.voters import Voter, voters_of

@@ -18,23 +18,23 @@ from kafkactl.cluster.io.quorum_view import PATIENCE_MS, QuorumObserver, nodes_o
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState
 from kafkactl.core.closing import Closing
-from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.values import Endpoint
 from kafkactl.features.change.results import read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType
-from kafkactl.findings import Finding, warning
 from kafkactl.kafka.attempts import SilentNodes, all_at_once
 from kafkactl.kafka.change_right import change_denied
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
-from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.log.registrations import RegistrationLog, Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.framing import Response
 from kafkactl.protocol.record_batch import decode_header
+from kafkactl.protocol.schema.rights import CLUSTER_DENIED, grant_step, server_text
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.step import Action, Step
-from kafkactl.schema.rights import CLUSTER_DENIED, grant_step, server_text
-from kafkactl.values import Endpoint
 
 FORWARDED_MS = 65_000
 REQUEST_MS = 20_000.0

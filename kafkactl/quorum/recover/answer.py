@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from kafkactl.change.plan_document import checked, number_in, table_in, tables_in, text_in
 from kafkactl.cluster.quorum.majority import majority
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import JsonInputError, parse_json
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.levels import metadata_version
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import frozen
-from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.quorum.recover.plan import RecoveryPlan
 from kafkactl.quorum.recover.rank import SHOWN, at_new_addresses, ranked, role_of
 from kafkactl.quorum.recover.seen import DiskSeen
 from kafkactl.quorum.recover.steps import Step, Way, steps_of
-from kafkactl.values import Uuid
 
 KIND: Final = "quorum.recover"
 PLAN_SUFFIX: Final = ".recovery.json"

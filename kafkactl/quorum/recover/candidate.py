@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.verify.check import NodeLog, is_unfinished_end
 

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kafkactl.cluster.quorum.majority import majority
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Uuid, host_port
+from kafkactl.core.wording import counted, first_few
 from kafkactl.features.catalog.levels import metadata_version
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.dump.findings import GAP
 from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.recover.folders import Adoption
@@ -24,8 +26,6 @@ from kafkactl.quorum.recover.seen import MOST_NAMED, DiskSeen, FolderKind, all_f
 from kafkactl.quorum.recover.settings import Expiring
 from kafkactl.quorum.recover.tails import check_tails, start_step
 from kafkactl.quorum.recover.target_checks import check_place
-from kafkactl.values import Uuid, host_port
-from kafkactl.wording import counted, first_few
 
 _MOST_OFFSET: Final = 2**63 - 1
 _MOST_EPOCH: Final = 2**31 - 1

@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kafkactl.kafka_names import METADATA_TOPIC
+from kafkactl.core.kafka_names import METADATA_TOPIC
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import REPLICAS_AT, Image, Topic
 from kafkactl.quorum.recover.seen import DiskSeen, FolderKind, PartitionFolder
-from kafkactl.values import Uuid
 
 _NAME: Final = re.compile(
     r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})(?:\.[0-9a-zA-Z_-]+-(?P<suffix>delete|stray|future))?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, TypedDict
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.diff import Change, Difference, config_kind, diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.redact import redacted_configs, redacted_key

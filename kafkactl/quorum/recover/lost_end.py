@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.quorum.recover.rank import SHOWN, OldVoter, committed_offset
 from kafkactl.quorum.recover.seen import DiskSeen
 

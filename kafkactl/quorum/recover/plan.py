@@ -11,9 +11,10 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
-from kafkactl.findings import Finding, Outcome, blockers
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.findings import Finding, Outcome, blockers
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches, snapshot_name
@@ -47,7 +48,6 @@ from kafkactl.quorum.recover.request import Read, Request
 from kafkactl.quorum.recover.seen import DiskSeen, PartitionFolder, all_folders
 from kafkactl.quorum.recover.settings import AdoptedSettings, expiring, settings_of_adopted, tiered_topics, untiered
 from kafkactl.storage.model import META_PROPERTIES
-from kafkactl.values import Endpoint, Uuid
 
 _LAYOUT_WITH_DIRECTORY_ID = 2
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafkactl.answers import json_of
 from kafkactl.cluster.quorum.majority import majority
-from kafkactl.errors import InputError
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.recover.seen import DiskSeen, RecoveryTarget
-from kafkactl.values import Endpoint, Uuid
 
 CONTROLLER, BROKER = "controller", "broker"
 SHOWN, LOST, UNKNOWN = "shown", "lost", "unknown"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.findings import Finding, note, warning
+from kafkactl.core.findings import Finding, note, warning
+from kafkactl.core.values import host_port
+from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.image.records import level_of, losses
 from kafkactl.quorum.recover.checks import Case, other_lives, stray_folders
 from kafkactl.quorum.recover.rank import OldVoter
@@ -12,8 +14,6 @@ from kafkactl.quorum.recover.repairs import Repairs
 from kafkactl.quorum.recover.seen import MOST_NAMED
 from kafkactl.quorum.recover.steps import combined_nodes
 from kafkactl.quorum.recover.stranded import without_in_sync_disk
-from kafkactl.values import host_port
-from kafkactl.wording import counted, first_few
 
 
 def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:

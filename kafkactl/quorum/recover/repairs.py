@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import (
     RECOVERED,
     TOPIC_CONFIG,
@@ -25,7 +26,6 @@ from kafkactl.metadata.image.model import (
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.quorum.recover.folders import Adoptable
 from kafkactl.quorum.recover.settings import TIERING, AdoptedSettings
-from kafkactl.values import Uuid
 
 LEADER_EPOCHS: Final = 1_000
 PRODUCER_IDS: Final = 1_000_000

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.verify.histories import Parting
 from kafkactl.quorum.recover.histories import FATAL
 from kafkactl.quorum.recover.losses import Compared
 from kafkactl.quorum.recover.seen import Answering, DiskImage, DiskSeen, RecoveryTarget
-from kafkactl.values import Uuid
 
 RAISE: Final = 1_000_000
 """By how much offset and epoch are raised: an isolated 3.9 voter raises its epoch about once in 2.5 s, so a month."""

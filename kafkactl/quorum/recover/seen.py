@@ -10,13 +10,13 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.metadata.verify.check import NodeLog
 from kafkactl.quorum.recover.candidate import Candidate
-from kafkactl.values import Endpoint, Uuid
 
 MOST_NAMED: Final = 1_000  # topics, partitions or folders that a finding lists
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
-from kafkactl.answers import json_of
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.answers import json_of
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.values import Endpoint, host_port
 from kafkactl.quorum.recover.folders import Adoptable
 from kafkactl.quorum.recover.rank import LOST, OldVoter
 from kafkactl.quorum.recover.request import Read
 from kafkactl.quorum.recover.seen import DiskSeen
-from kafkactl.values import Endpoint, host_port
 
 _OWN = " (Where a copy was shown, name the broker's own directory, on its host.)"
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
+from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.image.model import LEADER_AT, REPLICAS_AT, Image, partition_of
 from kafkactl.quorum.recover.seen import MOST_NAMED
-from kafkactl.values import Uuid
-from kafkactl.wording import counted, first_few
 
 
 @frozen

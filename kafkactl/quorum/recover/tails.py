@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.verify.histories import Verdict
 from kafkactl.quorum.recover.histories import founded_twice
 from kafkactl.quorum.recover.request import Tail
 from kafkactl.quorum.recover.seen import DiskSeen
-from kafkactl.wording import counted, first_few
 
 _ONE_FOUNDING: Final = "Give --lost for the voters whose disks are then not shown."
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from kafkactl.findings import Finding, blocker
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.wording import first_few
 from kafkactl.quorum.recover.request import Read
-from kafkactl.wording import first_few
 
 _NAMES_SHOWN = 100
 

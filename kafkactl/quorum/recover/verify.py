@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
+from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.recover.answer import KeptPlan
 from kafkactl.quorum.recover.seen import MOST_NAMED, FolderKind, PartitionFolder
 from kafkactl.quorum.recover.stranded import without_leader
-from kafkactl.values import Uuid
-from kafkactl.wording import counted, first_few
 
 
 @frozen

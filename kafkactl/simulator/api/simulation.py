@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.catalog.releases import find_release, first_with_dynamic_quorum
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import changed, frozen
 from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures, quorum_of, verdict_of
 from kafkactl.simulator.campaign import simulate as run_all
 from kafkactl.simulator.profiles import PROFILES

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
 from kafkactl.report.model import Band, Block, Cell, Facts, Mark, Report, Section, Table, Timeline
 from kafkactl.simulator.campaign import Summary, percentile, verdict_of
 from kafkactl.simulator.timeline import Happening

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kafkactl.wording import counted
+from kafkactl.core.wording import counted
 
 ELECTIONS: Final = ("release", "the leader ends by", "p50", "p90", "p99", "longest", "elected")
 FAILURES: Final = ("step", "fails in the middle", "goes on", "longest pause", "only once it is back", "stays without")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.schema.error_codes import error_code
+from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.simulator.raft import errors
 from kafkactl.simulator.raft.leader_state import UNKNOWN, Leader, PendingChange
 from kafkactl.simulator.raft.log import KRaftVersion, Voters
@@ -26,7 +27,6 @@ from kafkactl.simulator.raft.messages import (
 )
 from kafkactl.simulator.raft.sending import leader_error, send
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
 
 if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node

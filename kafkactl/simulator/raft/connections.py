@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.values import Endpoint
+from kafkactl.core.values import Endpoint
 
 NEVER: Final = 1 << 62  # later than every time
 READY: Final = 0

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.simulator.raft.effects import WRITE
 from kafkactl.simulator.raft.log import Batch, Snapshot, SnapshotId
-from kafkactl.values import ZERO_UUID, Uuid
 
 
 @dataclass(slots=True)

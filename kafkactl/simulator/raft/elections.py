@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 from kafkactl.simulator.raft import errors, following, transitions
 from kafkactl.simulator.raft.connections import NEVER
 from kafkactl.simulator.raft.effects import Draw, Purpose, State
@@ -20,7 +21,6 @@ from kafkactl.simulator.raft.messages import (
 )
 from kafkactl.simulator.raft.profiles import US_PER_MS, ElectionBackoff, ResignedExit
 from kafkactl.simulator.raft.sending import no_top_level_error, send
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkactl.core.values import Endpoint
 from kafkactl.simulator.raft import changes, errors, transitions
 from kafkactl.simulator.raft.connections import NEVER
 from kafkactl.simulator.raft.disk import AppendLog, FlushLog, TruncateLog, WriteSnapshot
@@ -25,7 +26,6 @@ from kafkactl.simulator.raft.messages import (
     UpdateRaftVoterResponse,
 )
 from kafkactl.simulator.raft.sending import no_top_level_error, send
-from kafkactl.values import Endpoint
 
 if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkactl.core.values import ZERO_UUID, ReplicaKey, Uuid
 from kafkactl.simulator.raft import errors
 from kafkactl.simulator.raft.connections import NEVER
 from kafkactl.simulator.raft.errors import RaftThreadError
@@ -21,7 +22,6 @@ from kafkactl.simulator.raft.messages import (
 )
 from kafkactl.simulator.raft.profiles import BATCH_MAX_BYTES, CAUGHT_UP_WITHIN_US, OBSERVER_SESSION_US
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkactl.core.values import Endpoint, ReplicaKey
 from kafkactl.simulator.raft import serving, transitions
 from kafkactl.simulator.raft.connections import NEVER
 from kafkactl.simulator.raft.disk import AppendLog, FlushLog
@@ -12,7 +13,6 @@ from kafkactl.simulator.raft.leader_state import UNKNOWN, Leader
 from kafkactl.simulator.raft.messages import BeginQuorumEpochRequest
 from kafkactl.simulator.raft.profiles import BeginPacing
 from kafkactl.simulator.raft.sending import send
-from kafkactl.values import Endpoint, ReplicaKey
 
 if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node

@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
 from kafkactl.simulator.raft.effects import SEND
 from kafkactl.simulator.raft.log import Batch
 from kafkactl.simulator.raft.profiles import FETCH_MAX_BYTES
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.values import Endpoint, ReplicaKey, Uuid
 
 CLIENT: Final = -1_000  # the `source` of a request that is an operator's, and no replica's
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.simulator.raft import changes, elections, following, leading, serving, transitions
 from kafkactl.simulator.raft import messages as wire
@@ -24,7 +25,6 @@ from kafkactl.simulator.raft.ports import Effect
 from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Profile, Timeouts
 from kafkactl.simulator.raft.replica_log import ReplicaLog
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 FIRST_BOOTSTRAP_ID: Final = -2  # `KafkaRaftClient`: bootstrap servers are nodes -2, -3, …
 

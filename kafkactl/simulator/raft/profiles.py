@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from kafkactl.frozen import changed, frozen
+from kafkactl.core.frozen import changed, frozen
 
 US_PER_MS: Final = 1_000
 BATCH_MAX_BYTES: Final = 8 * 1024 * 1024

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.core.values import Endpoint
 from kafkactl.simulator.raft import errors
 from kafkactl.simulator.raft.connections import BACKING_OFF
 from kafkactl.simulator.raft.effects import State
-from kafkactl.values import Endpoint
 
 if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node

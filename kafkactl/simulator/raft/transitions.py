@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 from kafkactl.simulator.raft import errors, serving
 from kafkactl.simulator.raft.connections import NEVER
 from kafkactl.simulator.raft.disk import QuorumState, StartLogAt, WriteQuorumState
@@ -12,7 +13,6 @@ from kafkactl.simulator.raft.effects import Draw, Purpose, State, Transition
 from kafkactl.simulator.raft.errors import RaftThreadError
 from kafkactl.simulator.raft.leader_state import Leader
 from kafkactl.simulator.raft.log import SnapshotId
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.simulator.raft.node import Node

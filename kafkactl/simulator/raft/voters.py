@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import attrgetter
 
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 
 class VoterSet:

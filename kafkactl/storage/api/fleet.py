@@ -13,14 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.findings import Outcome, Severity, error_finding
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import Release
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.plan_files import read_receipt, settle_receipt, write_receipt
-from kafkactl.findings import Outcome, Severity, error_finding
-from kafkactl.frozen import frozen
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode

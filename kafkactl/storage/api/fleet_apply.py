@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kafkactl.answers import json_of
+from kafkactl.core.answers import json_of
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.entropy import SystemSource
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.plan_files import receipts_folder, settle_plan
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import changed, frozen
 from kafkactl.storage.api.fleet import (
     Context,
     apply_nodes,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.core.findings import Finding, Outcome, blockers
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.entropy import SystemSource, random_uuid
 from kafkactl.files.plan_files import check_plan_target, write_plan
-from kafkactl.findings import Finding, Outcome, blockers
-from kafkactl.frozen import changed, frozen
 from kafkactl.kafka.api.exposure import file_exposure
 from kafkactl.storage.api.node_files import FilePath
 from kafkactl.storage.api.release import choose_release

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from kafkactl.answers import json_of
+from kafkactl.core.answers import json_of
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.entropy import SystemSource
-from kafkactl.frozen import changed, frozen
 from kafkactl.storage.api.node_files import FilePath, read_node
 from kafkactl.storage.api.observation import NO_LIMIT, observe_for_format
 from kafkactl.storage.api.release import (
@@ -20,7 +20,7 @@ from kafkactl.storage.api.release import (
 from kafkactl.storage.format import plan as planning
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding, Outcome
+    from kafkactl.core.findings import Finding, Outcome
     from kafkactl.storage.config.node_config import NodeConfig
     from kafkactl.storage.model import (
         Applied,

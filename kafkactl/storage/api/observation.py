@@ -6,7 +6,7 @@ from typing import Final
 
 from kafkactl.cluster.quorum.voters import DynamicVoter, parse_voters
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.lost_disk import needs_quorum
 from kafkactl.storage.format.running_quorum import needs_answer
@@ -34,7 +34,7 @@ def observe_for_format(
     is_confirmed = needs_quorum(config, observed, request.overrides)
     if not is_confirmed and not needs_answer(config, observed, request):
         return observed
-    from kafkactl.errors import InputError
+    from kafkactl.core.errors import InputError
     from kafkactl.kafka.api.exposure import client_exposure
     from kafkactl.storage.io.lost_disk_quorum import (
         BRIEF_MS,
@@ -59,7 +59,7 @@ def observe_for_format(
 
 def _named_voters(request: FormatRequest) -> tuple[DynamicVoter, ...]:
     """The voters of --initial-controllers; a text that is none is refused when the format is planned."""
-    from kafkactl.errors import InputError
+    from kafkactl.core.errors import InputError
 
     try:
         return parse_voters(request.initial_controllers) if request.initial_controllers else ()

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.answers import json_of
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding, blockers
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.findings import Finding, blockers
-from kafkactl.frozen import changed, frozen
 from kafkactl.storage.api.node_files import FilePath, read_node
 from kafkactl.storage.api.release import ChosenRelease, check_zookeeper, choose_release
 from kafkactl.storage.io.directories import observe_node

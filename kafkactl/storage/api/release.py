@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from kafkactl.core.findings import Finding, Severity, blocker
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.features.catalog.releases import Release, find_release, newest_release
-from kafkactl.findings import Finding, Severity, blocker
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.storage.api.node_files import FilePath
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.io.host_release import HostRelease, releases_on_host

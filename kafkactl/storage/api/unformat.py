@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from kafkactl.answers import json_of
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Outcome
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.findings import Outcome
-from kafkactl.frozen import changed, frozen
 from kafkactl.storage.api.node_files import FilePath, read_node
 from kafkactl.storage.api.release import choose_release
 from kafkactl.storage.format import unformat as planning
@@ -17,7 +17,7 @@ from kafkactl.storage.io import apply_unformat as applying
 from kafkactl.storage.io.directories import observe_node
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.storage.format.unformat import UnformatDirectory, UnformatPlan
     from kafkactl.storage.model import Applied, Progress
 

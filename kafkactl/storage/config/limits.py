@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.text.java_text import split_list
 from kafkactl.storage.config.keys import Problem, Unusable
 from kafkactl.storage.config.release_rules import ConfigRules

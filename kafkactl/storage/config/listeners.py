@@ -11,7 +11,7 @@ from enum import Enum
 from itertools import chain
 from typing import NoReturn
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.text.java_text import parse_int, split_at_commas, trim
 from kafkactl.storage.config.keys import Problem, ProblemFound
 

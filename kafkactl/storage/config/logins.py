@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.java_text import split_list, trim
 from kafkactl.storage.config.node_config import NodeConfig

@@ -17,11 +17,12 @@ from dataclasses import field
 from typing import Any
 
 from kafkactl.cluster.quorum.voters import StaticVoter
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.values import Endpoint
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.protocol.redact import is_secret_text
 from kafkactl.protocol.text.config_values import Resolve, named_variables, resolve_values
 from kafkactl.protocol.text.config_variables import has_variable
@@ -38,7 +39,6 @@ from kafkactl.storage.config.listeners import Listener
 from kafkactl.storage.config.release_rules import reading_rules
 from kafkactl.storage.config.rules import check_config
 from kafkactl.storage.config.view import ConfigView
-from kafkactl.values import Endpoint
 
 _COPIES = {"node.id": "broker.id", "broker.id": "node.id"}
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from kafkactl.cluster.quorum.voters import StaticVoter
+from kafkactl.core.values import host_port
 from kafkactl.storage.config.node_config import NodeConfig
-from kafkactl.values import host_port
 
 
 def shared_addresses(voters: Iterable[StaticVoter]) -> Mapping[str, tuple[int, ...]]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity, error_finding
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Severity, error_finding
-from kafkactl.frozen import frozen
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig
 from kafkactl.storage.fleet.plan import NodeSource, config_values
 from kafkactl.storage.fleet.plan_check import check_plan_of_node, directory_ids, request_of

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.storage.fleet.inventory_tables import (
     Key,
     a_boolean,

@@ -9,8 +9,8 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.text.toml_lines import TomlTable, in_line, read_toml
 
 

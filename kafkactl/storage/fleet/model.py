@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Endpoint, host_port
+from kafkactl.core.wording import first_few, plural
 from kafkactl.features.catalog.releases import Release
-from kafkactl.frozen import frozen
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.fleet.inventory import Inventory, InventoryNode, VoterRole
-from kafkactl.values import Endpoint, host_port
-from kafkactl.wording import first_few, plural
 
 FLEET = "fleet"
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Outcome, Severity, blockers, error_finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATION_ENABLE
+from kafkactl.core.values import Uuid, host_port
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import Release, find_release, newest_release
-from kafkactl.findings import Finding, Outcome, Severity, blockers, error_finding
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.protocol.redact import is_secret_text, redacted_text
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
 from kafkactl.storage.fleet.inventory import NEW_CLUSTER, Inventory, InventoryNode, VoterRole
@@ -25,7 +26,6 @@ from kafkactl.storage.fleet.rules import check_fleet
 from kafkactl.storage.format.ensure import blank_node
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import FormatPlan, FormatRequest, Source, VoterMode
-from kafkactl.values import Uuid, host_port
 
 # What of a configuration a plan depends on. A host on which one of them has changed since is not formatted.
 PLANNED_KEYS = (

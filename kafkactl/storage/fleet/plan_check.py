@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker, blockers
+from kafkactl.core.values import Uuid, host_port
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, blocker, blockers
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.storage.config.node_config import NodeConfig
@@ -25,7 +26,6 @@ from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.format.scram_argument import MAX_ITERATIONS
 from kafkactl.storage.model import META_PROPERTIES, FormatPlan, FormatRequest, PlannedDirectory, PlannedFile, VoterMode
-from kafkactl.values import Uuid, host_port
 
 _SCRAM = "UserScramCredentialRecord"
 _BY_TYPE: Mapping[object, str] = {mechanism.type: name for name, mechanism in MECHANISMS.items()}

@@ -34,10 +34,11 @@ from kafkactl.change.plan_document import (
     text_in,
     texts_in,
 )
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Outcome, Severity
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Outcome, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
@@ -51,7 +52,6 @@ from kafkactl.storage.model import (
     PlannedFile,
     VoterMode,
 )
-from kafkactl.values import Endpoint, Uuid
 
 KIND = "storage.plan"
 SCHEMA_VERSION = 1

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkactl.change.plan_document import number_in, table_in, tables_in, text_in
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
-from kafkactl.json_input import parse_json
-from kafkactl.shown import escaped
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import parse_json
+from kafkactl.core.shown import escaped
 
 KIND = "storage.receipt"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
 from kafkactl.storage.fleet.model import Fleet
 from kafkactl.storage.fleet.rules_hosts import HOST_RULES
 from kafkactl.storage.fleet.rules_logins import LOGIN_RULES

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, blocker, error_finding
-from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker, error_finding
+from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.values import Uuid
 from kafkactl.storage.config.overlaps import overlaps
 from kafkactl.storage.fleet.inventory import NEW_CLUSTER
 from kafkactl.storage.fleet.model import FLEET, Fleet, address_of, host_of, nodes_text
-from kafkactl.values import Uuid
 
 _EVERY_ADDRESS = frozenset({"", "0.0.0.0", "::", "0:0:0:0:0:0:0:0"})
 

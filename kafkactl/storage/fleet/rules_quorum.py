@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterator
 
 from kafkactl.cluster.quorum.majority import majority
 from kafkactl.cluster.quorum.voters import parse_host_port
-from kafkactl.findings import Finding, Severity, blocker
+from kafkactl.core.findings import Finding, Severity, blocker
+from kafkactl.core.values import Endpoint, host_port
 from kafkactl.storage.config.voter_addresses import shared_addresses
 from kafkactl.storage.fleet.inventory import VoterRole
 from kafkactl.storage.fleet.model import FLEET, Fleet, FleetNode, address_of, nodes_text, voter_roles
-from kafkactl.values import Endpoint, host_port
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0:0:0:0:0:0:0:1"})
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, Severity, blocker, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Severity, blocker, warning
-from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import hash_map_order, string_hash
 from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.leftovers import has_own_traces, is_only_formatted
 from kafkactl.storage.model import META_PROPERTIES, DirectoryState, GuardOverrides, ObservedDirectory
-from kafkactl.values import Uuid
 
 
 class DirectoryClass(StrEnum):

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.metadata.verify.folder import MetadataLogFacts
@@ -40,7 +41,6 @@ from kafkactl.storage.model import (
 from kafkactl.storage.verify.node import start_context
 from kafkactl.storage.verify.places import unexpected_metadata_log
 from kafkactl.storage.verify.voters import voter_rules
-from kafkactl.values import Uuid
 
 # What `format -g` says of directories that differ; here the differences are reported one by one, and refuse.
 _SUPERSEDED = "formatted-directory-differs"

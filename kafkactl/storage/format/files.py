@@ -13,17 +13,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kafkactl.errors import SchemaError
-from kafkactl.kafka_names import METADATA_LOG, METADATA_VERSION
+from kafkactl.core.errors import SchemaError
+from kafkactl.core.kafka_names import METADATA_LOG, METADATA_VERSION
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.checkpoint import decode_checkpoint, encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.text.meta_properties import (
     FIRST_LAYOUT_WITH_DIRECTORY_ID,
     parse_meta_properties,
     render_meta_properties,
 )
-from kafkactl.schema.definitions import message
 from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
@@ -33,7 +34,6 @@ from kafkactl.storage.model import (
     SNAPSHOT_MODE,
     PlannedFile,
 )
-from kafkactl.values import Uuid
 
 _EXAMPLE_ID = Uuid(bytes(range(0x50, 0x60)))
 _EVERYTHING_IN_FIRST_CHECKPOINT = 4

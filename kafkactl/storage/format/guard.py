@@ -18,8 +18,9 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
-from kafkactl.findings import Finding, Severity
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.wording import first_few
 from kafkactl.storage.format.lost_disk import LostDisk, check_lost_disk
 from kafkactl.storage.leftovers import data_entries, is_half_done, is_of_file_system
 from kafkactl.storage.model import (
@@ -31,7 +32,6 @@ from kafkactl.storage.model import (
     ObservedDirectory,
     QuorumSeen,
 )
-from kafkactl.wording import first_few
 
 _TOPIC_PARTITION = r"(?P<topic>[A-Za-z0-9._-]{1,249})-\d+(?:[.-][0-9a-f]+-(?:delete|future|stray))?"
 _WRITTEN = frozenset({METADATA_LOG, META_PROPERTIES, BOOTSTRAP_CHECKPOINT})

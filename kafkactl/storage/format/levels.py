@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.levels import (
     FeatureFacts,
     MetadataVersion,
@@ -19,9 +22,6 @@ from kafkactl.features.catalog.levels import (
 )
 from kafkactl.features.catalog.release_version import in_kafkas_words, parse_release_version, understood
 from kafkactl.features.catalog.releases import Release, kraft_version_for
-from kafkactl.findings import Finding, blocker, warning
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import FormatRequest
 

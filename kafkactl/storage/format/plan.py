@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.cluster.quorum.voters import DynamicVoter, hash_order
+from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers, planned_outcome
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, planned_outcome
-from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.arguments import (
@@ -61,7 +62,6 @@ from kafkactl.storage.model import (
     PlannedDirectory,
     Source,
 )
-from kafkactl.values import Endpoint, Uuid
 
 
 def plan_format(

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.cluster.quorum.voters import DynamicVoter
-from kafkactl.findings import Finding, Severity, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Finding, Severity, warning
+from kafkactl.core.frozen import frozen
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.lost_disk import LostDisk, check_confirmed
 from kafkactl.storage.model import FormatRequest, ObservedNode, QuorumSeen, VoterMode

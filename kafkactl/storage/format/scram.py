@@ -10,11 +10,11 @@ import re
 from dataclasses import field
 from typing import Any
 
-from kafkactl.answers import json_of
-from kafkactl.errors import InputError
+from kafkactl.core.answers import json_of
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
 from kafkactl.protocol.scram import ScramMechanism, salted_password, server_key, stored_key
 from kafkactl.storage.format.scram_argument import read_argument, read_old_argument
 

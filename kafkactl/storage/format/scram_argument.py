@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import NoReturn
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.scram import MECHANISMS, ScramMechanism
 from kafkactl.protocol.text.java_text import decode_base64, parse_int, split_at, trim
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.findings import Finding, Outcome, blocker, blockers
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.findings import Finding, Outcome, blocker, blockers
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.wording import first_few
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.disks import ClassifiedDirectory, DirectoryClass, classify
 from kafkactl.storage.leftovers import is_leftover
@@ -27,7 +28,6 @@ from kafkactl.storage.model import (
     ObservedDirectory,
     ObservedNode,
 )
-from kafkactl.wording import first_few
 
 _NAMES_SHOWN = 8
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafkactl.core.findings import Finding, Severity, blocker, warning
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Severity, blocker, warning
-from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.config.node_config import NodeConfig

@@ -23,10 +23,10 @@ import errno
 import os
 from pathlib import Path
 
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
+from kafkactl.core.findings import Finding, Outcome, Severity, error_finding
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
-from kafkactl.findings import Finding, Outcome, Severity, error_finding
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.io.directories import read_file
 from kafkactl.storage.io.format_folders import Folders, identity
 from kafkactl.storage.io.locks import directory_lock

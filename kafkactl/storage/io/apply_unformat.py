@@ -10,10 +10,10 @@ import contextlib
 import os
 from pathlib import Path
 
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
+from kafkactl.core.findings import Finding, Outcome, Severity, error_finding
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
-from kafkactl.findings import Finding, Outcome, Severity, error_finding
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.format.unformat import UnformatDirectory, UnformatPlan, signs_of_a_start
 from kafkactl.storage.io.apply_format import failure_finding
 from kafkactl.storage.io.directories import observe_directory

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import InputKind, check_regular, read_open
 from kafkactl.files.processes import holds_lock_as_node
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.io.locks import lock_holder
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.values import Uuid
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.storage.fleet.inventory import InventoryNode, parse_inventory
 from kafkactl.storage.fleet.plan import ConfigFile, FleetRequest
 from kafkactl.storage.format.scram import read_scram_lines
-from kafkactl.values import Uuid
 
 
 def read_fleet(path: Path, *, new_cluster_id: Uuid) -> FleetRequest:

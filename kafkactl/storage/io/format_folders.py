@@ -12,10 +12,10 @@ import os
 import stat
 from pathlib import Path
 
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.found import sync_found_name
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.leftovers import KAFKA_TEMPORARIES
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.storage.model import KAFKACTL_LOCK
 

@@ -13,12 +13,12 @@ from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.cluster.quorum.voters import LOCALHOST as _LOCALHOST
 from kafkactl.cluster.quorum.voters import DynamicVoter, parse_host_port
-from kafkactl.errors import KafkactlError
-from kafkactl.frozen import changed
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import ClientConfig, client_config_of
 from kafkactl.kafka.cluster_view import Role
-from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.storage.config.controller_access import controller_client_properties

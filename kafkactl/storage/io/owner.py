@@ -5,7 +5,7 @@ from __future__ import annotations
 import grp
 import pwd
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.storage.model import Owner
 
 

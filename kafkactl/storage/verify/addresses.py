@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kafkactl.cluster.quorum.majority import majority
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
+from kafkactl.core.values import host_port
+from kafkactl.core.wording import some
 from kafkactl.metadata.log.scan import VoterSeen
 from kafkactl.storage.config.voter_addresses import own_static_entry_elsewhere, shared_addresses
 from kafkactl.storage.verify.model import Loss, Phase, RuleResult, StartContext, finding, loses, stops, warns
 from kafkactl.storage.verify.voters import last_voters
-from kafkactl.values import host_port
-from kafkactl.wording import some
 
 
 def address_rules(context: StartContext) -> Iterator[RuleResult]:

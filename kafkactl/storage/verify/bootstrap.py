@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.core.findings import Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.features.catalog.index import metadata_version
 from kafkactl.features.catalog.release_version import understood
-from kafkactl.findings import Severity
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead

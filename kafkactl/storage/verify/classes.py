@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.findings import Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.protocol.redact import is_secret_text
 from kafkactl.protocol.text.config_values import PROVIDERS
 from kafkactl.protocol.text.java_text import split_list, trim

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.index import features_of
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.metadata.log.scan import FeatureChange
 from kafkactl.metadata.verify.folder import SnapshotFacts
 from kafkactl.storage.verify.bootstrap import founding_records, no_metadata_version

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, TO_WRITE
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, file_subject, stops, warns
-from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
 
 _OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
 _NOT_UTF8 = "java.nio.charset.MalformedInputException"

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from kafkactl.core.wording import first_few, plural, some
 from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.metadata.log.stored_settings import BROKER_SETTING, TOPIC_SETTING, settings_after
 from kafkactl.storage.config.keys import Problem, server_keys, topic_keys, value_problem
 from kafkactl.storage.config.release_rules import reading_rules
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, stops, warns
 from kafkactl.storage.verify.state import loaded_snapshot
-from kafkactl.wording import first_few, plural, some
 
 _NOT_STARTED = "Error starting LogManager"
 _SHOWN = 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.storage.config.logins import (
     CONTROLLER_MECHANISM,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.quorum_state import NO_NODE
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT
 from kafkactl.protocol.text.java_text import parse_int

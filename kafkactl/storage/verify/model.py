@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, TypedDict
 
-from kafkactl.answers import by_fields, json_of
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.record_types import record_types_of
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.start_rules import StartRules, start_rules
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.text.java_text import split_list
@@ -19,7 +20,6 @@ from kafkactl.protocol.text.meta_properties import MetaProperties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import ObservedDirectory, ObservedNode
 from kafkactl.storage.partition_folders import PartitionIds
-from kafkactl.values import Uuid
 
 
 class Phase(IntEnum):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import changed
 from kafkactl.features.catalog.releases import Release, known_releases
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import changed
 from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QUORUM_STATE, ObservedNode

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kafkactl.core.wording import counted, some
 from kafkactl.storage.partition_folders import PartitionIds, live_partition, partition_metadata
 from kafkactl.storage.verify.model import Loss, Phase, RuleResult, StartContext, loses, stops
-from kafkactl.wording import counted, some
 
 _LISTED = 1000
 _NO_ID = "does not have a topic ID, which is not allowed when running in KRaft mode"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from kafkactl.kafka_names import METADATA_LOG, METADATA_TOPIC
+from kafkactl.core.kafka_names import METADATA_LOG, METADATA_TOPIC
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.storage.leftovers import is_of_file_system

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.storage.model import QUORUM_STATE, FileRead
 from kafkactl.storage.verify.meta_troubles import OWNER_STEP
@@ -22,7 +23,6 @@ from kafkactl.storage.verify.model import (
     warns,
 )
 from kafkactl.storage.verify.voters import other_voters
-from kafkactl.values import ZERO_UUID
 
 _NO_FIELD = "unable to locate field"
 _UNKNOWN_VERSION = "Unknown data version of"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.verify.folder import MetadataLogFacts, SnapshotFacts
 from kafkactl.storage.verify.model import RuleResult, StartContext, Verification, file_subject
 from kafkactl.storage.verify.voters import other_voters

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.metadata.verify.folder import SnapshotFacts
 from kafkactl.storage.verify.model import (

@@ -5,7 +5,7 @@ A snapshot replaces everything before its offset; records of the log count from 
 
 from __future__ import annotations
 
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log.scan import FeatureChange
 from kafkactl.metadata.verify.folder import SnapshotFacts
 from kafkactl.storage.verify.model import StartContext

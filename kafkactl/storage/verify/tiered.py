@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.core.wording import counted, some
 from kafkactl.metadata.log.stored_settings import TOPIC_SETTING
 from kafkactl.protocol.text.java_text import parse_boolean
 from kafkactl.storage.config.node_config import TieredSettings
 from kafkactl.storage.verify.log_settings import stored_settings
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, stops, warns
-from kafkactl.wording import counted, some
 
 _LISTENER = "remote.log.metadata.manager.listener.name"
 _STORAGE_CLASS = "remote.log.storage.manager.class.name"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kafkactl.core.values import Uuid, host_port
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.metadata.log.scan import VoterSeen
 from kafkactl.storage.config.node_config import NodeConfig
@@ -23,7 +24,6 @@ from kafkactl.storage.verify.model import (
     stops,
 )
 from kafkactl.storage.verify.state import ends_in_snapshot
-from kafkactl.values import Uuid, host_port
 
 
 def last_voters(context: StartContext) -> tuple[VoterSeen, ...] | None:

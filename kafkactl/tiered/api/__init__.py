@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.answers import by_fields, json_of
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Uuid
 from kafkactl.files.whole_file import check_place, write_whole
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import changed, frozen
 from kafkactl.kafka.client import Client
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.tiered.answers import RemoteSegment, record_answer, segment_answer
@@ -36,7 +37,6 @@ from kafkactl.tiered.observation import observation_document
 from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.reading import PlacedRecord
 from kafkactl.tiered.records import PartitionDeleteRecord
-from kafkactl.values import Uuid
 
 __all__ = [
     "ALL",

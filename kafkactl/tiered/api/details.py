@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kafkactl.core.shown import json_text
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.detail_tables import BOOL, INT, TEXT, Table
-from kafkactl.shown import json_text
 from kafkactl.tiered.api import Filters, Loaded, audit, each_segment
 from kafkactl.tiered.audit.findings import place_of
-from kafkactl.values import Uuid
 
 _PLACE: Final = (("topic", TEXT), ("topic_id", TEXT), ("partition", INT))
 SEGMENTS: Final = (

@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.progress import expect
+from kafkactl.core.values import Uuid
+from kafkactl.core.wording import counted
 from kafkactl.dryrun.api.engines import Engine
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
-from kafkactl.progress import expect
 from kafkactl.tiered.api.engines import AUTO_ENGINE, IN_PROCESS, chosen_engine, folded
 from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas
 from kafkactl.tiered.bucket import Bucket
@@ -24,8 +26,6 @@ from kafkactl.tiered.io.observation import SavedObservation, read_observation
 from kafkactl.tiered.io.sources import MetadataReplica, Opened, SegmentFile, open_sources, without_metadata
 from kafkactl.tiered.layouts import AUTO, layout_of
 from kafkactl.tiered.ledger import Ledger, MetadataLog
-from kafkactl.values import Uuid
-from kafkactl.wording import counted
 
 
 @frozen

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from kafkactl.answers import json_of
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Severity
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import frozen
 from kafkactl.tiered.api import ALL, Audit, Filters, Forecast, audit, foresee
 from kafkactl.tiered.api.load import Loaded
 from kafkactl.tiered.forecast import PartitionForecast

@@ -7,7 +7,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.bucket import Bucket
 from kafkactl.tiered.cluster_view import ClusterView, PartitionView, ReplicaLog, TopicView
 from kafkactl.tiered.epoch_index import Segment
@@ -17,7 +18,6 @@ from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.tiered.states import SegmentState
-from kafkactl.values import Uuid
 
 HOUR_MS: Final = 3_600_000
 

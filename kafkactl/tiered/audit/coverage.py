@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import TypeVar
 
-from kafkactl.answers import by_fields
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.states import COPIED, COPYING
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypedDict
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase, by_offset
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.epoch_index import Segment
-from kafkactl.values import Uuid
 
 MOST_LISTED: Final = 1000
 

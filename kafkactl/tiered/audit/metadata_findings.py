@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.values import Uuid
+from kafkactl.core.wording import counted, first_few
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.findings import MOST_LISTED, metadata_subject, place_of, segment_evidence, subject_of
 from kafkactl.tiered.ledger import COPY_STARTED_AGAIN, UNDECODABLE, PartitionDelete, Poison
@@ -17,8 +19,6 @@ from kafkactl.tiered.partition_log import (
     WITHOUT_BASE,
 )
 from kafkactl.tiered.records import PartitionKey
-from kafkactl.values import Uuid
-from kafkactl.wording import counted, first_few
 
 _WORDS: Final = {
     UNDECODABLE: "cannot be decoded",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.values import Uuid
+from kafkactl.core.wording import counted, size_text
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.findings import object_evidence, place_of, segment_evidence, subject_of
 from kafkactl.tiered.bucket import Bucket, StoredObject
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.layouts import AIVEN, LOG, SegmentPlace, aiven_remote_size
 from kafkactl.tiered.states import COPIED
-from kafkactl.values import Uuid
-from kafkactl.wording import counted, size_text
 
 UNKNOWN_OBJECT: Final = "unknown-object"
 AFTER_DELETE_FINISHED: Final = "object-after-delete-finished"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kafkactl.answers import by_fields
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import by_fields
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.coverage import Hole, gaps, hole_below_highest
 from kafkactl.tiered.audit.findings import in_order

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, note, warning
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.wording import counted, size_text
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.coverage import gaps, hole_below_highest
 from kafkactl.tiered.audit.findings import place_of, segment_evidence, subject_of
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.states import COPIED, COPYING, DELETING
-from kafkactl.wording import counted, size_text
 
 YOUNG_DELETE_MS: Final = 60_000
 DUE, PARKED = "due", "parked"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, note, warning
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.wording import age_text, counted, first_few
 from kafkactl.tiered.audit.case import AuditCase
 from kafkactl.tiered.cluster_view import TopicView
-from kafkactl.wording import age_text, counted, first_few
 
 MISSING: Final = "metadata-topic-missing"
 EXPIRES: Final = "metadata-topic-expires"

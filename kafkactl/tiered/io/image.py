@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_TOPIC, REMOTE_LOG_METADATA
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_TOPIC, REMOTE_LOG_METADATA
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
 from kafkactl.metadata.io.image import Point, load_image

@@ -6,16 +6,16 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.values import Uuid
 from kafkactl.files.spool import Spool
-from kafkactl.frozen import frozen
 from kafkactl.kafka.client import Client
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.net.transport import Address
 from kafkactl.protocol.record_batch import decode_batches
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import TOPIC_DENIED, topic_not_authorised
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import TOPIC_DENIED, topic_not_authorised
 
 EARLIEST, LATEST, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = -2, -1, -4, -5, -6  # ListOffsetsRequest.java
 # The ListOffsets version that gave a timestamp its meaning (`ListOffsetsRequest.json`: KIP-405, KIP-1005, KIP-1023). A

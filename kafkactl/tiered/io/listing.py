@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.errors import InputError, UnreachableError
-from kafkactl.extras import install_advice
+from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.extras import install_advice
+from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.tiered.bucket import Listing, StoredObject
 from kafkactl.tiered.io.listing_text import ListingText, rows_of, too_large, unpacked_bytes_of
 from kafkactl.tiered.listing import (

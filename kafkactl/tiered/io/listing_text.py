@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.files.input_files import InputKind
 from kafkactl.tiered.listing import invalid
 

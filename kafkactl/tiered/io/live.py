@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.errors import UnreachableError
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.values import ZERO_UUID, Uuid
+from kafkactl.core.wording import counted, first_few
 from kafkactl.kafka.client import Client
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
-from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.rights import TOPIC_DENIED, Login, topic_not_authorised
+from kafkactl.protocol.schema.error_codes import error_code
+from kafkactl.protocol.schema.rights import TOPIC_DENIED, Login, topic_not_authorised
 from kafkactl.tiered.cluster_view import (
     REMOTE_STORAGE_ENABLE,
     BrokerView,
@@ -44,8 +46,6 @@ from kafkactl.tiered.io.leaders import (
     batched,
 )
 from kafkactl.tiered.reading import PlacedRecord, read_records
-from kafkactl.values import ZERO_UUID, Uuid
-from kafkactl.wording import counted, first_few
 
 NOT_ANSWERED: Final = "partitions-not-answered"
 HIDDEN: Final = "topics-not-described"

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.json_input import JsonInputError, parse_json
+from kafkactl.core.kafka_names import METADATA_LOG, REMOTE_LOG_METADATA
 from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.files.whole_file import check_place, whole_folder
-from kafkactl.frozen import frozen
-from kafkactl.json_input import JsonInputError, parse_json
-from kafkactl.kafka_names import METADATA_LOG, REMOTE_LOG_METADATA
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.cluster_view import ClusterView

@@ -13,10 +13,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.files.input_files import InputKind, open_regular, read_whole
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.metadata.io.source import read_pieces
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import parse_meta_properties

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkactl.core.errors import FailedError
 from kafkactl.dryrun.engine.spark.read import bytes_of, opened_anywhere
-from kafkactl.errors import FailedError
 from kafkactl.metadata.io.source import PIECE_BYTES
 from kafkactl.metadata.log.fetched_folder import FETCHED
 from kafkactl.metadata.replay.batches import no_collection

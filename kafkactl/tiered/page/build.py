@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkactl.core.wording import counted, plural, size_text
 from kafkactl.report.model import TONES, Bars, Block, Cell, Facts, Report, Section, Series, Table
 from kafkactl.report.timeline import clock
 from kafkactl.tiered.page.strips import metadata_strip, orphan_bars, strip_of
 from kafkactl.tiered.page.verdict import meaning_of, verdict_of
-from kafkactl.wording import counted, plural, size_text
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.tiered.api.pages import TieredReport
     from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus
     from kafkactl.tiered.bucket import BucketRead

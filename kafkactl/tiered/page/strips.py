@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kafkactl.core.wording import age_text, counted, first_few, plural, size_text
 from kafkactl.report.model import Bars, Lane, Series, Span, Strip
-from kafkactl.wording import age_text, counted, first_few, plural, size_text
 
 if TYPE_CHECKING:
-    from kafkactl.findings import Finding
+    from kafkactl.core.findings import Finding
     from kafkactl.tiered.api import MetadataPartition
     from kafkactl.tiered.pictures import Lane as Offsets
     from kafkactl.tiered.pictures import LocalLog, OrphanAges, OrphansOfAge, OtherSegments, Picture

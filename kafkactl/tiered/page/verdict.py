@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
 
 PROBLEMS: Final = "problems"
 UNKNOWN: Final = "unknown"

@@ -10,11 +10,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.files.contexts import contexts_file, load_contexts
 from kafkactl.files.word_cache import cache_folder, cached_words
 from kafkactl.kafka.api.connection import resolve_target
-from kafkactl.kafka_names import METADATA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypedDict
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Finding, Outcome, Severity, error_finding
+from kafkactl.core.frozen import frozen
 from kafkactl.files.contexts import Contexts, contexts_file, load_contexts
 from kafkactl.files.contexts_edit import change_contexts, with_context, without_context
-from kafkactl.findings import Finding, Outcome, Severity, error_finding
-from kafkactl.frozen import frozen
 
 
 class ContextDict(TypedDict):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from kafkactl.migration.checks.numbers import ids_of
-from kafkactl.schema import explanations as texts
-from kafkactl.schema.explanations import Explanation
-from kafkactl.schema.kafka_lines import ids_by_line
+from kafkactl.protocol.schema import explanations as texts
+from kafkactl.protocol.schema.explanations import Explanation
+from kafkactl.protocol.schema.kafka_lines import ids_by_line
 
 
 def explain(text: str) -> list[Explanation]:

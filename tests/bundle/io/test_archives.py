@@ -21,7 +21,7 @@ from kafkactl.bundle.io.reading import open_bundle
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.bundle.manifest import Manifest, PartResult, render_manifest
 from kafkactl.bundle.members import FREE_BYTES
-from kafkactl.errors import FailedError, InputError, KafkactlError, RefusedError
+from kafkactl.core.errors import FailedError, InputError, KafkactlError, RefusedError
 from kafkactl.files import whole_file
 from kafkactl.files.filesystem import OsFilesystem
 from tests.sampling import one_in

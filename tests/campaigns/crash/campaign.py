@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from tests.campaigns.crash.states import Disk, Flat, State, materialize, read_flat, set_times
 from tests.campaigns.crash.trace import Injected, Operation, Tracer, kinds, read_tree
 

@@ -11,7 +11,7 @@ from unittest import mock
 
 from kafkactl.change.journal_lines import read_journal
 from kafkactl.cluster.quorum.state import ids_of
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.files.journal import open_journal
 from kafkactl.migration.driver.journal import SUBJECT

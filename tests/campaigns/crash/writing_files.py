@@ -13,13 +13,14 @@ from unittest import mock
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.change.hooks.words import Verb
 from kafkactl.commands.framework import plugins
+from kafkactl.core.findings import Outcome
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.detail_tables import INT, TEXT, Table
 from kafkactl.dryrun.io.detail_files import write_details
 from kafkactl.files.contexts_edit import change_contexts, with_context, without_context
 from kafkactl.files.plan_files import write_plan
 from kafkactl.files.report_files import write_report
-from kafkactl.findings import Outcome
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.migration.io.rendered_files import write_rendered
@@ -33,7 +34,6 @@ from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.tiered.api import write_keys
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.io.observation import write_observation
-from kafkactl.values import Uuid
 from tests.bundle.io.test_archives import MANIFEST
 from tests.campaigns.crash.campaign import Command, Mark, Rule, whole
 from tests.campaigns.crash.states import Flat

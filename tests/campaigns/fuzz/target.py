@@ -20,8 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kafkactl.errors import DecodeError, InputError, KafkactlError
-from kafkactl.schema.explanations import explanations
+from kafkactl.core.errors import DecodeError, InputError, KafkactlError
+from kafkactl.protocol.schema.explanations import explanations
 
 HERE = Path(__file__).parent
 CORPUS, FAILED = HERE / "corpus", HERE / "failed"

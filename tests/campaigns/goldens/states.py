@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import observation_from

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
 from kafkactl.migration.checks.case import Stage, case_of
 from kafkactl.migration.checks.registry import UNKNOWN_ID, check
 from kafkactl.migration.io.observe import observe

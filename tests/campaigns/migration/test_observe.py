@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.migration.render.facts import NodeFile, cluster_facts, node_file
 from kafkactl.migration.render.node import render_cluster
 from tests.lab.oracles.inputs import InputOracle

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import KafkactlError
-from kafkactl.findings import Outcome, Severity
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Outcome, Severity
 from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.forward import plan_forward

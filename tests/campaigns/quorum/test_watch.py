@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.values import Uuid
 from kafkactl.kafka.cluster_view import Role
-from kafkactl.values import Uuid
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.simulator.campaign import Asked, outcome_of, plan_for, quorum_of
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import run_plan

@@ -18,7 +18,7 @@ from kafkactl.change.hooks.words import (
     parse_template,
     words_of,
 )
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 
 NASTY = """a b;$(touch /tmp/x)`id`'"\\|&>*"""
 VALUES = {"node_id": "1", "host": "h1", "config_path": "/etc/kafka/a b.properties", "log_dirs": ("/d1", "/d 2")}

@@ -9,7 +9,7 @@ import pytest
 from kafkactl.cluster.api.unregister import Unregistered, observe_and_plan, unregister_node
 from kafkactl.cluster.io import watch as feature_watch
 from kafkactl.cluster.io.view import observe_features
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 from kafkactl.kafka.cluster_view import Role as Listener
 from tests.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 

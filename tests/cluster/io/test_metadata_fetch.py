@@ -10,7 +10,7 @@ import pytest
 from kafkactl.cluster.io import metadata_fetch
 from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, fetch_metadata_log, iterate_metadata_log
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff

@@ -11,17 +11,17 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.list import NodeList, list_nodes
 from kafkactl.cluster.io.view import observe_features
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Finding, Outcome, change_exit_code
 from kafkactl.features.api.cluster import feature_request, plan_change
 from kafkactl.features.api.description import describe
 from kafkactl.features.plan.plan import plan_change as plan_of_state
-from kafkactl.findings import Finding, Outcome, change_exit_code
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Access, Connection
 from kafkactl.playground.broker import Action, Asked, Reply
-from kafkactl.schema.rights import Login
+from kafkactl.protocol.schema.rights import Login
 from tests.kafka.feature_cluster import DENIED, FakeCluster, FakeNode
 
 OPS = Access(login=Login(principal="User:ops", brokers="b1:9092"))

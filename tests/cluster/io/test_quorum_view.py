@@ -10,7 +10,7 @@ import pytest
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import Mode, QuorumState
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 from kafkactl.kafka.attempts import SilentNodes
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role

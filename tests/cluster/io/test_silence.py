@@ -9,9 +9,9 @@ import pytest
 from kafkactl.cluster.api.list import list_nodes
 from kafkactl.cluster.io import nodes as feature_nodes
 from kafkactl.cluster.io.view import PATIENCE_MS
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Finding
 from kafkactl.features.api.description import describe
-from kafkactl.findings import Finding
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.playground.broker import SILENCE
 from tests.kafka.feature_cluster import RANGES, FakeCluster

@@ -11,7 +11,7 @@ from kafkactl.cluster.io import view as views
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import FeatureView, observe_features, observe_levels
 from kafkactl.cluster.state import Role
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.values import Uuid
 from kafkactl.migration.io.save import save_observation
-from kafkactl.values import Uuid
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run
 from tests.repository.tree import ROOT

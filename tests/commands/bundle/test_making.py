@@ -18,7 +18,7 @@ import pytest
 import kafkactl as library
 from kafkactl.bundle.api import gather
 from kafkactl.bundle.parts import PartKind
-from kafkactl.errors import UnknownOutcomeError
+from kafkactl.core.errors import UnknownOutcomeError
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.metadata.api.image import load_image
 from kafkactl.migration.io.save import save_observation

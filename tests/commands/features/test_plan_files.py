@@ -14,10 +14,10 @@ import pytest
 from kafkactl.change.plan_document import checksum
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io import watch as feature_watch
+from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.features.api import change as feature_change
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import check_plan, read_plan
-from kafkactl.findings import Finding, blocker, warning
 from tests.commands.features.test_features import at, ids
 from tests.conftest import Run
 from tests.kafka.feature_cluster import FakeCluster

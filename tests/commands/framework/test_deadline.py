@@ -8,7 +8,7 @@ import click
 import pytest
 
 from kafkactl.commands.framework.deadline import deadline, ends_clean, paused, stop_clock
-from kafkactl.errors import UnknownOutcomeError
+from kafkactl.core.errors import UnknownOutcomeError
 
 
 def test_it_ends_what_takes_too_long_and_restores_the_handler():

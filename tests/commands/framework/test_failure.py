@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.commands.framework.failure import report
 from kafkactl.commands.framework.settings import Settings
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 
 
 @pytest.fixture

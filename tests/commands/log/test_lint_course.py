@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import Listener
 from tests.conftest import Run
 from tests.quorum.recover import worlds

@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from tests.metadata.records import TOPIC, VERSION
 
 

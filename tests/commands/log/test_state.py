@@ -12,7 +12,7 @@ import yaml
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import decode_batches, decode_header, encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from tests.commands.captured import RELEASES, unpacked, with_hole
 
 SEGMENT = "00000000000000000000.log"

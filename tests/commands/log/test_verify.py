@@ -9,7 +9,7 @@ import pytest
 
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from tests.metadata.goldens import golden
 
 SEGMENT = golden("segment-4.4.0-standalone.log.bin")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.zookeeper.znode import Znode, decode_znodes, encode_znodes
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.lab.migration.configs import ENCODER_SECRET

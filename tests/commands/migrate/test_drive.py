@@ -9,8 +9,8 @@ import pytest
 
 from kafkactl.commands.migrate import rollback as migrate_rollback
 from kafkactl.commands.migrate.drive import Talk
-from kafkactl.findings import warning
-from kafkactl.frozen import changed
+from kafkactl.core.findings import warning
+from kafkactl.core.frozen import changed
 from kafkactl.migration.api import driver as migration_driver_open
 from kafkactl.migration.driver.ports import Event
 from tests.fakes.migrating_cluster import FakeCluster

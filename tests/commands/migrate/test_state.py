@@ -11,7 +11,7 @@ import pytest
 from kafkactl.commands.migrate.page import board_page
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.api.position import _Earlier, status
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen

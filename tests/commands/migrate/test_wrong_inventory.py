@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.zookeeper.tree import Tree, tree_of
 from tests.conftest import Run

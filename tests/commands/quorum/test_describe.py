@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.answers import plain_values
 from kafkactl.cluster.quorum.observation import quorum_answer, quorum_state
 from kafkactl.cluster.quorum.state import NodeFacts, QuorumState, Replica
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
@@ -18,13 +17,14 @@ from kafkactl.commands.quorum.page import kafka_page, quorum_page
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
+from kafkactl.core.answers import plain_values
 from kafkactl.operations.answer_kinds import has_published_shape
 from kafkactl.playground.broker import FakeBroker, Raw
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
+from kafkactl.protocol.schema.definitions import response
 from kafkactl.quorum.api import QuorumDescription
 from kafkactl.quorum.health import check_health
-from kafkactl.schema.definitions import response
 from tests.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.protocol.random_messages import random_message
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.values import Endpoint
 from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.values import Endpoint
 from tests.conftest import Run
 from tests.kafka.quorum_nodes import CLUSTER_ID, NOT_LEADER, Quorum, directory, quorum_body, running
 from tests.lab.harness.ports import HOST, free_port

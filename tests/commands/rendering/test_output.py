@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafkactl.answers import plain_values
+from kafkactl.core.answers import plain_values
 from tests.commands.sample import CLUSTER_ID
 
 

@@ -5,7 +5,7 @@ import pytest
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Findings, Page, Word
 from kafkactl.commands.rendering.terminal import fitted
-from kafkactl.findings import Finding, blocker, note
+from kafkactl.core.findings import Finding, blocker, note
 
 
 @pytest.mark.parametrize(

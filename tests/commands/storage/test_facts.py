@@ -9,7 +9,7 @@ import uuid
 
 import pytest
 
-from kafkactl.values import Uuid
+from kafkactl.core.values import Uuid
 
 
 def test_random_uuids_are_version_4_unreserved_and_no_options(kafkactl):
@@ -29,7 +29,7 @@ def test_a_random_uuid_as_json(kafkactl):
 def test_a_random_uuid_loads_nothing_heavy():
     script = (
         "import sys; from kafkactl.commands.main import main; main(['storage', 'random-uuid'])\n"
-        "heavy = {'rich', 'pydantic', 'yaml', 'tomli', 'json.decoder', 'kafkactl.schema'} & set(sys.modules)\n"
+        "heavy = {'rich', 'pydantic', 'yaml', 'tomli', 'json.decoder', 'kafkactl.protocol.schema'} & set(sys.modules)\n"
         "sys.exit(repr(sorted(heavy - {'json.decoder'})) if heavy - {'json.decoder'} else 0)"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
-from kafkactl.values import Uuid
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.values import Uuid
 from tests.conftest import Run
 from tests.repository.tree import ROOT
 from tests.tiered.logs import (

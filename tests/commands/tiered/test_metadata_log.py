@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.kafka_names import REMOTE_LOG_METADATA
-from kafkactl.values import Uuid
+from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.core.values import Uuid
 from tests.conftest import Run
 from tests.tiered.logs import BEGIN_MS, HOUR_MS, LogOf, Topic, metadata_log, segment_uuid
 

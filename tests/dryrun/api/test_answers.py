@@ -8,8 +8,8 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
+from kafkactl.core.errors import InputError
 from kafkactl.dryrun.api import Verdict, context_of, heaviest, predict, read_context, report
-from kafkactl.errors import InputError
 from tests.dryrun.clusters import cluster
 
 TEXT = "brokers 1 2 3\ntopic orders\n  1 | 1 2 | 1 2\n  3 | 3 | 3"

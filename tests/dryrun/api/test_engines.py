@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.errors import InputError
 from kafkactl.dryrun.api import engines
-from kafkactl.errors import InputError
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.spark import session as spark_session
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import kafkactl
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from tests.commands.captured import unpacked
 
 

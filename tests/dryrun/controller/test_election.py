@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.election import (
     Completion,
     Election,
@@ -19,8 +20,7 @@ from kafkactl.dryrun.controller.election import (
 )
 from kafkactl.metadata.image.model import MIGRATING, Partition
 from kafkactl.metadata.log.frame import decode_record, encode_record
-from kafkactl.schema.definitions import message
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
 
 RULES = ElectionRules(
     elr=True,

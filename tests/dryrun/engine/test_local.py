@@ -11,9 +11,9 @@ import pytest
 from bench.log_generator import LogGenerator, Shape
 from bench.log_state import expected_of
 from bench.make_metadata_log import write_log
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Severity
 from kafkactl.dryrun.engine.local import GAP, Loaded, load
-from kafkactl.errors import InputError
-from kafkactl.findings import Severity
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import EMPTY

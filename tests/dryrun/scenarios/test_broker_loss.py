@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.core.errors import InputError
 from kafkactl.dryrun.brokers.worst import Harm, worst_losses
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.active_controller import ActiveController
@@ -15,7 +16,6 @@ from kafkactl.dryrun.controller.appended import batches, records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Change, Verdict
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, broker_loss
-from kafkactl.errors import InputError
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.record_batch import decode_batches
 from tests.dryrun.clusters import cluster, clusters

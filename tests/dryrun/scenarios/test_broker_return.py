@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.core.errors import InputError
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.appended import records_of
@@ -19,7 +20,6 @@ from kafkactl.dryrun.scenarios.broker_loss import LossMode, broker_loss
 from kafkactl.dryrun.scenarios.broker_return import broker_return, catch_up
 from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart, safest_order
 from kafkactl.dryrun.scenarios.unregister_broker import unregister_broker
-from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.replay.reference import Replaying

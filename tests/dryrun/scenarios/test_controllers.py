@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Severity
+from kafkactl.core.values import Endpoint
 from kafkactl.dryrun.api import context_of, predict
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenarios.controllers import ControllerEvent, VoterChange, controllers, parse_voter_change
 from kafkactl.dryrun.scenarios.features import feature_levels
-from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.findings import Severity
 from kafkactl.metadata.image.model import Controller, FeatureRange, Image
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.values import Endpoint
 from tests.dryrun.clusters import cluster, uuid
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from kafkactl.core.findings import Severity
 from kafkactl.dryrun.controller.election import Election
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction
@@ -17,7 +18,6 @@ from kafkactl.dryrun.scenarios.elect_leaders import elect_leaders
 from kafkactl.dryrun.scenarios.reassignment import Move, reassignment
 from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart
 from kafkactl.dryrun.scenarios.unregister_broker import unregister_broker
-from kafkactl.findings import Severity
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
 from tests.dryrun.clusters import cluster, clusters

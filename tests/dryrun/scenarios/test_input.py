@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.errors import InputError
 from kafkactl.dryrun.by_name import find_scenario, scenario_names
-from kafkactl.errors import InputError
 
 
 @pytest.mark.parametrize(

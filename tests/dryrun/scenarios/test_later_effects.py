@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.frozen import changed
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.election import Election
 from kafkactl.dryrun.prediction import Verdict
 from kafkactl.dryrun.scenarios.alter_config import alter_config, parse_entity
 from kafkactl.dryrun.scenarios.broker_return import broker_return
 from kafkactl.dryrun.scenarios.elect_leaders import elect_leaders
-from kafkactl.frozen import changed
 from tests.dryrun.clusters import cluster
 
 UNCLEAN = "unclean.leader.election.enable"

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import changed
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.election import Election
@@ -16,8 +18,6 @@ from kafkactl.dryrun.scenarios.broker_loss import broker_loss
 from kafkactl.dryrun.scenarios.broker_return import broker_return
 from kafkactl.dryrun.scenarios.elect_leaders import elect_leaders
 from kafkactl.dryrun.scenarios.reassignment import Move, parse_plan, reassignment
-from kafkactl.errors import InputError
-from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image, Partitions, state_of
 from tests.dryrun.clusters import cluster, uuid
 

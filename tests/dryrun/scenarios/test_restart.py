@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.appended import encoded, record
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine import deltas
@@ -18,7 +19,6 @@ from kafkactl.dryrun.scenarios.restart import restart
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.values import Uuid
 from tests.dryrun.clusters import cluster
 from tests.dryrun.engine.test_local import File
 from tests.secrets_scan import leaks

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.frozen import changed
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenarios.alter_config import alter_config, parse_entity
-from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image
 from tests.dryrun.clusters import cluster
 

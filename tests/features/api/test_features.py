@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from kafkactl import frozen
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.view import FeatureView, observe_features
-from kafkactl.errors import UnreachableError
+from kafkactl.core import frozen
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import blockers
 from kafkactl.features.api import change as feature_change
 from kafkactl.features.api.change import ChangeRun, change_features, validate
 from kafkactl.features.change.answer import change_answer
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.clock import SystemClock
-from kafkactl.findings import blockers
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply

@@ -15,7 +15,7 @@ from kafkactl.features.catalog.consequences import (
 from kafkactl.features.catalog.levels import metadata_versions
 from kafkactl.features.catalog.releases import find_release, known_releases
 from kafkactl.features.catalog.update_rules import release_of, update_rules
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.spec import Versions
 
 # features-and-quorum C.1: the lowest level that a safe downgrade reaches, as 4.4 has it.
 FLOORS = {

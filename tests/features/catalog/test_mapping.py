@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.features.catalog.mapping import (
     feature_dependencies,
     parse_feature_level,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.features.catalog.release_version import parse_release_version, supported_names
 from kafkactl.features.catalog.releases import find_release, known_releases
 

@@ -4,11 +4,11 @@ from itertools import product
 
 import pytest
 
+from kafkactl.core.findings import Outcome
 from kafkactl.features.change.outcome import overall, resolve
 from kafkactl.features.change.results import FeatureResult, Reply
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.findings import Outcome
 from tests.features.clusters import cluster
 
 STATE = cluster("levels metadata.version=25\ncontrollers 1*\nbrokers 2")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.findings import Outcome
 from kafkactl.features.change.answer import Answered
 from kafkactl.features.change.kafka_words import failure_line, result_lines
 from kafkactl.features.change.results import (
@@ -18,9 +19,8 @@ from kafkactl.features.change.results import (
 )
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import Operation
-from kafkactl.findings import Outcome
 from kafkactl.protocol.codec import decode_message, encode_message
-from kafkactl.schema.definitions import request, response
+from kafkactl.protocol.schema.definitions import request, response
 
 WHOLE = "The update failed for all features since the following feature had an error: Invalid update version 31"
 NAMES = ("metadata.version", "foo.version")

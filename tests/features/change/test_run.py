@@ -13,14 +13,14 @@ from kafkactl.change.engine import End, Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import in_silence
 from kafkactl.cluster.state import FeatureState, Role
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Outcome
 from kafkactl.features.change.results import FeatureResult, Reply, no_response
 from kafkactl.features.change.run import FeatureJourney, FeatureWaitPolicy
 from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister
 from kafkactl.features.change.unregister_run import RegistryWaitPolicy, UnregisterJourney
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.findings import Outcome
 from kafkactl.metadata.log.registrations import Registrations
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.features.clusters import Cluster

@@ -9,12 +9,12 @@ import pytest
 from kafkactl.cluster.io.watch import Watched
 from kafkactl.cluster.quorum.liveness import FRESH_MS, WATCH_MS, watch, with_lives
 from kafkactl.cluster.state import FeatureState, NodeSeen, Role, Silence
+from kafkactl.core.findings import Outcome
+from kafkactl.core.values import ZERO_UUID, ReplicaKey
 from kafkactl.features.change.proof import prove
 from kafkactl.features.change.unregister import plan_unregister
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.findings import Outcome
-from kafkactl.values import ZERO_UUID, ReplicaKey
 from tests.fakes.living_quorum import Event, LivingQuorum
 from tests.features.clusters import cluster
 from tests.quorum.worlds import key

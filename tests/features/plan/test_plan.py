@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.cluster.state import FeatureState
+from kafkactl.core.findings import Outcome
 from kafkactl.features.change.answer import change_answer, verify_answer
 from kafkactl.features.change.outcome import resolve
 from kafkactl.features.change.proof import prove
 from kafkactl.features.change.results import FeatureResult, Reply, read_response
 from kafkactl.features.plan.plan import FeaturePlan, check_unmoved, plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation, parse_request
-from kafkactl.findings import Outcome
-from kafkactl.schema.spec import Versions
+from kafkactl.protocol.schema.spec import Versions
 from tests.features.clusters import CLUSTER_ID, cluster
 
 CALM = "levels metadata.version=25 group.version=1\ncontrollers 1*\nbrokers 4"

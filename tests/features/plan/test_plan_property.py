@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.cluster.state import Role
+from kafkactl.core.findings import Outcome, blockers
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.consequences import downgrade_floor
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import find_release
@@ -15,8 +17,6 @@ from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.plan import FeaturePlan, plan_change
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.findings import Outcome, blockers
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from tests.features.clusters import Cluster, Node, ranges
 
 RELEASES = ("3.6", "3.7", "3.9", "4.0", "4.1", "4.3", "4.4")

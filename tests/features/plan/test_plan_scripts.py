@@ -14,14 +14,14 @@ import pytest
 
 from kafkactl.cluster.departed import STOPPED
 from kafkactl.cluster.state import FeatureState, Role
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding
 from kafkactl.features.change.unregister import plan_unregister
 from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.min_insync import OPTION
 from kafkactl.features.plan.plan import FeaturePlan, plan_change
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.features.plan.request import FeatureRequest, Operation, parse_request
-from kafkactl.findings import Finding
 from tests.features.clusters import Cluster
 
 SCRIPTS = sorted((Path(__file__).resolve().parents[2] / "scripts" / "plans").glob("features_*.txt"))

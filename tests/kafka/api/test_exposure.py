@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding
 from kafkactl.kafka.api.exposure import client_exposure, file_exposure, inventory_exposure, zookeeper_exposure
 from kafkactl.kafka.client_config import load_client_config, read_client_config
 from kafkactl.migration.inventory import parse_inventory

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.sasl.assertion import assertion_source
 from kafkactl.protocol.text.client_properties import read_client_properties

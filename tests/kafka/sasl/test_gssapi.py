@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.connection import connect

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.catalog.index import features_of
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.clock import SystemClock

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.cluster_view import Role

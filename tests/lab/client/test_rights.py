@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.schema.rights import command_rights, request_rights
+from kafkactl.protocol.schema.rights import command_rights, request_rights
 from tests.conftest import Run
 from tests.lab.features.test_features_secured import ADMIN, ALICE, CLUSTER_ID, RELEASE, Guarded
 from tests.lab.harness.storage_tool import StorageToolServer

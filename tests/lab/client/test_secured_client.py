@@ -13,7 +13,7 @@ import javaproperties
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client, Limits

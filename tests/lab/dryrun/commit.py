@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 
+from kafkactl.core.errors import KafkactlError
 from kafkactl.dryrun.api.clusters import open_clusters
 from kafkactl.dryrun.api.logs import choose, read_contexts
 from kafkactl.dryrun.engine.local import records_in
 from kafkactl.dryrun.scenario import ScenarioContext
-from kafkactl.errors import KafkactlError
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.batch_scan import Damage

@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.prediction import Prediction, Verdict
-from kafkactl.errors import KafkactlError
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.metadata.image.model import Image
-from kafkactl.values import Uuid
 from tests.lab.dryrun.experiments import Experiment, calm
 from tests.lab.dryrun.stage import Stage
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from kafkactl.core.errors import KafkactlError
 from kafkactl.dryrun.api.clusters import open_clusters
 from kafkactl.dryrun.api.logs import choose, read_contexts, read_static
 from kafkactl.dryrun.by_name import run
@@ -20,7 +21,6 @@ from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.engine.local import records_in
 from kafkactl.dryrun.prediction import Outcome, Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
-from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.image.model import RECOVERING, Image, Partition
 from kafkactl.metadata.io.source import open_source

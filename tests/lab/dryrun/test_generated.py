@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from kafkactl.core.frozen import changed
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.prediction import Verdict
-from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image
 from tests.dryrun.clusters import cluster
 from tests.lab.dryrun.setting_requests import REQUESTS

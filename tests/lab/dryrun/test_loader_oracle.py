@@ -16,7 +16,7 @@ from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from tests.lab.oracles.images import ImageOracle
 from tests.metadata.records import record, uuid
 

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import pytest
 
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.controller.appended import encoded, record
 from kafkactl.dryrun.controller.election import Election, ElectionRules, Target, change_data, change_partition
 from kafkactl.dryrun.controller.rules import Rules, rules_of
 from kafkactl.features.catalog.releases import find_release
-from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import MIGRATING, Partition
 from kafkactl.metadata.log.frame import decode_record
-from kafkactl.values import Uuid
 from tests.lab.harness import releases
 from tests.lab.oracles.messages import Oracle
 

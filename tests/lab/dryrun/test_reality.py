@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from tests.lab.dryrun.commit import cut_off
 from tests.lab.dryrun.experiments import FEW, MORE, Experiment
 from tests.lab.dryrun.growth import CLEANED, GROWTH, KEPT

@@ -6,13 +6,13 @@ import zipfile
 
 import pytest
 
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.levels import changes_metadata_in, features_of, metadata_version, names_before_levels
 from kafkactl.features.catalog.releases import Release, find_release
-from kafkactl.kafka_names import METADATA_VERSION
-from kafkactl.schema.build import build_message
-from kafkactl.schema.definitions import control_record
-from kafkactl.schema.dialect import parse_definition
-from kafkactl.schema.error_codes import error_code, error_codes
+from kafkactl.protocol.schema.build import build_message
+from kafkactl.protocol.schema.definitions import control_record
+from kafkactl.protocol.schema.dialect import parse_definition
+from kafkactl.protocol.schema.error_codes import error_code, error_codes
 from tests.lab.harness import maven, releases
 from tests.lab.oracles.facts import facts
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Outcome
 from kafkactl.features.api.change import change_features
 from kafkactl.features.change.results import update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.clock import SystemClock
-from kafkactl.findings import Outcome
 from kafkactl.kafka.cluster_view import Role
 from tests.conftest import Run
 from tests.fakes.proxy import Fault, FaultyProxy

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.features.catalog.index import (
     default_metadata_version,
     feature_dependencies,

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.kafka.cluster_view import Role
 from tests.lab.harness.cluster_disks import shape_of
 from tests.lab.harness.cluster_fixtures import ClusterOf, SharedClusters

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.simulator.quorum import CLUSTER_ID
 from kafkactl.simulator.raft.connections import NEVER
 from kafkactl.simulator.raft.disk import Disk
@@ -28,7 +29,6 @@ from kafkactl.simulator.raft.node import Node
 from kafkactl.simulator.raft.ports import Effect
 from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Timeouts
 from kafkactl.simulator.raft.voters import NO_VOTERS
-from kafkactl.values import ZERO_UUID, Uuid
 from tests.lab.harness.errors import ProcessFailed
 from tests.lab.judge.chance import drawn
 from tests.lab.judge.lines import key_of, line_of, line_of_effect, ordered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.frozen import frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import PROFILES, Timed, plan_of, step
 from kafkactl.simulator.profiles import Case as PlanCase

@@ -20,7 +20,7 @@ from bench.side_by_side import circumstances
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.protocol.schema.spec import MessageSpec
 from tests.lab.harness.pool import Pool
 from tests.lab.oracles.messages import Oracle
 from tests.metadata.goldens import BATCH_FILES, golden

@@ -20,7 +20,7 @@ from kafkactl.metadata.log.frame import decode_record
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import BatchHeader, Record, decode_batches
-from kafkactl.schema.definitions import control_record, message
+from kafkactl.protocol.schema.definitions import control_record, message
 from tests.campaigns.goldens.formats import CLUSTER_ID, FIRST, SCRAM, VOTERS
 from tests.lab.harness import config, releases
 from tests.lab.harness.node import write_config

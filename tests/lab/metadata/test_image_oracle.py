@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
-from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_name

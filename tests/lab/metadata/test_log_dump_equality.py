@@ -17,7 +17,7 @@ import pytest
 
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message, metadata_record_names
+from kafkactl.protocol.schema.definitions import message, metadata_record_names
 from tests.lab.harness import releases
 from tests.lab.harness.storage_tool import StorageToolServer
 from tests.lab.metadata.test_dump_equality import CONTROL_NAMES, shown

@@ -23,11 +23,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from kafkactl.core.findings import Outcome
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.entropy import SystemSource
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.findings import Outcome
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.io.apply_format import apply_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from itertools import groupby
 
-from kafkactl.findings import Outcome, blockers
+from kafkactl.core.findings import Outcome, blockers
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.saved import observation_from

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation
 from tests.lab.migration.cluster import MigrationCluster

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.migration.checks.restarts import ROWS
-from kafkactl.schema.explanations import explanations
+from kafkactl.protocol.schema.explanations import explanations
 from tests.lab.migration.cluster import FIRST_CONTROLLER, MigrationCluster
 from tests.lab.migration.driving.driven import Driven
 from tests.lab.migration.kazoo_session import kazoo_session

@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import InputError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.files.clock import SystemClock
 from kafkactl.zookeeper.client import ZooKeeper, ZooKeeperSettings, open_zookeeper, zookeeper_settings
 from kafkactl.zookeeper.read import Reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from kafkactl.values import Uuid
+from kafkactl.core.values import Uuid
 from tests.lab.migration.kazoo_session import kazoo_session
 
 _AT_ONCE = 400  # creations in one transaction

@@ -7,7 +7,7 @@ import struct
 import time
 
 from kafkactl.protocol.codec import decode_message, encode_message
-from kafkactl.schema.definitions import request, response
+from kafkactl.protocol.schema.definitions import request, response
 
 _API_VERSIONS, _VERSION, _CORRELATION_ID = 18, 3, 7
 

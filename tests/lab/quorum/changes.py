@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.journal import open_journal
 from kafkactl.kafka.client import Client
@@ -14,7 +15,6 @@ from kafkactl.quorum.change.journal import SUBJECT
 from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
 from kafkactl.quorum.io.live_quorum import LiveQuorum
-from kafkactl.values import Endpoint, ReplicaKey, Uuid
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.ports import HOST
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
+from kafkactl.core.values import Endpoint, ReplicaKey
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.quorum.change.goals import addition, conversion, reassignment, removal
 from kafkactl.quorum.change.ports import ChangeResult, Event, QuorumWaitPolicy
-from kafkactl.values import Endpoint, ReplicaKey
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf

@@ -13,10 +13,10 @@ import pytest
 
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.quorum_view import QuorumObserver
+from kafkactl.core.values import Uuid
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address
 from kafkactl.quorum.guard_candidate import check_endpoints
-from kafkactl.values import Uuid
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
-from kafkactl.errors import KafkactlError, UnknownOutcomeError
-from kafkactl.findings import Finding
+from kafkactl.core.errors import KafkactlError, UnknownOutcomeError
+from kafkactl.core.findings import Finding
+from kafkactl.core.values import Uuid
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.quorum.change.goals import removal
-from kafkactl.values import Uuid
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf
 from tests.lab.quorum.changes import endpoint_of, key_of, plan

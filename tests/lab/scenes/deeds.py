@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.values import Uuid
 from kafkactl.kafka.cluster_view import Role, error_codes_in
 from kafkactl.kafka.connection import Connection
-from kafkactl.values import Uuid
 from tests.lab.scenes.scene import NO_ANSWER, Asking, Deed, Stage, registered
 
 _UNSUPPORTED_VERSION = 35

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kafkactl.errors import KafkactlError
-from kafkactl.values import ZERO_UUID
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.values import ZERO_UUID
 from tests.conftest import Run
 from tests.lab.harness import releases
 from tests.lab.harness.cluster import KafkaCluster

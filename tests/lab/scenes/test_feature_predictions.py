@@ -15,7 +15,8 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
-from kafkactl.errors import UnknownOutcomeError
+from kafkactl.core.errors import UnknownOutcomeError
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.features.change.results import Reply, read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.predict import predicted_acceptance
@@ -26,7 +27,6 @@ from kafkactl.kafka.connection import Access, Connection, connect
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.values import ZERO_UUID, Uuid
 from tests.lab.harness import config
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kafkactl.values import Uuid
+from kafkactl.core.values import Uuid
 from tests.lab.harness.releases import VERSIONS
 from tests.lab.harness.services.secured import SCRAM_ALICE
 from tests.lab.storage.verify_cases import CONTROLLER, ONE, Case

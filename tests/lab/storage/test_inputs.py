@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.cluster.quorum.voters import hash_order, parse_voters, socket_host
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.findings import blockers
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import find_release
-from kafkactl.findings import blockers
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.protocol.text.java_text import (
     LONG_BITS,
@@ -28,7 +29,6 @@ from kafkactl.protocol.text.meta_properties import parse_meta_properties, render
 from kafkactl.protocol.text.properties import parse_properties, render_property
 from kafkactl.storage.format.cluster_id import check_cluster_id
 from kafkactl.storage.format.scram import parse_scram
-from kafkactl.values import Uuid
 from tests.lab.harness import releases
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.storage_tool import StorageToolServer

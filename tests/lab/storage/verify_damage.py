@@ -15,7 +15,7 @@ from typing import Any
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import metadata_record
+from kafkactl.protocol.schema.definitions import metadata_record
 
 Damage = Callable[[Path], None]
 

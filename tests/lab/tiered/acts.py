@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.tiered.api import left_over, load, observe
 from tests.lab.harness.errors import LabError
 from tests.lab.tiered.brokers import TieredCluster

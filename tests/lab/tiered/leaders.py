@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.values import Uuid
 from kafkactl.kafka.client import Client
 from kafkactl.net.transport import Address
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.tiered.io.leaders import whole_batches
-from kafkactl.values import Uuid
 
 TIMESTAMPS = {"earliest": -2, "latest": -1, "earliest_local": -4, "latest_tiered": -5}
 OFFSET_OUT_OF_RANGE = 1

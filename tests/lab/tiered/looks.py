@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafkactl.errors import KafkactlError
-from kafkactl.findings import Finding
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Finding
 from kafkactl.tiered.api import Audit, audit, foresee, load, observe, save
 from kafkactl.tiered.audit.run import PartitionStatus
 from tests.lab.tiered.leaders import Leaders

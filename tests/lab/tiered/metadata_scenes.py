@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.api import audit, foresee, load, observe, save
-from kafkactl.values import Uuid
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import read_config, write_config
 from tests.lab.tiered.brokers import COUNT, METADATA_PARTITIONS

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.values import Uuid
 from kafkactl.kafka.client import Client
 from kafkactl.metadata.log.frame import encode_record
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from kafkactl.tiered.answers import RemoteSegment
 from kafkactl.tiered.api import load, segments
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import PartitionKey
-from kafkactl.values import Uuid
 from tests.lab.harness.errors import LabError
 from tests.lab.tiered.brokers import DEADLINE_S, METADATA_PARTITIONS, TieredCluster
 from tests.lab.tiered.leaders import Leaders

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkactl.values import Uuid
+from kafkactl.core.values import Uuid
 from tests.lab.tiered.stage import COPIED, COPYING, DELETED, DELETING, Hand, Scene, Steps
 
 KEEP_THREE = "65000"  # bytes: a little more than three segments of 18 records and the open one

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.partition_log import PartitionLog
-from kafkactl.values import Uuid
 from tests.lab.harness import java, maven
 from tests.lab.harness.compiler import compiled
 from tests.lab.harness.storage_tool import JVM_OPTIONS, logging_options

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import FailedError
+from kafkactl.core.errors import FailedError
 from kafkactl.metadata.api import records
 from kafkactl.metadata.api.records import dump_records
 from kafkactl.metadata.dump import lines

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.dump import lines as dump_lines
 from kafkactl.metadata.dump.lines import LineMaker, Wanted, control_json, record_type_names
 from kafkactl.metadata.dump.text import record_json
@@ -15,8 +16,7 @@ from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.log.keys import Key, KeyFilter
 from kafkactl.protocol.control_records import ControlType, decode_control_record, encode_control_record
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
-from kafkactl.schema.definitions import message, metadata_record_names
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message, metadata_record_names
 from tests.metadata.goldens import BATCH_FILES, golden
 from tests.protocol.batches import batch, gzipped, record
 from tests.protocol.random_messages import random_message

@@ -7,12 +7,12 @@ import random
 
 import pytest
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.dump.text import MAY_GIVE_UP, compact_json, record_json, text_maker
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.protocol.redact import REDACTED
-from kafkactl.schema.definitions import message, metadata_record, metadata_record_names
-from kafkactl.schema.spec import MessageSpec
+from kafkactl.protocol.schema.definitions import message, metadata_record, metadata_record_names
+from kafkactl.protocol.schema.spec import MessageSpec
 from tests.protocol.random_messages import random_message
 from tests.sampling import one_in
 
@@ -82,7 +82,7 @@ def test_a_change_in_words():
 
 
 def message_uuid():
-    from kafkactl.values import Uuid
+    from kafkactl.core.values import Uuid
 
     return Uuid(bytes(15) + b"\7")
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
-from kafkactl.frozen import changed as replace
+from kafkactl.core.frozen import changed as replace
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.digest import image_bytes, image_sha256
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.image.model import EMPTY, Image, Partitions, Topic
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import replay_runs
-from kafkactl.values import Uuid
 
 LISTS = ("replicas", "isr", "removingReplicas", "addingReplicas", "eligibleLeaderReplicas", "lastKnownElr")
 NUMBERS = ("partitionId", "leader", "leaderRecoveryState", "leaderEpoch", "partitionEpoch")

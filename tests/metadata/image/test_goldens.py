@@ -21,7 +21,7 @@ from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.json_form import to_json
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from tests.metadata.image.goldens import RELEASES, Snapshot, log, snapshots
 from tests.metadata.records import records_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.metadata.image.lint import SHOWN, lint
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.replay.reference import replay

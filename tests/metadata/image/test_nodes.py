@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image import nodes, records
 from kafkactl.metadata.image.model import Broker, Controller, FeatureRange, Listener
-from kafkactl.schema.definitions import message
-from kafkactl.schema.record_versions import parts
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.record_versions import parts
 
 LISTENER = Listener(name="A", host="h", port=1, security_protocol=0)
 BROKER = Broker(

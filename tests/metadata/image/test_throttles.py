@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Partitions, partition_of, state_of
 from tests.dryrun.clusters import cluster

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import FailedError, UnreachableError
+from kafkactl.core.errors import FailedError, UnreachableError
 from kafkactl.metadata.io import live as live_log
 from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, open_source
 from tests.metadata.goldens import golden

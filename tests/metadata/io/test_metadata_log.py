@@ -13,7 +13,7 @@ from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import metadata_record
+from kafkactl.protocol.schema.definitions import metadata_record
 from tests.storage.verify.nodes import write_log
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.metadata.io.places import needs_fetch, plain_paths, scheme_of
 from kafkactl.metadata.log.fetched_folder import fetched_folder, within_fetched
 from tests.conftest import Run

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.metadata.io import source as log_source
 from kafkactl.metadata.io.image import without_needless
 from kafkactl.metadata.io.metadata_log import scan_log_folder

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import (
     Checkpoint,
     decode_checkpoint,
@@ -20,8 +21,7 @@ from kafkactl.metadata.log.voters import Voter, voters_data, voters_of
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.record_size import record_size
-from kafkactl.schema.definitions import message
-from kafkactl.values import Endpoint, Uuid
+from kafkactl.protocol.schema.definitions import message
 from tests.metadata.goldens import BATCH_FILES, CHECKPOINTS, at_time, golden, rewritten
 from tests.protocol.random_messages import mutated
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError, EncodeError
+from kafkactl.core.errors import DecodeError, EncodeError
+from kafkactl.core.values import ZERO_UUID, Uuid
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state, encode_quorum_state
-from kafkactl.values import ZERO_UUID, Uuid
 from tests.metadata.goldens import GOLDEN
 from tests.metadata.log.quorum_states import READ, REFUSED, V0, V1
 from tests.protocol.outcomes import outcome

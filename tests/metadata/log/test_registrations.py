@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.log.registrations import READ_KEYS, RegistrationLog, Registrations
 from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.protocol.control_records import ControlRecord, ControlType
-from kafkactl.schema.definitions import metadata_record
-from kafkactl.schema.spec import Versions
-from kafkactl.values import Endpoint, Uuid
+from kafkactl.protocol.schema.definitions import metadata_record
+from kafkactl.protocol.schema.spec import Versions
 
 ID = Uuid(b"\1" * 16)
 TOPIC = Uuid(b"\2" * 16)

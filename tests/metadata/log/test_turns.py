@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.turns import BrokerStart, frequent_snapshots, ids_in_turns
-from kafkactl.values import Uuid
 
 SECOND = 1_000
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.log_generator import LogGenerator, Shape
 from bench.log_state import expected_of
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.image.model import EMPTY, Image, LogRecord
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
@@ -20,7 +20,7 @@ from kafkactl.metadata.replay.reference import Replay, replay
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.record_batch import decode_batches, decode_records, encode_batch
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from tests.metadata.goldens import BATCH_FILES, golden
 from tests.metadata.random_logs import random_log
 from tests.metadata.records import TOPIC, VERSION, change, partition, placed, record

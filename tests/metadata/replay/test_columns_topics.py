@@ -8,7 +8,8 @@ import random
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_json, image_text
 from kafkactl.metadata.image.lint import SHOWN, lint
@@ -19,8 +20,7 @@ from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
 from tests.dryrun import odd_logs
 
 np = pytest.importorskip("numpy")

@@ -20,7 +20,7 @@ from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.record_batch import decode_header
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from tests.metadata.random_logs import random_log
 from tests.metadata.records import placed, records_of
 from tests.sampling import one_in

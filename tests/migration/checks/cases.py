@@ -460,7 +460,7 @@ def _servers(*modes: str | None) -> tuple[ServerSeen, ...]:
 
 
 def _id(number: int | None = None):
-    from kafkactl.values import Uuid
+    from kafkactl.core.values import Uuid
     from tests.migration.observations import uuid
 
     return Uuid.parse(ORDERS_ID) if number is None else uuid(number)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkactl.findings import Severity, blocker
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Severity, blocker
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.checks.case import Stage, case_of
 from kafkactl.migration.checks.data import NUMBERS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafkactl.findings import Finding
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import Listener
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation

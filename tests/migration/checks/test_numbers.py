@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Severity, warning
+from kafkactl.core.findings import Severity, warning
 from kafkactl.migration.checks.data import NUMBERS
 from kafkactl.migration.checks.numbers import (
     UNKNOWN_ID,
@@ -18,7 +18,7 @@ from kafkactl.migration.checks.numbers import (
 )
 from kafkactl.migration.checks.registry import ROWS, check, open_questions
 from kafkactl.migration.observed.observation import ServerSeen
-from kafkactl.schema.explanations import explanations
+from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.checks.cases import CASES
 from tests.migration.observations import world
 
@@ -29,7 +29,7 @@ UNREADABLE = warning(
 
 
 def with_findings(*findings):
-    from kafkactl.frozen import changed
+    from kafkactl.core.frozen import changed
 
     return changed(world("M0").observation(), findings=findings)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import blockers
-from kafkactl.frozen import changed
+from kafkactl.core.findings import blockers
+from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.planned_files import planned_files
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import NodeRole

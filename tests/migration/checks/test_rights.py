@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole, Observation, QuorumSeen
 from kafkactl.migration.observed.silence import leader_unknown, refusing, silent_brokers

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.registry import check
 from kafkactl.storage.partition_folders import PartitionIds
 from tests.migration.observations import World, world

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import KafkaVersion
-from kafkactl.frozen import changed
 from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.migration.compare.copy import copy_compared, copy_findings
 from kafkactl.migration.copy.records import copy_batches
@@ -15,9 +16,8 @@ from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.password_encoder import first_opening
 from kafkactl.migration.zktree.redact import redact_znodes
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import json_name
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import json_name
 from kafkactl.zookeeper.tree import tree_of
 from tests.migration.compare.trees import tree_from, trees
 from tests.migration.zk_trees import config, small

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from kafkactl.findings import Outcome
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Uuid
 from kafkactl.migration.compare.case import Difference
 from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.compare.phase import LAG_ALLOWED_MS, MIRROR_LAG
@@ -16,7 +17,6 @@ from kafkactl.migration.observed.log_facts import Mirror
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.plan.step import Move, Step
-from kafkactl.values import Uuid
 from tests.migration.observations import END, migration, world
 
 _NEW = Uuid(bytes(15) + b"\x09")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.findings import blocker, warning
+from kafkactl.core.frozen import changed
 from kafkactl.features.catalog.releases import KafkaVersion
-from kafkactl.findings import blocker, warning
-from kafkactl.frozen import changed
 from kafkactl.migration.copy.forecast import _BY_FINDING, CopyOutcome, forecast_copy, sizes_of
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_znodes
-from kafkactl.schema.explanations import explanations
+from kafkactl.protocol.schema.explanations import explanations
 from kafkactl.zookeeper.znode import Hidden
 from tests.migration.zk_trees import small, without, znodes
 

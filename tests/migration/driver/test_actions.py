@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
 from kafkactl.migration.driver.ports import MigrationWaitPolicy

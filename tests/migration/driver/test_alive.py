@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.errors import RefusedError
-from kafkactl.findings import Outcome, warning
-from kafkactl.frozen import changed
+from kafkactl.core.errors import RefusedError
+from kafkactl.core.findings import Outcome, warning
+from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.findings import Outcome, blocker
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome, blocker
+from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard
 from kafkactl.migration.driver.journal import BACK
 from kafkactl.migration.driver.ports import RunResult

@@ -11,10 +11,10 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.change.hooks.run import HookEnd
+from kafkactl.core.findings import Outcome
+from kafkactl.core.frozen import changed
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.run_hook import HookLimits, run_hook
-from kafkactl.findings import Outcome
-from kafkactl.frozen import changed
 from kafkactl.migration.compare import comparison as compare
 from kafkactl.migration.compare.comparison import CompareFacts
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.errors import RefusedError, UnknownOutcomeError, UnreachableError
-from kafkactl.findings import Outcome, blocker
+from kafkactl.core.errors import RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.findings import Outcome, blocker
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import remembered_of
 from kafkactl.migration.plan.rollback import plan_rollback

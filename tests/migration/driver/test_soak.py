@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.findings import Outcome
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome
+from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import FINALIZE
 from kafkactl.migration.driver.ports import RunResult

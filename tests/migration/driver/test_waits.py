@@ -9,8 +9,8 @@ import pytest
 
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Verb
-from kafkactl.findings import Outcome
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome
+from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FORWARD
 from kafkactl.migration.driver.ports import Event, Request, RunResult

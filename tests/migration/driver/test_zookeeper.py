@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.errors import UnreachableError
-from kafkactl.findings import Outcome, warning
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Outcome, warning
 from kafkactl.migration.api import driver as migration_driver_open
 from kafkactl.migration.driver.journal import remembered
 from kafkactl.migration.driver.ports import RunResult

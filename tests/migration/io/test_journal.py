@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import InputError, RefusedError
+from kafkactl.core.errors import InputError, RefusedError
 from kafkactl.migration.driver.journal import BACK, FORWARD, JournalState
 from kafkactl.migration.io.journal import MigrationJournal, open_migration_journal
 

@@ -10,9 +10,9 @@ import pytest
 
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
-from kafkactl.errors import InputError, UnreachableError
-from kafkactl.findings import Finding
-from kafkactl.frozen import changed
+from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import changed
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.api.driver import cluster_id_of, journal_file
 from kafkactl.migration.driver.by_hand import by_hand

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import RefusedError, UnreachableError
-from kafkactl.frozen import changed
+from kafkactl.core.errors import RefusedError, UnreachableError
+from kafkactl.core.frozen import changed
 from kafkactl.migration.io.lock import take_lock, this_driver
 from kafkactl.migration.observed.driver_lock import PATH, Holder, holder_in
 from kafkactl.zookeeper.read import ROOTS

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import UnreachableError
-from kafkactl.findings import Severity
-from kafkactl.frozen import changed
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Severity
+from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe

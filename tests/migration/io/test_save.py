@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkactl.errors import FailedError, InputError, RefusedError
-from kafkactl.findings import warning
+from kafkactl.core.errors import FailedError, InputError, RefusedError
+from kafkactl.core.findings import warning
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured, load_captured, load_observation, observation_from

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Outcome
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Outcome
 from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.observed.observation import Mode, NodeRole
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.protocol.codec import encode_message
-from kafkactl.schema.definitions import message
+from kafkactl.protocol.schema.definitions import message
 from kafkactl.zookeeper.znode import encode_znodes
 from tests.migration.migration_logs import LogWriter, bootstrap
 from tests.migration.zk_trees import small, znodes

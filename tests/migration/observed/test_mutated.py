@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.io.saved import load_observation

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord

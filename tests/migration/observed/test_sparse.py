@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.findings import Severity
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Severity
+from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.observed.observation import Observation

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.migration.plan.afterwards import afterwards
 from tests.migration.observations import world
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.api.driving import DriveOptions, patience_of
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy, shown_secrets

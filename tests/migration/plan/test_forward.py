@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.findings import Outcome
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.expected_copy import expected_copy
 from kafkactl.migration.plan.forward import next_step, plan_forward
@@ -16,7 +16,7 @@ from kafkactl.migration.plan.gate_progress import witnesses
 from kafkactl.migration.plan.step import Barrier, File, Move, Way
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.table import State, state_of_evidence
-from kafkactl.schema.explanations import explanations
+from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.observations import world
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen
 from tests.migration.state.test_table import SITUATIONS, partial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import NodeRole, Observation, QuorumSeen
 from kafkactl.migration.plan.gate_words import seen_instead
 from kafkactl.migration.plan.step import File, Move, Step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk, stops_a_living_node
 from kafkactl.migration.plan.step import Move, Step

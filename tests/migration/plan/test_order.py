@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.plan.forward import plan_forward
 from kafkactl.migration.plan.order import rack_of, roll_order

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.findings import Outcome, Severity, warning
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome, Severity, warning
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Topic
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Mode, Observation
@@ -20,8 +21,7 @@ from kafkactl.migration.plan.rollback_memory import Remembered
 from kafkactl.migration.plan.step import File, Move, Progress, Way
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.steps.table import State, observed_state
-from kafkactl.schema.explanations import explanations
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen, without
 from tests.migration.state.test_table import SITUATIONS, partial
 

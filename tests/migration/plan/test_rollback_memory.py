@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.plan.rollback import plan_rollback

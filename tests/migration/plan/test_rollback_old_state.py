@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafkactl.findings import Outcome, Severity
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome, Severity
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.steps.table import observed_state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Outcome, Severity, blocker, note, warning
+from kafkactl.core.findings import Outcome, Severity, blocker, note, warning
 from kafkactl.migration.plan.step import File, Move, Step, Way
 from kafkactl.migration.state.names import State
 

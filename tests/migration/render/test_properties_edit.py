@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.migration.render.properties_edit import Edits, edited, shown_diff
 from kafkactl.protocol.text.properties import parse_properties
 

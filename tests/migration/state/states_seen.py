@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.observed.log_facts import AbortedCopy, ControllerSeen, LogFacts, RegistrationSeen
 from kafkactl.migration.observed.observation import (
@@ -22,7 +23,6 @@ from kafkactl.migration.observed.observation import (
     QuorumSeen,
     ReplicaSeen,
 )
-from kafkactl.values import Uuid
 from kafkactl.zookeeper.tree import tree_of
 from kafkactl.zookeeper.znode import Znode
 from tests.migration.zk_trees import CLUSTER_ID, ORDERS_ID, text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.state.brokers import file_mode, is_plain
 from kafkactl.migration.state.evidence import evidence_of

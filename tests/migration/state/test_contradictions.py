@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkactl.findings import Outcome, Severity
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome, Severity
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.forward import next_step, plan_forward
 from kafkactl.migration.plan.rollback import plan_rollback

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Outcome
+from kafkactl.core.findings import Outcome
 from kafkactl.migration.api.position import status
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.plan.forward import plan_forward

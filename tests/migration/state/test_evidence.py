@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.state.brokers import _live_ids
 from kafkactl.migration.state.evidence import DualWrite, evidence_of
 from kafkactl.migration.state.identity import _same

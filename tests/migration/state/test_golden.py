@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from kafkactl.findings import Outcome, blockers
+from kafkactl.core.findings import Outcome, blockers
 from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.forward import next_step, plan_forward

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Outcome, blockers
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Outcome, blockers
+from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import DirectorySeen, NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.raw import RawNode, RawObservation, parse_observation, render_observation
@@ -15,7 +15,7 @@ from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import observed_state, state_of_evidence
-from kafkactl.schema.explanations import explanations
+from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.observations import uuid
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, Seen, answering, properties
 from tests.migration.zk_trees import CLUSTER_ID

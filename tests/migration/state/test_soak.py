@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.log_facts import LeaderChange, RegistrationEvent
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import cluster_time_ms, evidence_of

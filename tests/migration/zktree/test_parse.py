@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import DelegationToken, ScramCredential
 from kafkactl.migration.zktree.parse import parse_saved_tree, parse_znodes
 from kafkactl.migration.zktree.values import (
@@ -23,7 +24,6 @@ from kafkactl.migration.zktree.values import (
     ZkReassignment,
     ZkTopic,
 )
-from kafkactl.values import Uuid
 from kafkactl.zookeeper.znode import Hidden, Znode, encode_znodes
 from tests.migration.zk_trees import (
     CLUSTER_ID,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Severity
+from kafkactl.core.findings import Severity
 from kafkactl.migration.zktree.json import BrokenError, NotJsonError, parse_json
 from kafkactl.migration.zktree.parse import parse_znodes
 from kafkactl.migration.zktree.settings import desanitize, parse_credential

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.zookeeper.tree import find_chroots, tree_of
 from kafkactl.zookeeper.znode import Znode
 from tests.migration.zk_trees import small, znodes

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.zookeeper import znode as znode_module
 from kafkactl.zookeeper.znode import (
     Hidden,

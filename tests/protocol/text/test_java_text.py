@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.text.java_text import (
     LONG_BITS,
     date_text,
@@ -20,7 +21,6 @@ from kafkactl.protocol.text.java_text import (
     trim,
     uuid_hash,
 )
-from kafkactl.values import Uuid
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.values import Uuid
 from kafkactl.protocol.text.meta_properties import parse_meta_properties, render_meta_properties
-from kafkactl.values import Uuid
 
 CLUSTER = "XgM8cvG1S-mQ3k4wGhkVpQ"
 DIRECTORY = Uuid.parse("JEXY6aqzQY-32P5TStzaFg")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.findings import Outcome
 from kafkactl.files.journal import open_journal
-from kafkactl.findings import Outcome
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.change.goals import addition, conversion, reassignment, removal
 from kafkactl.quorum.change.ports import QuorumWaitPolicy

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kafkactl.cluster.quorum.state import ids_of
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.findings import Outcome
 from kafkactl.files.journal import open_journal
-from kafkactl.findings import Outcome
 from kafkactl.quorum.change.ports import Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
 from kafkactl.quorum.guard import Circumstances

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.core.findings import Outcome
+from kafkactl.core.values import Endpoint
 from kafkactl.files.journal import open_journal
-from kafkactl.findings import Outcome
 from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import plan_addition, plan_removal
-from kafkactl.values import Endpoint
 from tests.quorum.played import TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, world
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from kafkactl.core.values import ReplicaKey
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.playground.quorum import NOT_LEADER, FakeQuorum, directory_of
 from kafkactl.quorum.io.live_quorum import LiveQuorum
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
-from kafkactl.values import ReplicaKey
 
 
 def _removal(quorum, node_id):

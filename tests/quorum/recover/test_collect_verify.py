@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import Image, Partitions
 from kafkactl.quorum.io.recover import collect, partitions
 from kafkactl.quorum.recover.answer import KeptPlan

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import Partition, Partitions, state_of
 from kafkactl.quorum.recover.folders import topics_without_data
 from tests.quorum.recover import worlds

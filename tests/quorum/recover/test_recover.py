@@ -225,7 +225,7 @@ def test_an_older_snapshot_and_the_log_behind_it_may_still_be(recover: Recovery,
 
 def test_nothing_but_a_snapshot(recover: Recovery, tmp_path: Path):
     made = disk(tmp_path / "c2", 2)
-    from kafkactl.frozen import changed
+    from kafkactl.core.frozen import changed
 
     worlds.snapshot(made, changed(AFTER, kraft_version=1, voters=worlds.voters()), 500, 7)
     planned = recover.plan(*LOST, disks=[made, *broker_disks(tmp_path)])
@@ -383,7 +383,7 @@ def test_a_topic_that_was_deleted_is_not_adopted(recover: Recovery, tmp_path: Pa
 
 
 def test_retention_that_would_delete(recover: Recovery, tmp_path: Path):
-    from kafkactl.frozen import changed
+    from kafkactl.core.frozen import changed
 
     short = changed(BEFORE, configs={(worlds.TOPIC_CONFIG, "pay"): {"retention.ms": "1000"}})
     path = disk(tmp_path / "b11", 11)
@@ -410,7 +410,7 @@ def test_a_static_quorum(recover: Recovery, tmp_path: Path):
 
 
 def test_a_single_voter_is_replaced_only_to_adopt(recover: Recovery, tmp_path: Path):
-    from kafkactl.frozen import changed
+    from kafkactl.core.frozen import changed
 
     made = disk(tmp_path / "c2", 2)
     worlds.snapshot(made, changed(BEFORE, kraft_version=1, voters=worlds.voters([2])), 500, 7)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace as Some
 
+from kafkactl.core.values import Uuid
 from kafkactl.quorum.recover.folders import Adoptable
 from kafkactl.quorum.recover.repairs import Repairs
-from kafkactl.values import Uuid
 
 TOPIC = Uuid(bytes(15) + b"\7")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from types import SimpleNamespace as Some
 
+from kafkactl.core.values import Uuid
 from kafkactl.quorum.recover.request import Request
-from kafkactl.values import Uuid
 
 
 def test_no_loss_and_no_repair_is_accepted_unless_it_is_named() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Topic
 from kafkactl.quorum.recover.seen import FolderKind, PartitionFolder
 from kafkactl.quorum.recover.settings import TIERING, expiring

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Endpoint
 from kafkactl.quorum.recover.answer import plan_sha256
 from kafkactl.quorum.recover.folders import brokers_shown, topics_without_data
 from kafkactl.quorum.recover.losses import _has
@@ -13,7 +14,6 @@ from kafkactl.quorum.recover.repairs import raised
 from kafkactl.quorum.recover.request import Read
 from kafkactl.quorum.recover.seen import DiskSeen, FolderKind, PartitionFolder
 from kafkactl.quorum.recover.steps import Way, steps_of
-from kafkactl.values import Endpoint
 from tests.quorum.recover import worlds
 from tests.quorum.recover.worlds import AFTER, BEFORE, DIRECTORY
 

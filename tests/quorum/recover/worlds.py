@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.image.model import (
     TOPIC_CONFIG,
     Acl,
@@ -27,8 +28,7 @@ from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
-from kafkactl.values import Endpoint, Uuid
+from kafkactl.protocol.schema.definitions import message
 from tests.metadata.records import records_of
 
 CLUSTER = "4L6g3nShT-eMCtK--X86sw"

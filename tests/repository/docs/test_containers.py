@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
+from kafkactl.core.values import Uuid
 from kafkactl.playground.quorum import FakeQuorum
-from kafkactl.values import Uuid
 from tests.repository.docs.test_docs import trouble_of
 from tests.repository.tree import ROOT
 

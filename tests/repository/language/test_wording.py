@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.wording import counted, file_name_of, first_few, plural, some
+from kafkactl.core.wording import counted, file_name_of, first_few, plural, some
 
 LETTERS = ["c", "a", "b"]
 

@@ -14,7 +14,7 @@ import tomli
 from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.operations.answer_kinds import answer_kinds
-from kafkactl.schema.explanations import explanations
+from kafkactl.protocol.schema.explanations import explanations
 from scripts import make_man, make_reference, try_dist
 from tests.repository.tree import ROOT, product_files, shown
 
@@ -108,7 +108,7 @@ def test_a_command_of_every_group_is_tried():
 
 def test_the_tree_runs_uninstalled():
     script = (
-        "import kafkactl.commands.main as main, kafkactl.schema.source as source;"
+        "import kafkactl.commands.main as main, kafkactl.protocol.schema.source as source;"
         "print(main.__file__); source.read_data('explain/common.toml')"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)

@@ -7,7 +7,7 @@ import re
 from tests.repository.tree import ROOT, product_files, text_of
 
 BY_HAND = re.compile(r"""host\w*(?: or [^}]+)?\}:\{[\w.\[\]]*port""")
-ITSELF = "kafkactl/values.py"
+ITSELF = "kafkactl/core/values.py"
 AS_KAFKA_WRITES = {
     "kafkactl/simulator/raft/changes.py",
     "kafkactl/cluster/quorum/voters.py",
@@ -16,4 +16,4 @@ AS_KAFKA_WRITES = {
 
 def test_host_and_port_are_joined_by_host_port() -> None:
     found = {str(path.relative_to(ROOT)) for path in product_files() if BY_HAND.search(text_of(path))}
-    assert found - AS_KAFKA_WRITES == {ITSELF}, "use host_port of kafkactl/values.py, or str() of an Endpoint"
+    assert found - AS_KAFKA_WRITES == {ITSELF}, "use host_port of kafkactl/core/values.py, or str() of an Endpoint"

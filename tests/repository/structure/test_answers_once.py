@@ -13,7 +13,7 @@ import pytest
 from tests.repository.tree import nodes, python_files, shown
 
 # One answer may have thousands of them, and a method of its own is five times as fast.
-FOR_SPEED = {"kafkactl/findings.py Finding"}
+FOR_SPEED = {"kafkactl/core/findings.py Finding"}
 
 
 def test_no_method_copies_the_fields_of_its_class() -> None:

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import pytest
 
-from kafkactl import frozen as frozen_module
-from kafkactl.frozen import changed, frozen
+from kafkactl.core import frozen as frozen_module
+from kafkactl.core.frozen import changed, frozen
 
 
 @pytest.fixture(autouse=True, params=[0, frozen_module._VALUES_BEFORE_COMPILING])

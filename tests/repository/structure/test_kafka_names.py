@@ -1,10 +1,10 @@
-"""A name of Kafka is written once: in kafkactl/kafka_names.py."""
+"""A name of Kafka is written once: in kafkactl/core/kafka_names.py."""
 
 from __future__ import annotations
 
 import ast
 
-from kafkactl import kafka_names
+from kafkactl.core import kafka_names
 from tests.repository.tree import ROOT, nodes, product_files, shown
 
 NAMES = {value for name, value in vars(kafka_names).items() if name.isupper() and isinstance(value, str)}

@@ -99,7 +99,7 @@ def test_importing_kafkactl_loads_nothing():
     script = "import sys; before = set(sys.modules); import kafkactl; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
     loaded = {name for name in done.stdout.split() if name.startswith("kafkactl")}
-    assert loaded == {"kafkactl", "kafkactl._version", "kafkactl.lazy"}
+    assert loaded == {"kafkactl", "kafkactl._version", "kafkactl.core.lazy"}
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES)

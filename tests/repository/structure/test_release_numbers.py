@@ -79,4 +79,4 @@ def test_a_release_in_code_is_found(text: str, expected: list[str]) -> None:
 def test_no_rule_asks_for_a_release_number() -> None:
     kinds = (ast.Compare, ast.Assign, ast.AnnAssign, ast.Call, ast.Constant)
     found = [f"{path.relative_to(ROOT)}:{line}" for path in FILES for line in release_numbers(nodes(path, *kinds))]
-    assert found == [], "make it a named field of a table in schemas/ (kafkactl/schema/release_table.py)"
+    assert found == [], "make it a named field of a table in schemas/ (kafkactl/protocol/schema/release_table.py)"

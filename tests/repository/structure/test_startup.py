@@ -14,7 +14,7 @@ HEAVY = {
     "pydantic", "rich", "yaml", "kazoo", "pyspark", "google_crc32c", "tomli", "tomllib", "jinja2", "numpy", "pyarrow",
     "ssl", "asyncio", "http", "email", "unittest", "subprocess", "secrets", "importlib.metadata", "json",
     "inspect", "ast", "dis", "platform", "shutil", "pathlib", "urllib.parse",
-    "kafkactl.schema", "kafkactl.protocol", "kafkactl.features", "kafkactl.storage", "kafkactl.adapters",
+    "kafkactl.protocol.schema", "kafkactl.protocol", "kafkactl.features", "kafkactl.storage", "kafkactl.adapters",
 }  # fmt: skip
 # What an editable installation loads with the interpreter to find the package is forgotten first.
 FORGET = """import sys
@@ -110,7 +110,7 @@ def test_formatting_a_node_loads_nothing_that_it_does_not_use(tmp_path):
 
 
 def test_values_on_the_way_of_a_format_are_frozen_and_not_dataclasses():
-    """Each dataclass that a format declares costs it 0.4 ms; kafkactl/frozen.py has the same for nothing."""
+    """Each dataclass that a format declares costs it 0.4 ms; kafkactl/core/frozen.py has the same for nothing."""
     packages = ("values.py", "findings.py", "features", "metadata", "protocol", "quorum", "schema", "storage")
     found = [
         shown(path)

@@ -43,7 +43,7 @@ def test_tests_that_parse_the_tree_are_kept_together():
 
 
 def test_other_files_are_kept_together():
-    assert share_of("tests/schema/test_build.py::TestIt::test_a[::]") == "tests/schema/test_build.py"
+    assert share_of("tests/protocol/schema/test_build.py::TestIt::test_a[::]") == "tests/protocol/schema/test_build.py"
 
 
 class Worker:
@@ -74,7 +74,7 @@ def scheduled(tests: list[str]) -> tuple[Any, list[Worker]]:
     return scheduler, workers
 
 
-MANY = [f"tests/schema/test_build.py::test_it[{number}]" for number in range(9)]
+MANY = [f"tests/protocol/schema/test_build.py::test_it[{number}]" for number in range(9)]
 LIVE = [f"tests/lab/quorum/test_{name}.py::test_it" for name in ("changes", "killed", "nodes")]
 OTHERS = [f"tests/tiered/test_{name}.py::test_it[{number}]" for name in ("plain", "logs") for number in range(4)]
 BOOTS = [f"tests/lab/storage/test_boot.py::test_it[{number}]" for number in range(12)]

@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable
 
+from kafkactl.core.values import ZERO_UUID, Endpoint, Uuid
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.simulator.raft.connections import NEVER
 from kafkactl.simulator.raft.disk import Disk
@@ -19,7 +20,6 @@ from kafkactl.simulator.raft.messages import CLIENT, Disconnected
 from kafkactl.simulator.raft.node import Node
 from kafkactl.simulator.raft.profiles import DEFAULT_TIMEOUTS, PROFILES
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
 MS = 1_000
 CLUSTER = "a-cluster"

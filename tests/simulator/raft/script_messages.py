@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkactl.schema.error_codes import error_codes
+from kafkactl.core.values import ZERO_UUID, ReplicaKey
+from kafkactl.protocol.schema.error_codes import error_codes
 from kafkactl.simulator.raft import errors
 from kafkactl.simulator.raft import messages as wire
 from kafkactl.simulator.raft.log import Batch, LeaderChange, RecordKind, Voters
 from kafkactl.simulator.raft.voters import NO_VOTERS
-from kafkactl.values import ZERO_UUID, ReplicaKey
 from tests.simulator.raft.quorum import directory, endpoint, voters
 
 

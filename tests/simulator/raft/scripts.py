@@ -12,15 +12,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from kafkactl.kafka_names import NO_LEADER
-from kafkactl.schema.error_codes import error_code
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import ZERO_UUID
+from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.simulator.raft import disk, effects, errors
 from kafkactl.simulator.raft import messages as wire
 from kafkactl.simulator.raft.log import Batch, KRaftVersion, LeaderChange, RecordKind, Snapshot, SnapshotId, Voters
 from kafkactl.simulator.raft.node import Node
 from kafkactl.simulator.raft.profiles import PROFILES, Timeouts
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.values import ZERO_UUID
 from tests.simulator.raft.quorum import CLUSTER, MS, bootstrap_disk, directory, endpoint, voter
 from tests.simulator.raft.script_messages import REQUESTS, RESPONSES
 

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from kafkactl.cluster.quorum.majority import majorities_always_meet, majority
+from kafkactl.core.values import ReplicaKey
 from kafkactl.simulator.raft.voters import NO_VOTERS, VoterSet
-from kafkactl.values import ReplicaKey
 from tests.simulator.raft.quorum import directory, voter, voters
 
 FIVE = tuple(voter(node_id) for node_id in range(1, 6))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import KafkactlError
-from kafkactl.kafka_names import METADATA_TOPIC
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.kafka_names import METADATA_TOPIC
 from kafkactl.protocol.codec import decode_message
-from kafkactl.schema.definitions import message as definition
+from kafkactl.protocol.schema.definitions import message as definition
 from kafkactl.simulator.raft import messages as wire
 from kafkactl.simulator.raft.effects import SEND
 from kafkactl.simulator.raft.messages import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kafkactl.kafka_names import KRAFT_VERSION, METADATA_TOPIC
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_TOPIC
+from kafkactl.core.values import METADATA_TOPIC_ID, ZERO_UUID, Endpoint
 from kafkactl.protocol.codec import Message, encode_message
-from kafkactl.schema.definitions import message as definition
+from kafkactl.protocol.schema.definitions import message as definition
 from kafkactl.simulator.raft import messages
 from kafkactl.simulator.raft.following import NO_HIGH_WATERMARK_FIELD
 from kafkactl.simulator.raft.messages import RaftMessage
-from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Endpoint
 
 PARTITION: Final = 0
 Value = Callable[[Any, int, bytes], Message]

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Severity
+from kafkactl.core.values import Endpoint
 from kafkactl.features.catalog.releases import release_names
-from kafkactl.findings import Severity
 from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.storage.config.node_config import ConfigError
-from kafkactl.values import Endpoint
 from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read, refused, text
 
 # --- what is read ---------------------------------------------------------------------------------------------------

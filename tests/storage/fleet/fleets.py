@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
+from kafkactl.core.values import Uuid
 from kafkactl.storage.fleet.inventory import Inventory, InventoryNode
 from kafkactl.storage.fleet.plan import ConfigFile, FleetRequest, plan_fleet
 from kafkactl.storage.fleet.plan_file import FleetPlan
-from kafkactl.values import Uuid
 from tests.storage.nodes import CLUSTER_ID, FixedSource
 
 NEW_ID = Uuid.parse("JEXY6aqzQY-32P5TStzaFg")

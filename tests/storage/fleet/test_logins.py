@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import Outcome, blockers
+from kafkactl.core.findings import Outcome, blockers
 from kafkactl.storage.model import VoterMode
 from tests.storage.fleet.fleets import FleetBuilder, found
 from tests.storage.format.planning import SCRAM, VOTERS, plan

@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Outcome, blockers
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Outcome, blockers
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.storage.config import node_config
 from kafkactl.storage.fleet.inventory import VoterRole
 from kafkactl.storage.fleet.plan import plan_fleet
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode, parse_plan, render_plan, shown_plan
 from kafkactl.storage.model import VoterMode
-from kafkactl.values import Uuid
 from tests.sampling import one_in
 from tests.storage.fleet.fleets import NEW_ID, FleetBuilder, found
 from tests.storage.nodes import FixedSource

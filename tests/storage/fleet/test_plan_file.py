@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from kafkactl.errors import InputError, RefusedError
-from kafkactl.findings import Outcome, warning
-from kafkactl.frozen import changed
+from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.core.findings import Outcome, warning
+from kafkactl.core.frozen import changed
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.fleet.plan_file import (
     FleetPlan,
@@ -19,7 +20,6 @@ from kafkactl.storage.fleet.plan_file import (
     shown_plan,
 )
 from kafkactl.storage.model import Action, PlannedDirectory, PlannedFile, VoterMode
-from kafkactl.values import Endpoint, Uuid
 
 SECRET = b"stored-key-and-server-key"
 ID = Uuid(bytes(range(16)))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.storage.fleet.receipts import Receipt, Reformat, parse_receipt, receipt_name, render_receipt
 
 RECEIPT = Receipt(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.findings import Outcome, Severity
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.findings import Outcome, Severity
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.storage.format.warnings import check_space
 from kafkactl.storage.model import (
     FIRST_CHECKPOINT,

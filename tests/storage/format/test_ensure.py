@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.core.findings import Finding, Outcome, Severity, blockers
 from kafkactl.features.catalog.releases import find_release
-from kafkactl.findings import Finding, Outcome, Severity, blockers
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.storage.format.ensure import plan_ensure
 from kafkactl.storage.format.plan import plan_format

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.findings import Finding, Severity
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.storage.format.guard import check_blank, foreign_directories, is_topic_partition
 from kafkactl.storage.leftovers import data_entries
 from kafkactl.storage.model import (

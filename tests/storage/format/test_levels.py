@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
-from kafkactl.findings import Outcome, Severity
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Outcome, Severity
 from kafkactl.storage.model import VoterMode
 from tests.storage.format.planning import SCRAM, finding, plan, refused, stops
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafkactl.cluster.quorum.state import QuorumState, Replica
-from kafkactl.findings import Finding, Severity, blocker, warning
-from kafkactl.frozen import changed
+from kafkactl.core.findings import Finding, Severity, blocker, warning
+from kafkactl.core.frozen import changed
 from kafkactl.storage.format.lost_disk import LostDisk, check_lost_disk, needs_quorum
 from kafkactl.storage.model import DirectoryState, GuardOverrides, ObservedDirectory, ObservedNode, QuorumSeen
 from tests.storage.nodes import CLUSTER_ID, a_config, blank, with_meta

@@ -8,9 +8,9 @@ import pytest
 
 from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import DynamicVoter
+from kafkactl.core.values import Uuid
 from kafkactl.storage.format.running_quorum import BlankController, check_running_quorum
 from kafkactl.storage.model import FormatRequest, GuardOverrides, QuorumSeen, VoterMode
-from kafkactl.values import Uuid
 from tests.storage.nodes import CLUSTER_ID, a_config
 
 OWN, OTHER = Uuid(b"\x40" + bytes(15)), Uuid(b"\x41" + bytes(15))

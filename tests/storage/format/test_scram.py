@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.storage.format.scram import ScramCredential, parse_scram, read_scram_lines
 from kafkactl.storage.format.scram_argument import read_argument, read_old_argument

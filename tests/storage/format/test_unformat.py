@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.findings import Outcome
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.core.findings import Outcome
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat, signs_of_a_start
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,

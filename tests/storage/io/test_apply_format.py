@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.findings import Outcome
+from kafkactl.core.values import Uuid
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.findings import Outcome
 from kafkactl.storage.io.apply_format import apply_plan, failure_finding
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
@@ -23,7 +24,6 @@ from kafkactl.storage.model import (
     Progress,
     staged_name,
 )
-from kafkactl.values import Uuid
 
 FIRST = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.findings import Outcome
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.findings import Outcome
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.format.unformat import plan_unformat
 from kafkactl.storage.io.apply_format import apply_plan

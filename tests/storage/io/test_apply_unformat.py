@@ -6,8 +6,8 @@ import errno
 import os
 from pathlib import Path
 
+from kafkactl.core.findings import Outcome
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.findings import Outcome
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat
 from kafkactl.storage.io.apply_format import apply_plan

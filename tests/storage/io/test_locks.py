@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import RefusedError
+from kafkactl.core.errors import RefusedError
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.storage.io.locks import directory_lock
 from kafkactl.storage.model import KAFKACTL_LOCK

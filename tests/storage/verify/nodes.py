@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import metadata_record
+from kafkactl.protocol.schema.definitions import metadata_record
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.verify.model import Verification
 from kafkactl.storage.verify.node import verify_node
-from kafkactl.values import Uuid
 from tests.conftest import Run
 from tests.storage.nodes import CLUSTER_ID, NOW_MS, properties
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.values import Uuid
+from kafkactl.core.values import Uuid
 from tests.storage.verify.nodes import SEGMENT, blocker_ids, voters_batch
 
 OTHER = Uuid(b"\x43" * 16)

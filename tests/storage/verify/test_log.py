@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import metadata_record
+from kafkactl.protocol.schema.definitions import metadata_record
 from tests.lab.storage.verify_damage import added, changed, cut_in_batch, flipped, holds, removed, renamed, steps
 from tests.quorum.recover import worlds
 from tests.storage.nodes import NOW_MS

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.metadata.log.stored_settings import StoredSettings, settings_after
-from kafkactl.schema.definitions import metadata_record
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import metadata_record
 from tests.storage.verify.nodes import SEGMENT, _batch, blocker_ids
 
 TOPIC, BROKER = 2, 4

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.findings import blocker, warning
+from kafkactl.core.findings import blocker, warning
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.verify.node import releases_that_start, verify_refused_config

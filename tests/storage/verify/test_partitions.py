@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
-from kafkactl.schema.definitions import metadata_record
-from kafkactl.values import Uuid
+from kafkactl.protocol.schema.definitions import metadata_record
 from tests.storage.verify.nodes import SEGMENT, VerifyNode, _batch
 
 ID, OTHER = Uuid(b"\x11" * 16), Uuid(b"\x22" * 16)

@@ -7,7 +7,7 @@ import pytest
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import metadata_record
+from kafkactl.protocol.schema.definitions import metadata_record
 from tests.lab.storage.verify_damage import added, changed, cut, cut_in_batch, flipped, holds, removed
 from tests.storage.verify.nodes import DIRECTORY_IDS, SEGMENT, blocker_ids, voters_batch
 

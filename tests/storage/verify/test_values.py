@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.core.findings import Severity
 from kafkactl.features.catalog.releases import find_release
-from kafkactl.findings import Severity
 from kafkactl.metadata.io.metadata_log import scan_metadata_log
 from kafkactl.metadata.log.scan import Contents
 from kafkactl.storage.io.directories import observe_node

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.tiered.api import Audit, Filters, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.tiered.api.pages import report
 from kafkactl.tiered.io import sources

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kafkactl as library
-from kafkactl.answers import read_fields
+from kafkactl.core.answers import read_fields
 from kafkactl.tiered.api import calls as api
 from tests.conftest import Run
 from tests.repository.tree import ROOT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.spark import session as spark_session
 from kafkactl.tiered.api.engines import chosen_engine, worth_bytes
 from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile

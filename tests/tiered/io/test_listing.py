@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.values import Uuid
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.io.listing import read_listing
 from kafkactl.tiered.layouts import AIVEN, LOCAL, aiven_remote_size, guessed, layout_of
-from kafkactl.values import Uuid
 
 KEY, OTHER = "pre fix/a-0-id/1.log", "b/2+3.log"
 MADE_MS = 1_700_000_000_000

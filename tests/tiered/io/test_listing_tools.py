@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.io.listing import read_listing
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import KafkactlError, UnreachableError
-from kafkactl.findings import Severity
+from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.core.findings import Severity
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from kafkactl.tiered.api import Audit, Request, audit, left_over, load, save, segments
 from kafkactl.tiered.audit.run import PartitionStatus

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.tiered_generator import diverse, write_logs
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
 from kafkactl.spark import session
 from kafkactl.tiered.api import Loaded, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.tiered.api.details import tables

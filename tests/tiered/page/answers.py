@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.core.findings import Finding, Severity
 from kafkactl.tiered.api import Audit, AuditSource, MetadataPartition
 from kafkactl.tiered.api.pages import TieredReport
 from kafkactl.tiered.audit.coverage import Hole

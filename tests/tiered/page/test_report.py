@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from kafkactl.frozen import changed
+from kafkactl.core.frozen import changed
+from kafkactl.core.shown import is_unsafe
 from kafkactl.report.html import TIERED_MARK, render_html
-from kafkactl.shown import is_unsafe
 from kafkactl.tiered.api.pages import TieredReport
 from kafkactl.tiered.page.build import SHOWN_FINDINGS, tiered_report_of
 from kafkactl.tiered.page.strips import LANES, metadata_strip, strip_of

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kafkactl.core.errors import KafkactlError
 from kafkactl.dryrun.engine.local import Loaded, Start, start_of
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.fold import Fold
@@ -26,7 +27,6 @@ from kafkactl.dryrun.engine.spark.found import Found, found_in
 from kafkactl.dryrun.engine.spark.pack import KEPT, rows_kept
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.dryrun.engine.spark.read import Job, packed_rows
-from kafkactl.errors import KafkactlError
 from kafkactl.metadata.replay.batches import no_collection
 
 if TYPE_CHECKING:

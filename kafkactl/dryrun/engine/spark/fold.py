@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from kafkactl.core.errors import DecodeError, FailedError
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.engine.columns import BATCH, VALUE
 from kafkactl.dryrun.engine.local import Loaded, Start
 from kafkactl.dryrun.engine.outline import outline_of
@@ -29,7 +31,6 @@ from kafkactl.dryrun.engine.spark.pack import (
 )
 from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Row, RowReplaying, planned
 from kafkactl.dryrun.engine.spark.read import bytes_of
-from kafkactl.errors import DecodeError, FailedError
 from kafkactl.metadata.log.frame import expect
 from kafkactl.metadata.log.worth import WORTH_BYTES
 from kafkactl.metadata.replay.batches import BatchReplaying
@@ -37,7 +38,6 @@ from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.lists import Lists
 from kafkactl.metadata.replay.columns.table import PartitionTable, are_sparse
 from kafkactl.protocol.record_batch import decode_header, decode_records
-from kafkactl.values import Uuid
 
 
 class Fold:

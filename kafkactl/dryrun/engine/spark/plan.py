@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.engine.columns import BATCH, VALUE, Window
 from kafkactl.dryrun.engine.local import LogFile, SegmentReplay, Start
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.read import Stretch
-from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Topic
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord
@@ -27,7 +28,6 @@ from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC
-from kafkactl.values import Uuid
 
 NO_END: Final = 1 << 62
 _REMEMBERED_BATCHES: Final = 100

@@ -16,11 +16,11 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.engine.columns import Columns, Window
 from kafkactl.dryrun.engine.patches import Patches
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.pack import GONE, KEPT, WRONG, kept, packed_columns, packed_patches, placed
-from kafkactl.frozen import frozen
 from kafkactl.metadata.log.batch_runs import sound_run
 from kafkactl.metadata.log.fetched_folder import within_fetched
 from kafkactl.metadata.replay.batches import no_collection

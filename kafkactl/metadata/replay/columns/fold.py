@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.errors import DecodeError
+from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.image.model import PartitionState
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record, expect
 from kafkactl.metadata.replay.columns import tagged

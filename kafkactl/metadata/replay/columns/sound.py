@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kafkactl.kafka_names import NO_LEADER
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED, Broker
 from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES, EMPTY

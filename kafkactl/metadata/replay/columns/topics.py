@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.image import digest
 from kafkactl.metadata.image.json import Renders, state_texts, topics_text
 from kafkactl.metadata.image.model import (
@@ -37,7 +38,6 @@ from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES as DIRECTORY_WORDS
 from kafkactl.metadata.replay.columns.lists import IDS, Tuples, elements
 from kafkactl.metadata.replay.columns.sound import LEADERLESS, SUSPECT, Soundness
-from kafkactl.values import Uuid
 
 # The columns, by the field of a PartitionState that they are: places of lists, of directory lists, and numbers.
 LISTS: Final = {

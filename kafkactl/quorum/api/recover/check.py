@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.cluster.quorum.observation import answer_error
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.named import each_once, named_twice
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.metadata.image.digest import image_sha256

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kafkactl.answers import json_of
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.core.wording import counted, first_few
 from kafkactl.quorum.io.recover import collect as copying
 from kafkactl.quorum.io.recover.collect import Copied
 from kafkactl.storage.io.directories import observe_directory
-from kafkactl.wording import counted, first_few
 
 
 @frozen

@@ -15,13 +15,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from kafkactl.errors import InputError, RefusedError
+from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.core.findings import Finding, Outcome, error_finding
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.files.entropy import random_uuid
 from kafkactl.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.named import each_once, named_twice
-from kafkactl.findings import Finding, Outcome, error_finding
-from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import EMPTY
 from kafkactl.quorum.api.recover.words import Probe, recovery_probe
 from kafkactl.quorum.io.recover import apply as writing
@@ -37,7 +38,6 @@ from kafkactl.quorum.recover.rank import choose_source, old_voters, ranked
 from kafkactl.quorum.recover.request import RAISE, Read, RecoveryOverrides, Request, Tail
 from kafkactl.quorum.recover.seen import DiskSeen, RecoveryTarget
 from kafkactl.storage.model import Owner
-from kafkactl.values import Endpoint, Uuid
 
 
 @frozen

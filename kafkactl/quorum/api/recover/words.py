@@ -9,13 +9,13 @@ from typing import Final
 
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.quorum.voters import parse_host_port
+from kafkactl.core.values import Endpoint
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.io.recover.probe import PATIENCE_MS, who_answers
 from kafkactl.quorum.recover.request import RecoveryOverrides
 from kafkactl.quorum.recover.seen import Answering, RecoveryTarget
-from kafkactl.values import Endpoint
 
 __all__ = [
     "LAST_PORT",

@@ -26,13 +26,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from kafkactl.errors import DecodeError, InputError, RefusedError
+from kafkactl.core.errors import DecodeError, InputError, RefusedError
+from kafkactl.core.findings import Finding, Outcome, Severity, error_finding
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.found import sync_found_file
 from kafkactl.files.input_files import InputKind, read_whole
-from kafkactl.findings import Finding, Outcome, Severity, error_finding
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.quorum.io.recover.disks import checksum
 from kafkactl.quorum.io.recover.target import TargetLook, staged_plan

@@ -22,11 +22,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final, NoReturn
 
-from kafkactl.errors import FailedError, InputError
+from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import open_regular
 from kafkactl.files.whole_file import check_place, remove_leftovers, whole_file
-from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.quorum.io.recover.disks import unreadable_part
 from kafkactl.quorum.io.recover.partitions import MANIFEST, log_ends

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import open_regular
-from kafkactl.findings import Finding, warning
-from kafkactl.frozen import changed
-from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.io.check import read_node_log
 from kafkactl.metadata.io.image import LoadedImage, Point, load_image
 from kafkactl.metadata.io.metadata_log import scan_checkpoint_file

@@ -15,17 +15,17 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.answers import by_fields
-from kafkactl.errors import InputDecodeError
+from kafkactl.core.answers import by_fields
+from kafkactl.core.errors import InputDecodeError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.files.input_files import InputKind, open_regular, read_whole
-from kafkactl.frozen import frozen
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.quorum.recover.folders import parse_folder_name, parse_largest_epoch
 from kafkactl.quorum.recover.seen import PartitionFolder
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.model import LOG_STARTS
 from kafkactl.storage.partition_folders import parse_topic_id
-from kafkactl.values import Uuid
 
 MANIFEST: Final = "kafkactl-collected.json"
 Unread = Callable[[Path, OSError], None]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.values import Endpoint
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import ClientConfig
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.recover.seen import Answering
-from kafkactl.values import Endpoint
 
 PATIENCE_MS: Final = 2_000.0
 _VOTE: Final = 52  # a request that only controllers take

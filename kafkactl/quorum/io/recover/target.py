@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from kafkactl.errors import InputError
+from kafkactl.core.errors import InputError
+from kafkactl.core.frozen import frozen
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.whole_file import check_place
-from kafkactl.frozen import frozen
 from kafkactl.quorum.recover.answer import PLAN_SUFFIX, plan_file_of
 from kafkactl.storage.io.format_folders import identity
 from kafkactl.storage.io.locks import file_lock

@@ -10,7 +10,8 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.completion_facts import gather
 from kafkactl.cluster.io.quorum_view import assembled, expected_places
 from kafkactl.cluster.io.quorum_visit import Visit, believed_leader, visit_node
-from kafkactl.errors import UnreachableError
+from kafkactl.core.errors import UnreachableError
+from kafkactl.core.values import Uuid
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import ClusterView, Role, cluster_view
@@ -20,11 +21,10 @@ from kafkactl.protocol.api_versions import NodeVersions, node_versions, usable_v
 from kafkactl.protocol.codec import decode_message, default_value, encode_message
 from kafkactl.protocol.form import Form
 from kafkactl.protocol.framing import Response
-from kafkactl.schema.definitions import message
-from kafkactl.schema.rights import Login
-from kafkactl.schema.spec import FieldSpec, MessageSpec
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.rights import Login
+from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 from kafkactl.tool.api.completion import feature_words, node_words, topic_words
-from kafkactl.values import Uuid
 from tests.campaigns.fuzz.target import Feed, Target, document_of
 from tests.protocol.random_messages import RANGES
 

@@ -14,7 +14,7 @@ from kafkactl.bundle.io.reading import open_bundle
 from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.change.journal_lines import read_journal
 from kafkactl.change.plan_document import CHECKSUM, sealed
-from kafkactl.errors import DecodeError, InputError, RefusedError
+from kafkactl.core.errors import DecodeError, InputError, RefusedError
 from kafkactl.features.plan.plan_file import read_plan as read_feature_plan
 from kafkactl.files import word_cache
 from kafkactl.migration.driver.journal import remembered as remembered_migration

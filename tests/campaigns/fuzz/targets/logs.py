@@ -12,8 +12,8 @@ from bench.fuzz_log import _read as read_segment_both_ways
 from bench.fuzz_log import captures
 from kafkactl.cluster.io.fetched_batches import SoundBatches
 from kafkactl.cluster.io.fetched_registrations import read_batches
+from kafkactl.core.errors import DecodeError, UnreachableError
 from kafkactl.dryrun.engine.local import load as load_local
-from kafkactl.errors import DecodeError, UnreachableError
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.io.image import Point, load_image
@@ -37,11 +37,11 @@ from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.framing import Framing
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import decode_batches
+from kafkactl.protocol.schema.definitions import message
+from kafkactl.protocol.schema.spec import MessageSpec
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.recover.folders import parse_folder_name, parse_largest_epoch
-from kafkactl.schema.definitions import message
-from kafkactl.schema.spec import MessageSpec
 from kafkactl.storage import partition_folders
 from kafkactl.storage.dump import dump_file
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets

@@ -11,9 +11,10 @@ from click.shell_completion import CompletionItem
 from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.bundle.page import index_page
 from kafkactl.commands.framework.shell_scripts import BashCompletion, FishCompletion
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.shown import visible
 from kafkactl.dryrun.page.build import SimulatedScenario, report_of
 from kafkactl.dryrun.page.cluster import cluster_of
-from kafkactl.errors import DecodeError, InputError
 from kafkactl.report.html import render_html
 from kafkactl.report.metrics import Metric, metrics, metrics_text
 from kafkactl.report.model import (
@@ -36,7 +37,6 @@ from kafkactl.report.model import (
 )
 from kafkactl.report.numbers import numbers_of
 from kafkactl.report.svg import draw
-from kafkactl.shown import visible
 from kafkactl.tool.api.completion import feature_names, feature_words, node_words, topic_words
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError, document_of
 from tests.campaigns.fuzz.targets.kept import MANIFEST

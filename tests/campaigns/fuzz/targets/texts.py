@@ -8,12 +8,13 @@ from pathlib import Path
 
 from kafkactl.change.hooks.words import parse_template, placeholders
 from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters, parse_voter, parse_voters
+from kafkactl.core.errors import DecodeError, InputError, RefusedError, UnreachableError
+from kafkactl.core.values import Uuid
 from kafkactl.dryrun.api.events import read_events
 from kafkactl.dryrun.reassignment_plan import parse_plan as parse_reassignment
 from kafkactl.dryrun.scenarios.alter_config import parse_entity
 from kafkactl.dryrun.scenarios.controllers import parse_voter_change
 from kafkactl.dryrun.scenarios.elect_leaders import parse_partition
-from kafkactl.errors import DecodeError, InputError, RefusedError, UnreachableError
 from kafkactl.features.catalog.mapping import parse_feature_level
 from kafkactl.features.catalog.release_version import parse_release_version
 from kafkactl.features.catalog.releases import find_release, newest_release
@@ -46,7 +47,6 @@ from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.fleet.inventory import parse_inventory as parse_fleet
 from kafkactl.storage.format.scram import parse_scram
 from kafkactl.tiered.layouts import aiven_remote_size, layout_of, uuid_bytes
-from kafkactl.values import Uuid
 from kafkactl.zookeeper.connect import chroot_of, parse_connect_string
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError, scratch
 from tests.repository.tree import ROOT

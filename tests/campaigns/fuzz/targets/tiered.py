@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from bench.fuzz_decoders import with_right_crcs
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.tiered.io.listing import read_listing
 from kafkactl.tiered.io.observation import read_observation
 from kafkactl.tiered.ledger import MetadataLog, fold

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 
-from kafkactl.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.kafka.api.exposure import zookeeper_exposure
 from kafkactl.migration.copy.forecast import forecast_copy

@@ -10,6 +10,7 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
+from kafkactl.core.errors import FailedError, InputError
 from kafkactl.dryrun.detail_tables import state_tables
 from kafkactl.dryrun.engine import patches
 from kafkactl.dryrun.engine.columns import Columns, Window
@@ -21,7 +22,6 @@ from kafkactl.dryrun.engine.spark.engine import load_logs
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.dryrun.io.detail_files import write_details
-from kafkactl.errors import FailedError, InputError
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import PackedTopics
 from kafkactl.metadata.io.source import LogSource, open_source

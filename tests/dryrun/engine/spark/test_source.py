@@ -14,8 +14,8 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
+from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.dryrun.engine.local import Loaded, load
-from kafkactl.errors import InputError, UnreachableError
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.spark import daemon as spark_daemon

@@ -17,7 +17,7 @@ import pytest
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.templates import TEMPLATES
 from kafkactl.change.hooks.words import Verb, words_of
-from kafkactl.findings import Finding
+from kafkactl.core.findings import Finding
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.driver.actions import Place, sha256
 from kafkactl.migration.driver.ports import Request

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.errors import InputError, RefusedError
+from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.core.findings import Outcome
+from kafkactl.core.frozen import changed
 from kafkactl.files.filesystem import OsFilesystem, exchanged
-from kafkactl.findings import Outcome
-from kafkactl.frozen import changed
 from kafkactl.quorum.api.recover.plan import (
     PlannedRecovery,
     RecoveryRequest,

@@ -1,0 +1,150 @@
+"""The error tree, sorted by whose next move it is.
+
+An error is for what has no answer: words that cannot be understood, a file that cannot be read, bytes that do not
+decode. Whatever a planner can say about a disk or a cluster is a `Finding` (kafkactl.core.findings), and a refusal is an
+answer made of findings. Every error carries a stable id in words; `kafkactl explain ID` shows cause, consequence and
+remedy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from kafkactl.core.remedies import remedy_of
+
+
+class KafkactlError(Exception):
+    """Base of everything the library raises on purpose. It cannot be raised itself.
+
+    `message` says what was found and what was expected, `cause` (optional) what lies behind it, `next_step` (optional)
+    what to try where that is more than the catalogue's remedy of the id. None of them may hold a secret.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        id: str,  # the word scripts match on; see `kafkactl explain`
+        cause: str | None = None,
+        next_step: str | None = None,
+    ) -> None:
+        if type(self) is KafkactlError:
+            raise TypeError("KafkactlError is a family, not an error: raise one of its members")
+        super().__init__(message)
+        self.message = message
+        self.id = id
+        self.cause = cause
+        self.next_step = next_step
+
+    @property
+    def advice(self) -> str:
+        """What to do: the next step that was given, or the remedy of the id (schemas/explain)."""
+        return self.next_step or remedy_of(self.id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error object of `-o json` (spec: one object on stderr)."""
+        return {
+            "kind": "error",
+            "schema_version": 1,
+            "id": self.id,
+            "message": self.message,
+            "cause": self.cause,
+            "next_step": self.advice,
+            "exit_code": self.exit_code,
+            "findings": [],
+        }
+
+
+class InputError(KafkactlError):
+    """The operator's words or an input file cannot be understood."""
+
+    exit_code = 2
+
+
+class RefusedError(KafkactlError):
+    """Understood, and refused, where there is no plan to hang a finding on (a lock that is held, say)."""
+
+    exit_code = 3
+
+
+class FailedError(KafkactlError):
+    """It was tried and did not work: no space, no permission, an I/O error."""
+
+    exit_code = 1
+
+
+class UnreachableError(KafkactlError):
+    """No answer, or not allowed in."""
+
+    exit_code = 4
+
+
+class UnknownOutcomeError(KafkactlError):
+    """Timed out, or the outcome is unknown."""
+
+    exit_code = 6
+
+
+def limit_behind(error: Exception) -> UnknownOutcomeError | None:
+    """The `timed-out` of --timeout that `error` was raised in the handling of, if any.
+
+    The limit is raised wherever the command is, and code that it meets there may fail while it undoes its work:
+    threading.Thread.start raises KeyError where the thread runs already.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, UnknownOutcomeError) and found.id == "timed-out":
+            return found
+        found = found.__context__
+    return None
+
+
+class SchemaError(KafkactlError):
+    """A definition of ours is wrong: a bug of kafkactl, not of the operator."""
+
+
+class DecodeError(KafkactlError):
+    """Bytes do not match their definition.
+
+    `offset` is the position in bytes within `file` (or within the given buffer where there is no file), `path` the
+    field path such as `VotersRecord.Voters[2].Endpoints`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        id: str,
+        offset: int,
+        path: str = "",
+        file: str | None = None,
+        next_step: str | None = None,
+    ) -> None:
+        self.reason = message
+        self.offset = offset
+        self.path = path
+        self.file = file
+        where = [part for part in (file, f"byte {offset}", path) if part]
+        super().__init__(f"{', '.join(where)}: {message}", id=id, next_step=next_step)
+
+    def within(self, file: str) -> DecodeError:
+        """The same error, with the name of the file it was found in."""
+        return DecodeError(
+            self.reason, id=self.id, offset=self.offset, path=self.path, file=file, next_step=self.next_step
+        )
+
+
+class InputDecodeError(DecodeError):
+    """The same of an input file that the operator gives or keeps, a .properties file say."""
+
+    exit_code = 2
+
+
+class EncodeError(KafkactlError):
+    """A value does not fit its definition; `path` is the field path."""
+
+    def __init__(self, message: str, *, id: str, path: str = "") -> None:
+        self.path = path
+        super().__init__(f"{path}: {message}" if path else message, id=id)

@@ -1,0 +1,103 @@
+"""What `kafkactl explain` knows: cause, consequence and remedy of every error and finding id.
+
+The texts are data, one table an id, in schemas/explain/*.toml; the files follow the packages, the ids are one space.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import tomli
+
+from kafkactl.core.answers import by_fields
+from kafkactl.core.errors import InputError, SchemaError
+from kafkactl.core.frozen import frozen
+from kafkactl.protocol.schema.source import list_data, read_data
+
+_SHORTER = "Give the sentence of the line alone, without its time and class. "
+
+
+@frozen
+class Explanation:
+    """What an id means, what follows from it and what to do about it."""
+
+    id: str
+    cause: str
+    consequence: str
+    remedy: str
+
+    to_dict = by_fields
+
+
+@functools.cache
+def explanations() -> Mapping[str, Explanation]:
+    """All explanations by id, in alphabetical order. Raises SchemaError for a invalid table or a duplicate id."""
+    found: dict[str, Explanation] = {}
+    for name in list_data("explain", ".toml"):
+        for id, table in tomli.loads(read_data(name).decode("utf-8")).items():
+            if id in found:
+                raise SchemaError(f"{name} explains {id}, which another file explains already", id="invalid-definition")
+            found[id] = _explanation(id, table, name)
+    return dict(sorted(found.items()))
+
+
+def remedy(id: str) -> str | None:
+    """The remedy of one id: of the catalogue only this table is parsed.
+
+    None for an id that is not explained, and where the data cannot be read: a damaged installation must not hide the
+    error or finding whose remedy is asked for.
+    """
+    try:
+        text = _catalogue()
+    except SchemaError:
+        return None
+    start = text.find(f"\n[{id}]\n") + 1
+    if not start:
+        return None
+    end = text.find("\n[", start)
+    found: str = tomli.loads(text[start : end if end > 0 else None])[id]["remedy"]
+    return found
+
+
+@functools.cache
+def _catalogue() -> str:
+    return "\n".join(["", *(read_data(name).decode("utf-8") for name in list_data("explain", ".toml"))])
+
+
+@functools.cache
+def renamed_ids() -> Mapping[str, str]:
+    """The present id by each id of an earlier version (schemas/renamed_ids.toml)."""
+    return dict(tomli.loads(read_data("renamed_ids.toml").decode("utf-8"))["renamed"])
+
+
+def explain(id: str) -> Explanation:
+    """The explanation of this id, or of the one it was renamed to.
+
+    Raises InputError `unknown-id` that names the nearest ids.
+    """
+    known = explanations()
+    id = renamed_ids().get(id, id)
+    if id in known:
+        return known[id]
+    import difflib
+
+    near = difflib.get_close_matches(id, known, n=3, cutoff=0.75)
+    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    is_line = " " in id.strip()
+    raise InputError(
+        f"no error or finding quotes {id[:120]!r}" if is_line else f"there is no error or finding with the id {id!r}",
+        id="unknown-id",
+        next_step=f"{hint}{_SHORTER if is_line else ''}`kafkactl explain --list` shows all ids.",
+    )
+
+
+def _explanation(id: str, table: object, name: str) -> Explanation:
+    expected = {"cause", "consequence", "remedy"}
+    if (
+        not isinstance(table, dict)
+        or set(table) != expected
+        or not all(isinstance(v, str) and v for v in table.values())
+    ):
+        raise SchemaError(f"{name}: [{id}] needs exactly the texts {sorted(expected)}", id="invalid-definition")
+    return Explanation(id=id, **table)

@@ -1,0 +1,83 @@
+"""Ids by the words of Kafka: an operator who has a line of a log or an error text has no id.
+
+The texts are data (schemas/kafka_lines.toml) and what explanations quote. `…` in a text means any words.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+import tomli
+
+from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.protocol.schema.source import read_data
+
+_FILE: Final = "kafka_lines.toml"
+_GAP: Final = "…"
+_QUOTED: Final = re.compile(r'"([^"]+)"')
+_LEAST_QUOTED: Final = 16  # characters of a quoted text: shorter ones are single words and names
+_LEAST_PART: Final = 24  # characters of a text that is found without its other parts
+_LEAST_GIVEN: Final = 15
+_MOST: Final = 5
+
+
+class KafkaText(NamedTuple):
+    """A text of Kafka, and the id that explains it. `parts` are its words between what differs, in lower case."""
+
+    text: str
+    id: str
+    parts: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def ids_by_line(line: str) -> list[tuple[str, str]]:
+    """Return (id, text of Kafka) for a line of a log or an error text, the longest text first; [] if none fits.
+
+    A line fits a text that is in the line. If there is none, a text fits of which a long part is in the line, or which
+    has the line as a part: logs wrap lines, and operators shorten them.
+    """
+    given = _plain(line)
+    found = [text for text in _texts() if text.pattern.search(given)]
+    if not found:
+        found = [text for text in _texts() if any(len(part) >= _LEAST_PART and part in given for part in text.parts)]
+    if not found and len(given) >= _LEAST_GIVEN and " " in given:
+        found = [text for text in _texts() if any(given in part for part in text.parts)]
+    found.sort(key=lambda text: -sum(map(len, text.parts)))
+    best: dict[str, str] = {}
+    for text in found:
+        best.setdefault(text.id, text.text)
+    return list(best.items())[:_MOST]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+@functools.cache
+def _texts() -> tuple[KafkaText, ...]:
+    return tuple(_each_text())
+
+
+def _each_text() -> Iterator[KafkaText]:
+    for id, texts in kafka_lines().items():
+        for text in texts:
+            yield _kafka_text(text, id)
+    for id, explanation in explanations().items():
+        for text in _QUOTED.findall(f"{explanation.cause} {explanation.consequence}"):
+            if len(text) >= _LEAST_QUOTED:
+                yield _kafka_text(text, id)
+
+
+@functools.cache
+def kafka_lines() -> Mapping[str, tuple[str, ...]]:
+    """Return the texts of schemas/kafka_lines.toml by id."""
+    data = tomli.loads(read_data(_FILE).decode("utf-8"))
+    return {id: tuple(texts) for id, texts in data.items()}
+
+
+def _kafka_text(text: str, id: str) -> KafkaText:
+    parts = tuple(part for part in map(_plain, text.rstrip(".").split(_GAP)) if part)
+    return KafkaText(text, id, parts, re.compile(r".*?".join(map(re.escape, parts))))

@@ -1,0 +1,34 @@
+"""What a metadata.version decides about records of the metadata log: schemas/replay/record_versions.toml as values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.protocol.schema.source import read_data
+
+
+@functools.cache
+def record_version(name: str, metadata_version: int) -> int:
+    """The version in which a record is written at this metadata.version; 0 where there is but one."""
+    rows: list[tuple[int, int]] = _table()["record"].get(name, ())
+    return next((version for since, version in rows if metadata_version >= since), 0)
+
+
+def first_level_with(part: str) -> int:
+    """The lowest metadata.version whose records hold a part of the cluster's state. Raises KeyError."""
+    level: int = _table()["needs"][part]["level"]
+    return level
+
+
+def parts() -> Mapping[str, str]:
+    """Every part that some metadata.version cannot hold, with words for it."""
+    return {part: held["words"] for part, held in _table()["needs"].items()}
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    import tomli
+
+    return tomli.loads(read_data("replay/record_versions.toml").decode("utf-8"))
