@@ -13,7 +13,7 @@ from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page
 from kafkactl.core.errors import InputError
 from kafkactl.core.wording import did_you_mean
-from kafkactl.operations.answer_kinds import answer_kinds, answer_schema
+from kafkactl.tool.api.answer_kinds import answer_kinds, answer_schema
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -48,14 +48,17 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            f"{__name__}.errors": ("KafkactlError",),
-            f"{__name__}.findings": ("Finding", "Outcome", "Severity"),
-            f"{__name__}.operations.connection": ("connect",),
+            f"{__name__}.core.errors": ("KafkactlError",),
+            f"{__name__}.core.findings": ("Finding", "Outcome", "Severity"),
+            f"{__name__}.kafka.api.connection": ("connect",),
         },
         {
-            # Packages that exist, whose own `__getattr__` has the operations, next to what is private in them …
+            # Packages whose own `__getattr__` has the names of their `api` …
             **{name: f"{__name__}.{name}" for name in ("bundle", "dryrun", "features", "quorum", "storage", "tiered")},
-            # … and modules of operations under names that are not packages.
-            **{name: f"{__name__}.operations.{name}" for name in ("log", "migrate", "nodes", "simulate")},
+            # … and the `api` of packages whose command group has another name.
+            "log": f"{__name__}.metadata.api",
+            "migrate": f"{__name__}.migration.api",
+            "nodes": f"{__name__}.cluster.api",
+            "simulate": f"{__name__}.simulator.api.calls",
         },
     )

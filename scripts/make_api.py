@@ -1,4 +1,4 @@
-"""Writes the page of the public API from the docstrings and signatures of kafkactl.operations: part of `make docs`."""
+"""Writes the page of the public API from the docstrings and signatures of each `api`: part of `make docs`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ from typing import Any
 import kafkactl
 
 GENERATED = "<!-- Made by scripts/make_api.py from the docstrings; `make docs` writes it again. -->\n"
-GROUPS = ("storage", "log", "dryrun", "features", "quorum", "nodes", "migrate", "tiered", "bundle", "simulate")
-# Where commands use shorter names than a package of the library has free.
-HOMES = {"tiered": "kafkactl.tiered.api.calls"}
+# Groups, and the module that has the names of each.
+HOMES = {
+    "storage": "kafkactl.storage.api",
+    "log": "kafkactl.metadata.api",
+    "dryrun": "kafkactl.dryrun.api",
+    "features": "kafkactl.features.api",
+    "quorum": "kafkactl.quorum.api",
+    "nodes": "kafkactl.cluster.api",
+    "migrate": "kafkactl.migration.api",
+    "tiered": "kafkactl.tiered.api.calls",
+    "bundle": "kafkactl.bundle.api",
+    "simulate": "kafkactl.simulator.api.calls",
+}
+GROUPS = tuple(HOMES)
 _INTRODUCTION = """\
 What is named on this page is the public API: it is what the commands call, and its results are what they print
 (`to_dict()` gives the JSON of `-o json`, described under [kinds of answers](kinds.md)). Every other module, function
@@ -32,7 +43,7 @@ def page() -> str:
     """The text of docs/reference/api.md."""
     parts = [GENERATED, "# Python API\n", _INTRODUCTION, *_named("kafkactl", kafkactl, _TOP)]
     for group in GROUPS:
-        operations = import_module(HOMES.get(group, f"kafkactl.operations.{group}"))
+        operations = import_module(HOMES[group])
         if names := _sorted(operations, getattr(kafkactl, group)):
             parts += [f"## kafkactl.{group}\n", f"{_docs(operations)}\n"]
             parts += _named(f"kafkactl.{group}", operations, names)

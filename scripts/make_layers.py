@@ -27,6 +27,7 @@ PROSE = "font-family='system-ui, -apple-system, Segoe UI, sans-serif'"
 FACE = ("#eef4fb", "#3b6ea5")
 WORLD = ("#fdf1e3", "#c0741a")
 PURE = ("#eef7ee", "#3d8b4f")
+_EDGES = ("files", "kafka", "net", "playground", "spark", "tool", "zookeeper")
 
 
 def picture() -> str:
@@ -53,7 +54,7 @@ def picture() -> str:
             "imports only what is below</text>",
             *drawn,
             f"<text x='{LEFT}' y='{height - 16}' {PROSE} font-size='12' fill='#5b6068'>"
-            "schemas/ holds data only: message definitions, release tables, explanations. Read through schema.</text>",
+            "schemas/ holds data only: definitions, release tables, explanations. Read through protocol.schema.</text>",
             "</svg>",
             "",
         ]
@@ -74,7 +75,9 @@ def _inner_layers() -> dict[str, list[list[str]]]:
     """The layers of each package that has a contract of its own, top first."""
     plan = configparser.ConfigParser()
     plan.read(ROOT / "setup.cfg", encoding="utf-8")
-    contracts = [section for section in plan.values() if "containers" in section and "layers" in section]
+    contracts = [
+        section for section in plan.values() if "containers" in section and "(" not in section.get("layers", "(")
+    ]
     return {
         container.removeprefix("kafkactl."): [
             [name.strip() for name in line.split("|")] for line in section["layers"].strip().splitlines()
@@ -93,7 +96,7 @@ def package_layers() -> list[list[str]]:
 
 
 def _legend() -> str:
-    said = (("parses and shows", FACE), ("touches disks", WORLD), ("pure: values in, values out", PURE))
+    said = (("parses and shows", FACE), ("touches the world", WORLD), ("pure but for io and api", PURE))
     parts = [
         f"<text x='{LEFT}' y='34' {PROSE} font-size='18' font-weight='600' fill='#1f2328'>The layers of kafkactl</text>"
     ]
@@ -122,7 +125,7 @@ def _layer(packages: Sequence[str], y: int) -> str:
 
 
 def _package(name: str, x: int, y: int, width: int, height: int) -> str:
-    fill, line = {"commands": FACE, "playground": WORLD, "operations": WORLD, "adapters": WORLD}.get(name, PURE)
+    fill, line = {"commands": FACE, **dict.fromkeys(_EDGES, WORLD)}.get(name, PURE)
     offset = 132 if width > WIDTH // 2 else 100
     purpose = _purpose(name, most=(width - offset) // 7)
     base = y + height // 2 + 5

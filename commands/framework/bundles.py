@@ -68,7 +68,7 @@ def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, 
     """
     from kafkactl.commands.framework.settings import SCHEMA_VERSION
     from kafkactl.core.errors import InputError
-    from kafkactl.operations.answer_kinds import has_published_shape
+    from kafkactl.tool.api.answer_kinds import has_published_shape
 
     version = answer.get("schema_version")
     if type(version) is int and version > SCHEMA_VERSION:

@@ -1,8 +1,8 @@
 """The error tree, sorted by whose next move it is.
 
 An error is for what has no answer: words that cannot be understood, a file that cannot be read, bytes that do not
-decode. Whatever a planner can say about a disk or a cluster is a `Finding` (kafkactl.core.findings), and a refusal is an
-answer made of findings. Every error carries a stable id in words; `kafkactl explain ID` shows cause, consequence and
+decode. Whatever a planner can say about a disk or a cluster is a `Finding` (kafkactl.core.findings), and a refusal is
+an answer made of findings. Every error carries a stable id in words; `kafkactl explain ID` shows cause, consequence and
 remedy.
 """
 

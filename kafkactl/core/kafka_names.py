@@ -20,6 +20,8 @@ LAST_LEVEL_BEFORE_4_0: Final = 21  # metadata.version 3.9-IV0, the last that kno
 MIGRATION_ENABLE: Final = "zookeeper.metadata.migration.enable"
 
 METADATA_TOPIC: Final = "__cluster_metadata"
+# Offset 0, epoch 0: 20 digits and 10 digits (raft/.../Snapshots.java).
+FIRST_CHECKPOINT = "00000000000000000000-0000000000.checkpoint"
 METADATA_LOG: Final = f"{METADATA_TOPIC}-0"
 REMOTE_LOG_METADATA: Final = "__remote_log_metadata"  # KIP-405
 

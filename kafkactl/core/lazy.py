@@ -1,8 +1,8 @@
 """Names that a package gives when they are first asked for (PEP 562), so that importing it loads nothing.
 
-The public API is in `kafkactl.operations`, which is above every other package but the commands; `kafkactl` and
-`kafkactl.storage` give its names by a text that is imported on demand. Import contracts do not see such an
-import, and need not: no code of the library asks a package for these names, only its users do.
+The public API is in the `api` of each capability; `kafkactl` and packages such as `kafkactl.storage` give its names by
+a text that is imported on demand. Import contracts do not see such an import, and need not: no code of the library asks
+a package for these names, only its users do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The reference codec: any message at any version, written to be compared with the specification, not to be fast.
 
 A value is a dict keyed by the definition's field names (`"ClusterId"`). Structs are dicts, arrays lists, uuids
-`kafkactl.core.values.Uuid`, byte strings and records `bytes`. A decoded dict holds every field of the definition; a field
-that its version does not have, or a tagged field that was not sent, holds its default, as in Kafka's own classes.
+`kafkactl.core.values.Uuid`, byte strings and records `bytes`. A decoded dict holds every field of the definition; a
+field that its version does not have, or a tagged field that was not sent, holds its default, as in Kafka's own classes.
 Tagged fields that the definition does not know are kept under `"_tags"` (tag -> bytes); the key is absent where there
 are none. An encoder takes a missing field for its default and refuses a key that is not a field.
 

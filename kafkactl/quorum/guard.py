@@ -13,6 +13,7 @@ from typing import Final
 from kafkactl.cluster.quorum.majority import arithmetic
 from kafkactl.cluster.quorum.state import (
     CHECK_QUORUM_MS,
+    VOTERS_ELSEWHERE,
     Mode,
     NodeFacts,
     Progress,
@@ -31,7 +32,7 @@ ADD_RAFT_VOTER = 80
 _CALM_EPOCHS = 2
 # A leader that is cut off takes requests until it resigns, three seconds by default: more records than that are rare.
 _MOST_UNCOMMITTED = 10_000
-VOTERS_ELSEWHERE: Final = "voters-at-other-addresses"
+
 _FORMER = "former-leader-not-restarted"
 
 # Finding id -> the flag that lets the change go on nevertheless. What is not here is never overridden.

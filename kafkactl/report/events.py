@@ -27,7 +27,7 @@ FEATURES: Final = "features"
 
 
 class Pieces(Protocol):
-    """A segment as `adapters.log_source.LogFile` gives it."""
+    """A segment as `metadata.io.source.LogFile` gives it."""
 
     @property
     def name(self) -> str:

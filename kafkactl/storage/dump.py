@@ -31,8 +31,8 @@ from kafkactl.protocol.redact import (
     shown_key,
 )
 from kafkactl.protocol.schema.definitions import message
-from kafkactl.protocol.text.meta_properties import parse_meta_properties
-from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
+from kafkactl.storage.model import QUORUM_STATE
 
 CHECKPOINT: Final = "checkpoint"
 

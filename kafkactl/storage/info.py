@@ -23,13 +23,14 @@ from kafkactl.protocol.text.meta_properties import (
     BROKER_ID,
     CLUSTER_ID,
     DIRECTORY_ID,
+    META_PROPERTIES,
     NODE_ID,
     VERSION,
     MetaProperties,
     parse_meta_properties,
 )
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.storage.model import META_PROPERTIES, DirectoryState, ObservedDirectory, ObservedNode
+from kafkactl.storage.model import DirectoryState, ObservedDirectory, ObservedNode
 
 _LEGACY_FILES = (
     "The kafka configuration file appears to be for a cluster in KRaft mode, but the directories are formatted for"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
-    FIRST_CHECKPOINT,
     KAFKACTL_LOCK,
     LOST_AND_FOUND,
-    META_PROPERTIES,
     NODE_LOCK,
     DirectoryEntry,
     ObservedDirectory,

@@ -1,7 +1,7 @@
 """The values that planning, applying and verifying a format speak of.
 
-observe (adapters/disks/directories.py) -> `ObservedNode`; plan (storage/format/plan.py, fleet.py) -> `FormatPlan`;
-apply (adapters/disks/directories.py) carries a plan out; verify (storage/verify/node.py) reads an `ObservedNode` again.
+observe (storage/io/directories.py) -> `ObservedNode`; plan (storage/format/plan.py, fleet.py) -> `FormatPlan`;
+apply (storage/io/directories.py) carries a plan out; verify (storage/verify/node.py) reads an `ObservedNode` again.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 
 if TYPE_CHECKING:
     from kafkactl.cluster.quorum.state import QuorumState
     from kafkactl.storage.format.scram import ScramCredential
 
-META_PROPERTIES: Final = "meta.properties"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
-# Offset 0, epoch 0: 20 digits and 10 digits (raft/.../Snapshots.java).
-FIRST_CHECKPOINT = "00000000000000000000-0000000000.checkpoint"
 QUORUM_STATE: Final = "quorum-state"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
@@ -128,18 +128,6 @@ class Source(Protocol):
 
 
 # --- what is on the disks -----------------------------------------------------------------------------------------
-
-
-@frozen
-class FileRead:
-    """A file's bytes, or why they could not be read (`error`: the operating system's words)."""
-
-    path: str
-    content: bytes | None
-    error: str | None = None
-    mode: int = 0o644
-    owner_uid: int = 0
-    mtime_ms: int = 0
 
 
 @frozen

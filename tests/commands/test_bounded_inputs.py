@@ -21,7 +21,7 @@ from kafkactl.core.errors import KafkactlError
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.contexts import load_contexts
 from kafkactl.files.journal import open_journal
-from kafkactl.files.plan_files import read_receipt
+from kafkactl.files.one_file import read_file
 from kafkactl.kafka.sasl import assertion as sasl_assertion
 from kafkactl.kafka.sasl import token as sasl_token
 from kafkactl.metadata.io.source import read_pieces
@@ -30,7 +30,7 @@ from kafkactl.migration.io.operator_files import FilesOfOperator
 from kafkactl.migration.io.rendered_files import MANIFEST, read_manifest
 from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.storage.fleet.receipts import receipt_name
-from kafkactl.storage.io.directories import read_file
+from kafkactl.storage.io.receipts import read_receipt
 from kafkactl.zookeeper import settings as zookeeper_settings
 from tests.metadata.goldens import golden
 

@@ -19,11 +19,12 @@ from kafkactl.files.contexts_edit import change_contexts, with_context
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.journal import open_journal
-from kafkactl.files.plan_files import settle_plan, settle_receipt, write_receipt
+from kafkactl.files.plan_files import settle_plan
 from kafkactl.files.whole_file import make_folders
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.io.local_node import run_locally
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.quorum.api.recover.plan import apply_recovery, kept_bytes
 from kafkactl.storage.api.fleet_apply import apply_fleet, check_fleet
 from kafkactl.storage.fleet.plan_file import render_plan
@@ -32,7 +33,7 @@ from kafkactl.storage.format.unformat import plan_unformat
 from kafkactl.storage.io.apply_format import apply_plan
 from kafkactl.storage.io.apply_unformat import apply_unformat
 from kafkactl.storage.io.directories import observe_node
-from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.storage.io.receipts import settle_receipt, write_receipt
 from tests.campaigns.crash.scenarios import Scenario
 from tests.quorum.recover import worlds
 from tests.samples.test_fleet_crash import planned_world

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from kafkactl.commands.framework.leaf import LeafCommand
-from kafkactl.operations.answer_kinds import answer_schema
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.report.metrics import Metric, ending_text, metrics, metrics_text
+from kafkactl.tool.api.answer_kinds import answer_schema
 from scripts.make_reference import every_command
 from tests.conftest import Run
 from tests.report.exposition import samples

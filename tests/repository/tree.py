@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 ROOT = Path(__file__).resolve().parents[2]
-TOUCH_THE_WORLD = ("adapters", "operations", "playground")
-PURE_PACKAGES = tuple(
-    sorted(
-        path.name
-        for path in (ROOT / "kafkactl").iterdir()
-        if path.is_dir() and not path.is_symlink() and path.name not in (*TOUCH_THE_WORLD, "__pycache__")
-    )
+# Packages at the edge, and the parts of a capability that may touch the world.
+EDGES = ("files", "kafka", "net", "playground", "spark", "tool", "zookeeper")
+IMPURE_PARTS = frozenset({"io", "api"})
+CAPABILITIES = tuple(
+    sorted(path.name for path in (ROOT / "kafkactl").iterdir() if path.is_dir() and (path / "__init__.py").is_file())
 )
+PURE_PACKAGES = tuple(name for name in CAPABILITIES if name not in (*EDGES, "commands", "schemas"))
 
 
 def python_files(*folders: str) -> list[Path]:
@@ -32,8 +31,13 @@ def product_files() -> list[Path]:
 
 
 def pure_files() -> list[Path]:
-    """The Python files of the pure packages, and of the modules that all packages share."""
-    packages = [path for package in PURE_PACKAGES for path in python_files(f"kafkactl/{package}")]
+    """The Python files of the pure packages without what is under `io` or named `api`, and the modules at the top."""
+    packages = [
+        path
+        for package in PURE_PACKAGES
+        for path in python_files(f"kafkactl/{package}")
+        if not IMPURE_PARTS & {*path.relative_to(ROOT).parts, path.stem}
+    ]
     return packages + [path for path in sorted((ROOT / "kafkactl").glob("*.py")) if path.name != "__main__.py"]
 
 

@@ -18,7 +18,7 @@ import pytest
 from kafkactl.core.findings import Outcome, Severity
 from kafkactl.core.values import Uuid
 from kafkactl.files.filesystem import OsFilesystem
-from kafkactl.protocol.text.meta_properties import parse_meta_properties
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat
 from kafkactl.storage.io.apply_format import apply_plan
 from kafkactl.storage.io.apply_unformat import apply_unformat
@@ -26,7 +26,6 @@ from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     LOST_AND_FOUND,
-    META_PROPERTIES,
     Action,
     Applied,
     FormatPlan,

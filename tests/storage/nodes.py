@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
-from kafkactl.storage.model import DirectoryState, FileRead, ObservedDirectory, ObservedNode
+from kafkactl.storage.model import DirectoryState, ObservedDirectory, ObservedNode
 
 CLUSTER_ID = "XgM8cvG1S-mQ3k4wGhkVpQ"
 NOW_MS = 1_763_634_457_000

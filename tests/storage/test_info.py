@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.storage.info import NodeInfo, describe_node, render_info
-from kafkactl.storage.model import DirectoryState, FileRead, ObservedDirectory, ObservedNode
+from kafkactl.storage.model import DirectoryState, ObservedDirectory, ObservedNode
 
 CLUSTER = "XgM8cvG1S-mQ3k4wGhkVpQ"
 ID_A, ID_B = "JEXY6aqzQY-32P5TStzaFg", "MvDxzVmcRsaTz33bUuRU6A"

@@ -26,8 +26,9 @@ from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_sou
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.migration.observed.log_redact import Replacements, redact_runs
 from kafkactl.protocol.schema.spec import Versions
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.api.node_files import read_node
-from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
+from kafkactl.storage.model import QUORUM_STATE
 
 if TYPE_CHECKING:
     from kafkactl.bundle.api.sources import Sources

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from kafkactl.cluster.io.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
 from kafkactl.cluster.quorum.identity import check_disks
 from kafkactl.cluster.quorum.observation import DiskSeen
-from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
+from kafkactl.cluster.quorum.state import VOTERS_ELSEWHERE, Mode, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import address_key
 from kafkactl.core.findings import Finding, Severity, note, warning
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.protocol.schema.rights import denied_text, request_rights
-from kafkactl.quorum.guard import VOTERS_ELSEWHERE
 
 
 def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
+from typing import Final
 
 from kafkactl.cluster.quorum.majority import majority, tolerates
 from kafkactl.core.answers import by_fields, json_of
@@ -26,6 +27,9 @@ from kafkactl.protocol.api_versions import NodeVersions
 FETCH_TIMEOUT_MS = 2_000
 ALIVE_WITHIN_MS = 2 * FETCH_TIMEOUT_MS
 CHECK_QUORUM_MS = FETCH_TIMEOUT_MS * 3 // 2
+
+# Id of the finding that the voters are registered at addresses that no node has.
+VOTERS_ELSEWHERE: Final = "voters-at-other-addresses"
 
 
 class Mode(StrEnum):

@@ -43,7 +43,7 @@ _OFFSET: Final = struct.Struct(">q")  # a batch begins with that of its first re
 
 
 class LogFile(Protocol):
-    """A segment or checkpoint as `adapters.log_source.LogFile` gives it."""
+    """A segment or checkpoint as `metadata.io.source.LogFile` gives it."""
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ from kafkactl.protocol.batch_scan import Damage
 
 
 class Source(Protocol):
-    """A log as `adapters.log_source.LogSource` gives it."""
+    """A log as `metadata.io.source.LogSource` gives it."""
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.kafka.client import Client
 from kafkactl.metadata.io.source import cluster_files
 from kafkactl.metadata.log.fetched_folder import FETCHED
-from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 
 
 @contextmanager

@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.progress import counted
 from kafkactl.files.input_files import irregular
+from kafkactl.files.one_file import read_file
 from kafkactl.metadata.io.deleted import name_now, open_of_log
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
@@ -31,8 +33,6 @@ from kafkactl.metadata.verify.folder import (
     SnapshotFacts,
     parse_snapshot_name,
 )
-from kafkactl.storage.io.directories import read_file
-from kafkactl.storage.model import FileRead
 
 if TYPE_CHECKING:
     from kafkactl.metadata.replay.columns.contents import ContentScan

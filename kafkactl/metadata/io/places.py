@@ -19,7 +19,7 @@ from kafkactl.core.errors import FailedError, InputError
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.fetched_folder import FETCHED
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
-from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

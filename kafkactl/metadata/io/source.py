@@ -28,8 +28,7 @@ from kafkactl.metadata.io.deleted import open_of_log
 from kafkactl.metadata.verify.folder import PARTITION_METADATA, parse_snapshot_name
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, decode_header, decode_records
-from kafkactl.protocol.text.meta_properties import parse_meta_properties
-from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
@@ -305,7 +304,7 @@ def _disk_file(path: Path, kind: str, offset: int | None, epoch: int | None) -> 
 
 
 def announce(files: Iterable[LogFile]) -> None:
-    """Say how much is going to be read of these files (`kafkactl.core.progress`). Those of a cluster have no size yet."""
+    """Report the size of files before reading (`kafkactl.core.progress`). Files of a live cluster have no size yet."""
     for file in files:
         with suppress(OSError, ValueError):
             expect(Path(file.name).stat().st_size)

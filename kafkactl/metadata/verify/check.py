@@ -1,7 +1,7 @@
 """Is a metadata log whole, and what would a restart cut from it?
 
 `storage/verify*.py` predict the start of a node, for which they need its configuration. Here only the log is known: its
-files as `adapters/logs/metadata_log.py` scans them, and an index of its batches, by which `log_compare` compares nodes.
+files as `metadata/io/metadata_log.py` scans them, and an index of its batches, by which `log_compare` compares nodes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.log.scan import Contents, Stop
+from kafkactl.metadata.verify.checkpoint_text import checkpoint_problem
 from kafkactl.metadata.verify.folder import (
     LEADER_EPOCH_CHECKPOINT,
     TO_WRITE,
@@ -20,7 +21,6 @@ from kafkactl.metadata.verify.folder import (
     SegmentFacts,
     SnapshotFacts,
 )
-from kafkactl.storage.verify.files import checkpoint_problem
 
 _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import field
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT
 from kafkactl.metadata.log.scan import Contents, Stop
-from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
 
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"

@@ -21,12 +21,13 @@ from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.whole_file import sync_folder, write_whole
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.inventory import InventoryNode
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.ensure import plan_ensure
 from kafkactl.storage.io.apply_format import apply_plan
 from kafkactl.storage.io.directories import observe_node
-from kafkactl.storage.model import META_PROPERTIES, FormatRequest, VoterMode
+from kafkactl.storage.model import FormatRequest, VoterMode
 
 _PUT_ASIDE = ".before-"
 _NEW_FILE_MODE = 0o640

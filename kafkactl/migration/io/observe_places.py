@@ -25,9 +25,9 @@ from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.io.hook_calls import call_hook
 from kafkactl.migration.observed.observation import DirectorySeen, NodeRole
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.io.partition_ids import read_partition_ids
-from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.partition_folders import PartitionIds, parse_topic_id, partition_ids
 
 MBEANS: Final[Mapping[str, str]] = {

@@ -1,7 +1,7 @@
 """Who drives a migration: what is written in the driver's lock, the znode `/kafkactl-migration-driver`.
 
 The lock is an ephemeral znode inside the chroot that is none of Kafka's own paths, so brokers, controllers, the copy
-and comparisons do not see it (adapters/migration/lock.py takes and checks it).
+and comparisons do not see it (migration/io/lock.py takes and checks it).
 """
 
 from __future__ import annotations

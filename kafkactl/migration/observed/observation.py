@@ -2,7 +2,7 @@
 
 Invariant: what was not seen is unknown (None), never a default; the caller has to say what follows from not knowing.
 A live cluster and a folder saved by `kafkactl migrate observe` come to the same value by the same door
-(`adapters/migration/saved.py`). The znodes and the records of the logs may hold secrets: they are not in any repr.
+(`migration/io/saved.py`). The znodes and the records of the logs may hold secrets: they are not in any repr.
 """
 
 from __future__ import annotations

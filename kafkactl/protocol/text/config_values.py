@@ -15,7 +15,6 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.protocol.text.config_variables import variables
 from kafkactl.protocol.text.java_text import split_list
-from kafkactl.storage.config.keys import Problem
 
 PROVIDERS = "config.providers"
 _NEEDED = frozenset(
@@ -40,6 +39,16 @@ _NEEDED = frozenset(
         MIGRATION_ENABLE,
     }
 )
+
+
+@frozen
+class Problem:
+    """Why Kafka would not load the file: Kafka's key phrase in `words`, and the key that it is about."""
+
+    id: str
+    key: str
+    words: str
+    next_step: str = ""
 
 
 @frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.frozen import frozen
@@ -17,6 +17,7 @@ from kafkactl.core.values import Uuid
 from kafkactl.protocol.text.java_text import date_text, parse_int, trim
 from kafkactl.protocol.text.properties import Properties, PropertyWarning, parse_properties, render_property
 
+META_PROPERTIES: Final = "meta.properties"
 VERSION = "version"
 CLUSTER_ID = "cluster.id"
 NODE_ID = "node.id"

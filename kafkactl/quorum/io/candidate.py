@@ -16,9 +16,8 @@ from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey
 from kafkactl.features.catalog.releases import known_releases
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.protocol.text.meta_properties import parse_meta_properties
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
-from kafkactl.storage.model import META_PROPERTIES
 
 _LOCALHOST = "localhost"
 

@@ -24,8 +24,8 @@ from kafkactl.metadata.log.voters import Voter, voters_of
 from kafkactl.metadata.verify.folder import parse_snapshot_name
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_records
-from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
-from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, MetaProperties, parse_meta_properties
+from kafkactl.storage.model import QUORUM_STATE
 
 _PIECE_BYTES = 1024 * 1024
 _SEGMENT_SUFFIX = ".log"

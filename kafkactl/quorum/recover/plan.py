@@ -19,7 +19,7 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches, snapshot_name
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.protocol.text.meta_properties import render_meta_properties
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, render_meta_properties
 from kafkactl.quorum.recover.checks import Case, check
 from kafkactl.quorum.recover.folders import (
     Adoptable,
@@ -47,7 +47,6 @@ from kafkactl.quorum.recover.repairs import Repairs, merged, raised, repairs_of,
 from kafkactl.quorum.recover.request import Read, Request
 from kafkactl.quorum.recover.seen import DiskSeen, PartitionFolder, all_folders
 from kafkactl.quorum.recover.settings import AdoptedSettings, expiring, settings_of_adopted, tiered_topics, untiered
-from kafkactl.storage.model import META_PROPERTIES
 
 _LAYOUT_WITH_DIRECTORY_ID = 2
 

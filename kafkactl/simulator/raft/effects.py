@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar, Final
 
-SEND: Final = 0  # a message of raft/messages.py: to be sent
-WRITE: Final = 1  # a write of raft/disk.py: to be done before anything that follows in the list
+SEND: Final = 0  # a message of simulator/raft/messages.py: to be sent
+WRITE: Final = 1  # a write of simulator/raft/disk.py: to be done before anything that follows in the list
 DRAW: Final = 2  # a Draw: to be answered by Node.drawn, with the time of the call that returned it
 NOTE: Final = 3  # a Transition: for a timeline; nothing is to be done
 FAULT: Final = 4  # a Fault: the process ended itself

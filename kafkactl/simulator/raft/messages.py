@@ -1,7 +1,8 @@
 """The messages of the protocol as slotted values, with the field names of Kafka's message definitions.
 
 A message carries one partition, `__cluster_metadata-0`, so the nested topics and partitions of the wire form are flat
-here: `top_level_error_code` is the outer `ErrorCode` where a response has two. tests/simulator/raft/wire.py makes wire values.
+here: `top_level_error_code` is the outer `ErrorCode` where a response has two. tests/simulator/raft/wire.py makes wire
+values.
 
 The first three fields are the envelope. `source` and `destination` are node ids; `destination` is negative for a
 bootstrap server, of which only the address is known. A response repeats the request's `correlation_id`, and its

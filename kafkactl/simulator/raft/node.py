@@ -1,8 +1,8 @@
 """One replica of the metadata log: the raft thread of a controller or broker, as a state machine.
 
 Follows `KafkaRaftClient.poll`: after each message the present state is polled, which sends what is due and says how
-long to wait. What a state does is in `raft/elections.py`, `raft/following.py`, `raft/leading.py`; how states follow
-each other in `raft/transitions.py`.
+long to wait. `elections.py`, `following.py` and `leading.py` say what a node does in each state, `transitions.py` how
+states follow each other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIRST_BOOTSTRAP_ID: Final = -2  # `KafkaRaftClient`: bootstrap servers are nodes
 
 
 class Node:
-    """See `raft/ports.py` for the calls.
+    """See `simulator/raft/ports.py` for the calls.
 
     `leaderless_pause_us` is a shortcut for simulations: Kafka asks bootstrap servers for a leader again as soon as
     one answered that it knows none, hundreds of times a second. With a pause, a node hears of a new leader later only
@@ -166,7 +166,7 @@ class Node:
         self.stored = disk.quorum_state or QuorumState()
         self.refresh_voters()
 
-    # the calls of raft/ports.py
+    # the calls of simulator/raft/ports.py
 
     def start(self, now: int) -> list[Effect]:
         """Choose the first state from the disk that the node was made of (`QuorumState.initialize`)."""

@@ -16,7 +16,7 @@ class Replica(Protocol):
     """One process: a voter or an observer. `kafkactl.simulator.raft.node.Node` is it.
 
     Made by `Node(node_id, directory_id, disk, profile=…, timeouts=…, cluster_id=…, endpoints=…, static_voters=…,
-    bootstrap_servers=…, can_become_voter=…, auto_join=…, first_correlation_id=…)`: `disk` is a `raft.disk.Disk` and is
+    bootstrap_servers=…, can_become_voter=…, auto_join=…, first_correlation_id=…)`: `disk` is a `disk.Disk` and is
     only read, while the node is made; `static_voters` is a VoterSet with directory ids of zero, or None for a dynamic
     quorum, whose voters are in the disk's snapshot 0-0 or log; `bootstrap_servers` are Endpoints, needed without static
     voters; no two processes of a node may use the same correlation ids.

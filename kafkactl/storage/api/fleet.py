@@ -20,13 +20,13 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.files.config_providers import resolve
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.files.plan_files import read_receipt, settle_receipt, write_receipt
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode
 from kafkactl.storage.fleet.receipts import Receipt, Reformat
 from kafkactl.storage.io.apply_format import apply_plan
 from kafkactl.storage.io.directories import observe_directory, observe_node
+from kafkactl.storage.io.receipts import read_receipt, settle_receipt, write_receipt
 from kafkactl.storage.model import Applied, FormatPlan, ObservedNode
 
 # Writing waits for disks, not for us.

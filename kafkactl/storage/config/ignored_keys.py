@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.protocol.text.config_values import PROVIDERS
+from kafkactl.protocol.text.config_values import PROVIDERS, Problem
 from kafkactl.protocol.text.properties import Properties
-from kafkactl.storage.config.keys import Problem, ServerKey, known_in
+from kafkactl.storage.config.keys import ServerKey, known_in
 from kafkactl.storage.config.view import ConfigView
 
 # Each tuple has the names of one setting with the factor to a common unit; the first that is given wins.

@@ -18,6 +18,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.protocol.redact import is_misplaced, is_secret_text
 from kafkactl.protocol.schema.source import read_data
+from kafkactl.protocol.text.config_values import Problem
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.storage.config.plugin_classes import is_missing
 
@@ -40,16 +41,6 @@ class ServerKey:
     def is_secret(self) -> bool:
         """True where a value must not be shown."""
         return self.type == "PASSWORD"
-
-
-@frozen
-class Problem:
-    """Why Kafka would not load the file: Kafka's key phrase in `words`, and the key that it is about."""
-
-    id: str
-    key: str
-    words: str
-    next_step: str = ""
 
 
 class ProblemFound(Exception):  # noqa: N818 - not an error of the program: a way out of a nested rule

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from kafkactl.cluster.quorum.voters import is_host_pattern
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
-from kafkactl.storage.config.keys import Problem, metadata_version_name, predates_kraft
+from kafkactl.protocol.text.config_values import Problem
+from kafkactl.storage.config.keys import metadata_version_name, predates_kraft
 from kafkactl.storage.config.listeners import PROTOCOL_MAP, csv_items, csv_map
 from kafkactl.storage.config.view import (
     INTER_BROKER_LISTENER,

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from kafkactl.core.frozen import frozen
+from kafkactl.protocol.text.config_values import Problem
 from kafkactl.protocol.text.java_text import split_list
-from kafkactl.storage.config.keys import Problem, Unusable
+from kafkactl.storage.config.keys import Unusable
 from kafkactl.storage.config.release_rules import ConfigRules
 from kafkactl.storage.config.view import ConfigView
 

@@ -12,8 +12,9 @@ from itertools import chain
 from typing import NoReturn
 
 from kafkactl.core.frozen import frozen
+from kafkactl.protocol.text.config_values import Problem
 from kafkactl.protocol.text.java_text import parse_int, split_at_commas, trim
-from kafkactl.storage.config.keys import Problem, ProblemFound
+from kafkactl.storage.config.keys import ProblemFound
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOL_MAP = "listener.security.protocol.map"

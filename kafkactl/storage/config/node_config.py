@@ -24,17 +24,11 @@ from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.core.values import Endpoint
 from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.redact import is_secret_text
-from kafkactl.protocol.text.config_values import Resolve, named_variables, resolve_values
+from kafkactl.protocol.text.config_values import Problem, Resolve, named_variables, resolve_values
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.properties import NOTHING, Properties, PropertyWarning, parse_properties
 from kafkactl.storage.config.ignored_keys import ignored_keys
-from kafkactl.storage.config.keys import (
-    BOOTSTRAP_SERVERS,
-    Problem,
-    ServerKey,
-    read_values,
-    server_keys,
-)
+from kafkactl.storage.config.keys import BOOTSTRAP_SERVERS, ServerKey, read_values, server_keys
 from kafkactl.storage.config.listeners import Listener
 from kafkactl.storage.config.release_rules import reading_rules
 from kafkactl.storage.config.rules import check_config
@@ -130,7 +124,7 @@ class NodeConfig:
 def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resolve | None = None) -> NodeConfig:
     """Read a file as the storage tool of `release` would.
 
-    `resolve` answers for config providers (adapters/files/config_providers.py); without it they have no answer. Raises
+    `resolve` answers for config providers (files/config_providers.py); without it they have no answer. Raises
     ConfigError (exit code 2), whose id is that of its first finding.
     """
     return _read(data, file, release, resolve) if resolve else _read_once(data, file, release)

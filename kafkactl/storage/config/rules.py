@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from kafkactl.protocol.text.config_values import Problem
 from kafkactl.storage.config import kraft, limits
-from kafkactl.storage.config.keys import Problem, ProblemFound, Unusable
+from kafkactl.storage.config.keys import ProblemFound, Unusable
 from kafkactl.storage.config.view import ConfigView
 
 Rule = Callable[[ConfigView], Iterator[Problem]]

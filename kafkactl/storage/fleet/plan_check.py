@@ -18,6 +18,7 @@ from kafkactl.core.values import Uuid, host_port
 from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.protocol.scram import MECHANISMS
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.fleet.plan import NodeSource
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode
@@ -25,7 +26,7 @@ from kafkactl.storage.format.ensure import blank_node
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.format.scram_argument import MAX_ITERATIONS
-from kafkactl.storage.model import META_PROPERTIES, FormatPlan, FormatRequest, PlannedDirectory, PlannedFile, VoterMode
+from kafkactl.storage.model import FormatPlan, FormatRequest, PlannedDirectory, PlannedFile, VoterMode
 
 _SCRAM = "UserScramCredentialRecord"
 _BY_TYPE: Mapping[object, str] = {mechanism.type: name for name, mechanism in MECHANISMS.items()}

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from kafkactl.core.errors import DecodeError
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers
 from kafkactl.core.frozen import frozen
-from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
@@ -26,10 +27,8 @@ from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
-    FIRST_CHECKPOINT,
     Action,
     DirectoryState,
-    FileRead,
     FormatPlan,
     FormatRequest,
     ObservedDirectory,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kafkactl.core.errors import SchemaError
-from kafkactl.core.kafka_names import METADATA_LOG, METADATA_VERSION
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG, METADATA_VERSION
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.checkpoint import decode_checkpoint, encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
@@ -22,18 +22,12 @@ from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.text.meta_properties import (
     FIRST_LAYOUT_WITH_DIRECTORY_ID,
+    META_PROPERTIES,
     parse_meta_properties,
     render_meta_properties,
 )
 from kafkactl.storage.format.scram import ScramCredential
-from kafkactl.storage.model import (
-    BOOTSTRAP_CHECKPOINT,
-    FIRST_CHECKPOINT,
-    KEYS_MODE,
-    META_PROPERTIES,
-    SNAPSHOT_MODE,
-    PlannedFile,
-)
+from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, KEYS_MODE, SNAPSHOT_MODE, PlannedFile
 
 _EXAMPLE_ID = Uuid(bytes(range(0x50, 0x60)))
 _EVERYTHING_IN_FIRST_CHECKPOINT = 4

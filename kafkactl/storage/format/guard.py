@@ -21,11 +21,11 @@ from typing import Any
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.wording import first_few
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.format.lost_disk import LostDisk, check_lost_disk
 from kafkactl.storage.leftovers import data_entries, is_half_done, is_of_file_system
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
-    META_PROPERTIES,
     DirectoryEntry,
     DirectoryState,
     GuardOverrides,

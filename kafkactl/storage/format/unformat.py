@@ -17,17 +17,11 @@ from kafkactl.core.findings import Finding, Outcome, blocker, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.wording import first_few
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.disks import ClassifiedDirectory, DirectoryClass, classify
 from kafkactl.storage.leftovers import is_leftover
-from kafkactl.storage.model import (
-    KAFKACTL_LOCK,
-    LOST_AND_FOUND,
-    META_PROPERTIES,
-    DirectoryState,
-    ObservedDirectory,
-    ObservedNode,
-)
+from kafkactl.storage.model import KAFKACTL_LOCK, LOST_AND_FOUND, DirectoryState, ObservedDirectory, ObservedNode
 
 _NAMES_SHOWN = 8
 

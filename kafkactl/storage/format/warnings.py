@@ -7,21 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Severity, blocker, warning
-from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_VERSION
 from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.disks import ClassifiedDirectory
-from kafkactl.storage.model import (
-    FIRST_CHECKPOINT,
-    DirectoryState,
-    FileRead,
-    FormatRequest,
-    ObservedDirectory,
-    ObservedNode,
-)
+from kafkactl.storage.model import DirectoryState, FormatRequest, ObservedDirectory, ObservedNode
 
 
 def warn_of_unknown_places(request: FormatRequest, config: NodeConfig) -> Iterator[Finding]:

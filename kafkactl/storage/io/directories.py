@@ -9,22 +9,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from kafkactl.core.kafka_names import METADATA_LOG
-from kafkactl.files.input_files import InputKind, check_regular, read_open
+from kafkactl.core.file_read import FileRead
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
+from kafkactl.files.one_file import error_words, read_file
 from kafkactl.files.processes import holds_lock_as_node
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.io.locks import lock_holder
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     CLEANED,
-    FIRST_CHECKPOINT,
     LOG_STARTS,
-    META_PROPERTIES,
     NODE_LOCK,
     QUORUM_STATE,
     RECOVERY_POINTS,
     DirectoryEntry,
     DirectoryState,
-    FileRead,
     ObservedDirectory,
     ObservedNode,
 )
@@ -63,7 +62,7 @@ def observe_directory(path: str) -> ObservedDirectory:
     try:
         entries = _entries(path)
     except OSError as error:
-        return _describe(path, real_path, DirectoryState.UNREADABLE, error=_words(error))
+        return _describe(path, real_path, DirectoryState.UNREADABLE, error=error_words(error))
     return _describe(path, real_path, DirectoryState.DIRECTORY, entries=entries)
 
 
@@ -75,8 +74,8 @@ def _without_directory(path: str, real_path: str, error: OSError) -> ObservedDir
         words = f"a symbolic link to {real_path}, which does not exist"
         return _describe(path, real_path, DirectoryState.NOT_A_DIRECTORY, error=words)
     if error.errno == errno.ENOTDIR:
-        return _describe(path, real_path, DirectoryState.NOT_A_DIRECTORY, error=_words(error))
-    return _describe(path, real_path, DirectoryState.UNREADABLE, error=_words(error))
+        return _describe(path, real_path, DirectoryState.NOT_A_DIRECTORY, error=error_words(error))
+    return _describe(path, real_path, DirectoryState.UNREADABLE, error=error_words(error))
 
 
 def _describe(
@@ -164,7 +163,7 @@ def _write_error(nearest: Path) -> str | None:
             return os.strerror(errno.EROFS)
         allowed = os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
     except OSError as error:
-        return _words(error)
+        return error_words(error)
     return None if allowed else os.strerror(errno.EACCES)
 
 
@@ -197,7 +196,7 @@ def _metadata_log(path: str) -> tuple[tuple[DirectoryEntry, ...], str | None]:
     try:
         return _entries(str(Path(path, METADATA_LOG))), None
     except OSError as error:
-        return (), _words(error)
+        return (), error_words(error)
 
 
 def _metadata_files(path: str, listing: tuple[DirectoryEntry, ...] | None) -> dict[str, FileRead]:
@@ -213,44 +212,3 @@ def _offset_checkpoints(path: str, present: set[str]) -> dict[str, FileRead]:
 
 def _read_if(present: set[str], path: str, name: str) -> FileRead | None:
     return read_file(str(Path(path, name))) if name in present else None
-
-
-def read_file(path: str, *, at: int | None = None) -> FileRead:
-    """A file's bytes with owner, mode and time, or the reason why there are none. It never waits and never raises.
-
-    With `at`, the descriptor of its directory, no link is followed.
-    """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-    try:
-        name, more = (path, 0) if at is None else (Path(path).name, os.O_NOFOLLOW)
-        descriptor = os.open(name, flags | more, dir_fd=at)
-    except OSError as error:
-        return FileRead(path=path, content=None, error=_words(error))
-    try:
-        return _read_open(path, descriptor)
-    except OSError as error:
-        return FileRead(path=path, content=None, error=_words(error))
-    finally:
-        os.close(descriptor)
-
-
-def _read_open(path: str, descriptor: int) -> FileRead:
-    found = os.fstat(descriptor)
-    content, error = None, None
-    try:
-        check_regular(found, path)
-        content = read_open(descriptor, InputKind.OF_LOG_DIRECTORY, path)
-    except OSError as refused:
-        error = _words(refused)
-    return FileRead(
-        path=path,
-        content=content,
-        error=error,
-        mode=stat.S_IMODE(found.st_mode),
-        owner_uid=found.st_uid,
-        mtime_ms=found.st_mtime_ns // 1_000_000,
-    )
-
-
-def _words(error: OSError) -> str:
-    return error.strerror or str(error)

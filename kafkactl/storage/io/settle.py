@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.found import sync_found_file, sync_found_name
-from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, META_PROPERTIES
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
+from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT
 
 _FILES = (META_PROPERTIES, BOOTSTRAP_CHECKPOINT, f"{METADATA_LOG}/{FIRST_CHECKPOINT}")
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Severity
 from kafkactl.core.frozen import frozen
-from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATION_ENABLE
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.features.catalog.index import metadata_version
 from kafkactl.features.catalog.release_version import understood
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
-from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
+from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT
 from kafkactl.storage.verify.model import (
     FATAL_EXIT,
     Loss,

@@ -9,15 +9,14 @@ import re
 from collections.abc import Iterator
 
 from kafkactl.core.errors import InputError
-from kafkactl.core.frozen import frozen
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
+from kafkactl.metadata.verify.checkpoint_text import NOT_UTF8, checkpoint_problem, utf8_text
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, TO_WRITE
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, file_subject, stops, warns
 
 _OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
-_NOT_UTF8 = "java.nio.charset.MalformedInputException"
 _COLON = re.compile(r":\s+", re.ASCII)
 
 
@@ -99,9 +98,9 @@ def _partition_metadata(found: FileRead) -> Iterator[RuleResult]:
 
 def _partition_metadata_problem(content: bytes) -> str | None:
     """What a node says of the file (`PartitionMetadataReadBuffer`), None if it takes it."""
-    text = _utf8(content)
+    text = utf8_text(content)
     if text is None:
-        return _NOT_UTF8
+        return NOT_UTF8
     fields = [_COLON.split(line) for line in text.splitlines()[:2]]
     if any(len(field) != 2 for field in fields) or (fields and parse_int(fields[0][1]) is None):
         return "Malformed line in"
@@ -122,13 +121,6 @@ def _topic_id_problem(text: str) -> str | None:
     return "Invalid topic ID" if topic_id == ZERO_UUID else f"log already contained topic ID {topic_id}"
 
 
-def _utf8(content: bytes) -> str | None:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-
-
 def _leader_epochs(found: FileRead) -> Iterator[RuleResult]:
     """Entries of epoch and offset (`LeaderEpochCheckpointFile`)."""
     problem = checkpoint_problem(found.content or b"", parts=2)
@@ -140,45 +132,3 @@ def _leader_epochs(found: FileRead) -> Iterator[RuleResult]:
             f"The file is not one that a node can read: {problem.words}",
             says=problem.words,
         )
-
-
-# --- checkpoint files of text -----------------------------------------------------------------------------------------
-
-
-@frozen
-class CheckpointProblem:
-    """What a reader says of a checkpoint file of text. `is_io`: as an I/O error, which puts a directory offline."""
-
-    words: str
-    is_io: bool = True
-
-
-def checkpoint_problem(content: bytes, *, parts: int) -> CheckpointProblem | None:
-    """Read `0`, a count, then that many lines of `parts` words, numbers but for a topic's name (`CheckpointFile`).
-
-    An empty file and one that ends behind its version are none.
-    """
-    text = _utf8(content)
-    if text is None:
-        return CheckpointProblem(words=_NOT_UTF8)
-    lines = text.splitlines()
-    numbers = [parse_int(line) for line in lines[:2]]
-    if None in numbers:
-        return CheckpointProblem(words="Malformed line in checkpoint file")
-    if numbers and numbers[0] != 0:
-        return CheckpointProblem(words="Unrecognised version:")
-    return None if len(lines) < 2 else _entries_problem(lines[2:], numbers[1] or 0, parts)
-
-
-def _entries_problem(lines: list[str], count: int, parts: int) -> CheckpointProblem | None:
-    if count < 0:
-        return CheckpointProblem(words="Illegal Capacity", is_io=False)
-    for line in lines:
-        words = re.split(r"\s+", line, flags=re.ASCII)
-        if len(words) != parts:
-            return CheckpointProblem(words="Malformed line in checkpoint file")
-        if parse_int(words[-2]) is None or parse_int(words[-1], 64) is None:
-            return CheckpointProblem(words="java.lang.NumberFormatException: For input string", is_io=False)
-    if count != len(lines):
-        return CheckpointProblem(words=f"Expected [{count}] entries in checkpoint file")
-    return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kafkactl.core.file_read import FileRead
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT
 from kafkactl.metadata.log.scan import Contents, FoundBatch, walk_batches
-from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
 from kafkactl.storage.verify.model import RuleResult, StartContext, directory_subject, file_subject, informs, warns
 
 _LEFTOVER = re.compile(r".*\.(tmp|part|deleted|swap|cleaned)")

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from kafkactl.core.wording import first_few, plural, some
 from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.metadata.log.stored_settings import BROKER_SETTING, TOPIC_SETTING, settings_after
-from kafkactl.storage.config.keys import Problem, server_keys, topic_keys, value_problem
+from kafkactl.protocol.text.config_values import Problem
+from kafkactl.storage.config.keys import server_keys, topic_keys, value_problem
 from kafkactl.storage.config.release_rules import reading_rules
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, stops, warns
 from kafkactl.storage.verify.state import loaded_snapshot

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.core.errors import DecodeError
+from kafkactl.core.file_read import FileRead
 from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.storage.model import DirectoryState, FileRead, ObservedDirectory
+from kafkactl.storage.model import DirectoryState, ObservedDirectory
 from kafkactl.storage.verify.meta_before_37 import compared_with_each_other
 from kafkactl.storage.verify.meta_troubles import (
     COPY_STEP,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.leftovers import data_entries, is_half_done
-from kafkactl.storage.model import META_PROPERTIES, DirectoryState
+from kafkactl.storage.model import DirectoryState
 from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.storage.model import LOG_STARTS, NODE_LOCK, RECOVERY_POINTS, FileRead
-from kafkactl.storage.verify.files import checkpoint_problem
+from kafkactl.core.file_read import FileRead
+from kafkactl.metadata.verify.checkpoint_text import checkpoint_problem
+from kafkactl.storage.model import LOG_STARTS, NODE_LOCK, RECOVERY_POINTS
 from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,

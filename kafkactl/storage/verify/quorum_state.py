@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.core.errors import DecodeError
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.values import ZERO_UUID
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
-from kafkactl.storage.model import QUORUM_STATE, FileRead
+from kafkactl.storage.model import QUORUM_STATE
 from kafkactl.storage.verify.meta_troubles import OWNER_STEP
 from kafkactl.storage.verify.model import (
     Phase,

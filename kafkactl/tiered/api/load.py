@@ -75,7 +75,7 @@ class Loaded:
 
 def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`; on
-    Spark also as `spark_session.spark_context` and `adapters.tiered.spark.fold_on_spark` do."""
+    Spark also as `spark_session.spark_context` and `tiered.io.spark.fold_on_spark` do."""
     saved = None if request.observation is None else read_observation(request.observation)
     is_alone = saved is None and request.live is None
     # Where the cluster's metadata log says that the topic was never created, no source can hold it.

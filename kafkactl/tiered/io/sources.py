@@ -19,9 +19,8 @@ from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.files.input_files import InputKind, open_regular, read_whole
 from kafkactl.metadata.io.source import read_pieces
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
-from kafkactl.protocol.text.meta_properties import parse_meta_properties
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
-from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.tiered.cluster_view import ReplicaLog
 from kafkactl.tiered.layouts import uuid_bytes
 from kafkactl.tiered.plain import PlainReader

@@ -6,14 +6,16 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT
 from kafkactl.core.values import Uuid
 from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.format.ensure import plan_ensure
 from kafkactl.storage.format.unformat import plan_unformat
 from kafkactl.storage.io.apply_format import apply_plan
 from kafkactl.storage.io.apply_unformat import apply_unformat
 from kafkactl.storage.io.directories import observe_node
-from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, META_PROPERTIES, FormatRequest
+from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FormatRequest
 from tests.campaigns.crash.campaign import Command, Mark, Rule, is_temporary, whole
 from tests.campaigns.crash.scenarios import SCENARIOS, Scenario, formatted
 from tests.campaigns.crash.states import Flat

@@ -27,10 +27,10 @@ from kafkactl.migration.io.rendered_files import write_rendered
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.render.facts import cluster_facts
 from kafkactl.migration.render.node import render_cluster
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.quorum.api.recover import plan as recovery_plan
 from kafkactl.quorum.api.recover.plan import apply_recovery, recovery_lock
 from kafkactl.quorum.io.recover.collect import collect
-from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.tiered.api import write_keys
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.io.observation import write_observation

@@ -23,8 +23,8 @@ from kafkactl.kafka.cluster_view import Role
 from kafkactl.metadata.api.image import load_image
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import load_observation
-from kafkactl.operations.answer_kinds import answer_kinds
 from kafkactl.playground.broker import SILENCE
+from kafkactl.tool.api.answer_kinds import answer_kinds
 from tests.answers import check_answer
 from tests.commands import test_secrets_hidden as planted
 from tests.commands.storage.fleet_on_disk import FleetOnDisk

@@ -18,13 +18,13 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
 from kafkactl.core.answers import plain_values
-from kafkactl.operations.answer_kinds import has_published_shape
 from kafkactl.playground.broker import FakeBroker, Raw
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.schema.definitions import response
 from kafkactl.quorum.api import QuorumDescription
 from kafkactl.quorum.health import check_health
+from kafkactl.tool.api.answer_kinds import has_published_shape
 from tests.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.protocol.random_messages import random_message
 

@@ -27,7 +27,7 @@ COMING = {"features", "quorum", "nodes", "log", "dryrun", "migrate", "config"} -
 PLUGINS = {"level-of", "hello", "NAME"}  # the examples of docs/plugins.md, which a test runs
 _MIGRATE = ("check", "plan", "status", "run", "rollback", "finalize", "compare", "render")
 COMING_VERBS = tuple(line for verb in _MIGRATE if (line := f"kafkactl migrate {verb}") not in COMMANDS)
-SHARED = {"change", "protocol", "schema"}  # pure packages that are a part of several journeys
+SHARED = {"change", "core", "protocol", "report"}  # pure packages that are a part of several journeys
 
 
 GENERATED = {

@@ -13,8 +13,8 @@ import tomli
 
 from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
-from kafkactl.operations.answer_kinds import answer_kinds
 from kafkactl.protocol.schema.explanations import explanations
+from kafkactl.tool.api.answer_kinds import answer_kinds
 from scripts import make_man, make_reference, try_dist
 from tests.repository.tree import ROOT, product_files, shown
 

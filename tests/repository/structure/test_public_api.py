@@ -7,6 +7,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,15 +20,12 @@ from tests.repository.tree import ROOT, nodes, parsed
 
 GROUPS = ("bundle", "features", "log", "migrate", "nodes", "quorum", "storage")
 OWN_GETATTR = ("bundle", "features", "quorum", "storage", "tiered")
-# Their modules of operations have no table of names that are imported on demand, or have more names for the commands.
+# Their `api` has no table of names that are imported on demand, or has more names for the commands.
 WITHOUT_TABLE = ("dryrun", "simulate", "tiered")
 
 
-# What commands may import in addition to their own framework: the use cases, the drawing of reports, and base values.
-FOR_COMMANDS = (
-    "_version", "answers", "commands", "errors", "extras", "findings", "frozen", "kafka_names", "operations",
-    "playground", "report", "shown", "values", "wording",
-)  # fmt: skip
+# Packages that commands may import whole; of any other package they import `api` and `page`.
+FOR_COMMANDS = ("_version", "commands", "core", "playground", "report")
 LEAVES = [
     (ctx.command_path, command) for ctx, command in make_reference.every_command() if isinstance(command, LeafCommand)
 ]
@@ -37,7 +35,13 @@ WITHOUT_API = (*WITHOUT_THE_LIBRARY, "kafkactl schema", "kafkactl config ", "kaf
 
 
 def _operations(group: str):
-    return importlib.import_module(make_api.HOMES.get(group, f"kafkactl.operations.{group}"))
+    return importlib.import_module(make_api.HOMES[group])
+
+
+def _home(group: str) -> Path:
+    """Return the folder of a group's `api`."""
+    home = ROOT.joinpath(*make_api.HOMES[group].split("."))
+    return home if home.is_dir() else home.parent
 
 
 def test_the_page_and_these_tests_have_every_group():
@@ -63,7 +67,7 @@ def test_every_name_is_there_and_documented(group):
 @pytest.mark.parametrize("group", GROUPS)
 def test_type_checkers_see_the_same_names(group):
     """What type checkers read, under TYPE_CHECKING, and what Python finds at run time are the same list."""
-    tree = parsed(ROOT / "kafkactl/operations" / group / "__init__.py")
+    tree = parsed(_home(group) / "__init__.py")
     declared = {
         alias.name: node.module
         for test in tree.body
@@ -82,7 +86,7 @@ def test_type_checkers_see_the_same_names(group):
 @pytest.mark.parametrize("group", [*GROUPS, "tiered"])
 def test_no_operation_has_the_name_of_a_private_module(group):
     """Else whichever was imported first would be found."""
-    folders = [ROOT / "kafkactl/operations" / group, *([ROOT / "kafkactl" / group] if group in OWN_GETATTR else [])]
+    folders = [_home(group), *([ROOT / "kafkactl" / group] if group in OWN_GETATTR else [])]
     modules = {path.stem for folder in folders for path in folder.iterdir()}
     assert not modules & set(_operations(group).__all__)
 
@@ -99,14 +103,15 @@ def test_importing_kafkactl_loads_nothing():
     script = "import sys; before = set(sys.modules); import kafkactl; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
     loaded = {name for name in done.stdout.split() if name.startswith("kafkactl")}
-    assert loaded == {"kafkactl", "kafkactl._version", "kafkactl.core.lazy"}
+    assert loaded == {"kafkactl", "kafkactl._version", "kafkactl.core", "kafkactl.core.lazy"}
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES)
 def test_a_verb_calls_operations_and_nothing_else_of_the_library(name, command):
     found = _imported_by(command.callback.__module__)
-    assert not {module for module in found if module.split(".")[1] not in FOR_COMMANDS}
-    asks = {module for module in found if module.startswith("kafkactl.operations.")}
+    asks = {module for module in found if module.split(".")[2:3] == ["api"]}
+    shows = {module for module in found if module.split(".")[2:3] == ["page"]}
+    assert not {module for module in found - asks - shows if module.split(".")[1] not in FOR_COMMANDS}
     assert bool(asks) is (name not in WITHOUT_THE_LIBRARY)
 
 
@@ -137,7 +142,7 @@ def _operations_of(module: str) -> list[object]:
     return [
         getattr(importlib.import_module(node.module), alias.name, None)
         for node in imports
-        if (node.module or "").startswith("kafkactl.operations")
+        if (node.module or "").split(".")[2:3] == ["api"]
         for alias in node.names
     ]
 

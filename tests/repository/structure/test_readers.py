@@ -24,22 +24,22 @@ _OWN_BYTES = "what it reads comes from a process of this run, over a pipe or fro
 _OWN_TEXT = "it reads a text that kafkactl has just made"
 _OWN_DATA = "it reads the definitions that are installed with it"
 WITHOUT = {
-    "adapters.bundle.writing": "it writes an archive",
-    "adapters.disks.locks": "the kernel fills a structure of fixed size",
-    "adapters.files.class_paths": "the jars are those that the node runs; only their directory is read, by the library",
-    "adapters.kafka.sasl.token": "an HTTP server is needed: `answer with a token` in test_hostile_inputs",
-    "adapters.migration.observe": "its parser is that of the target znode-values",
-    "adapters.processes": _OWN_BYTES,
-    "adapters.spark.session": "it looks into the archives of the installed Spark",
-    "adapters.tiered.spark": _OWN_BYTES,
+    "bundle.io.writing": "it writes an archive",
+    "storage.io.locks": "the kernel fills a structure of fixed size",
+    "storage.io.class_paths": "the jars are those that the node runs; only their directory is read, by the library",
+    "kafka.sasl.token": "an HTTP server is needed: `answer with a token` in test_hostile_inputs",
+    "migration.io.observe": "its parser is that of the target znode-values",
+    "files.children": _OWN_BYTES,
+    "spark.session": "it looks into the archives of the installed Spark",
+    "tiered.io.spark": _OWN_BYTES,
     "dryrun.engine.spark.pack": _OWN_BYTES,
     "dryrun.engine.spark.read": _OWN_BYTES,
     "json_input": "read by every target of JSON, and a test of its own",
-    "operations.log.image": _OWN_TEXT,
+    "metadata.api.image": _OWN_TEXT,
     "playground.broker": "the fake node of the demo, on loopback, is asked by kafkactl itself",
     "playground.released": _OWN_TEXT,
-    "schema.dialect": _OWN_DATA,
-    "schema.explanations": _OWN_DATA,
+    "protocol.schema.dialect": _OWN_DATA,
+    "protocol.schema.explanations": _OWN_DATA,
     "tiered.packed": _OWN_BYTES,
 }
 

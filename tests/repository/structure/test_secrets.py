@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from tests import secrets_scan
-from tests.repository.tree import ROOT, python_files, shown
+from tests.repository.tree import EDGES, IMPURE_PARTS, ROOT, python_files, shown
 from tests.secrets_scan import MARKS, check, leaks, written_leaks
 
 PASSWORD = re.compile(
@@ -25,7 +25,10 @@ EXCEPT = {
     "tests/lab/storage/config_variants.py", "tests/lab/storage/format_cases.py", "tests/campaigns/goldens/formats.py",
     "tests/campaigns/goldens/images.py", "tests/lab/storage/test_inputs.py", "tests/lab/features/test_release_rules.py",
 }  # fmt: skip
-LOOKED_AT = ("commands", "adapters", "operations", "migration/driver", "quorum/change", "lab", "crash")
+LOOKED_AT = (
+    "commands", *EDGES, "migration/driver", "quorum/change", "lab", "crash",
+    *(str(path.relative_to(ROOT / "tests")) for part in sorted(IMPURE_PARTS) for path in ROOT.glob(f"tests/*/{part}")),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("mark", MARKS)

@@ -16,7 +16,7 @@ BY_PATH = {
     "kafkactl/files/contexts_edit.py": "the contexts of the user who runs the command",
     "kafkactl/files/found.py": "folders that are made for the user who runs the command",
     "kafkactl/files/journal.py": "a journal, which stays the user's own, in a folder that is named",
-    "kafkactl/files/plan_files.py": "plans and receipts, which stay the user's own, in a folder that is named",
+    "kafkactl/storage/io/receipts.py": "receipts, which stay the user's own, in a folder that is named",
 }
 # Functions that change the owner or the mode of whatever a path leads to.
 _GIVES = frozenset({"chown", "lchown", "chmod", "lchmod"})
@@ -47,8 +47,8 @@ def test_only_named_modules_write_by_path() -> None:
 
 
 def test_operations_of_the_port_are_found() -> None:
-    for folder in ("disks", "recover"):
-        assert [path for path in _modules() if f"adapters/{folder}/" in shown(path) and _port_calls(path)]
+    for folder in ("storage/io", "quorum/io/recover"):
+        assert [path for path in _modules() if f"kafkactl/{folder}/" in shown(path) and _port_calls(path)]
 
 
 def test_owner_and_mode_are_changed_by_descriptors_only() -> None:

@@ -7,19 +7,11 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Outcome, Severity
-from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.storage.format.warnings import check_space
-from kafkactl.storage.model import (
-    FIRST_CHECKPOINT,
-    Action,
-    DirectoryEntry,
-    DirectoryState,
-    FileRead,
-    GuardOverrides,
-    Owner,
-    VoterMode,
-)
+from kafkactl.storage.model import Action, DirectoryEntry, DirectoryState, GuardOverrides, Owner, VoterMode
 from tests.storage.format.planning import OTHER_ID, OWN_ID, SCRAM, TWO, VOTERS, finding, plan, refused, stops
 from tests.storage.nodes import CLUSTER_ID, blank, formatted, seen, with_meta
 

@@ -7,20 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Outcome, Severity, blockers
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.storage.format.ensure import plan_ensure
 from kafkactl.storage.format.plan import plan_format
-from kafkactl.storage.model import (
-    DirectoryEntry,
-    FileRead,
-    FormatPlan,
-    FormatRequest,
-    ObservedDirectory,
-    ObservedNode,
-    VoterMode,
-)
+from kafkactl.storage.model import DirectoryEntry, FormatPlan, FormatRequest, ObservedDirectory, ObservedNode, VoterMode
 from tests.storage.nodes import CLUSTER_ID, FixedSource, a_config, blank, blank_node
 
 FIRST = "00000000000000000000-0000000000.checkpoint"

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import SchemaError
-from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.storage.format import files as planned_files
 from kafkactl.storage.format.files import NodeFiles
-from kafkactl.storage.model import FIRST_CHECKPOINT
 
 NOW_MS = 0x1A1F87F5563
 ID = Uuid.parse("JEXY6aqzQY-32P5TStzaFg")

@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Severity
-from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.storage.format.guard import check_blank, foreign_directories, is_topic_partition
 from kafkactl.storage.leftovers import data_entries
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
-    FIRST_CHECKPOINT,
     KAFKACTL_LOCK,
     DirectoryEntry,
     DirectoryState,
-    FileRead,
     GuardOverrides,
     ObservedDirectory,
     staged_name,

@@ -7,16 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.core.findings import Outcome
-from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_LOG
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat, signs_of_a_start
-from kafkactl.storage.model import (
-    BOOTSTRAP_CHECKPOINT,
-    FIRST_CHECKPOINT,
-    KAFKACTL_LOCK,
-    DirectoryEntry,
-    ObservedDirectory,
-    staged_name,
-)
+from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, KAFKACTL_LOCK, DirectoryEntry, ObservedDirectory, staged_name
 from tests.storage.nodes import CLUSTER_ID, a_config, blank, formatted, seen, with_meta
 
 CONFIG = a_config("4.3", log_dirs=("/data/d1", "/data/d2"), metadata_log_dir="/data/d2")

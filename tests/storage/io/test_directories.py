@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.storage.io.directories import observe_directory, observe_node, read_file
+from kafkactl.files.one_file import read_file
+from kafkactl.storage.io.directories import observe_directory, observe_node
 from kafkactl.storage.model import DirectoryState
 from tests.storage.nodes import a_config
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace as Some
 import pytest
 
 from kafkactl.metadata.log.scan import Contents, Stop
+from kafkactl.metadata.verify.checkpoint_text import checkpoint_problem
 from kafkactl.metadata.verify.folder import SnapshotFacts
 from kafkactl.storage.model import DirectoryEntry, DirectoryState
-from kafkactl.storage.verify.files import checkpoint_problem
 from kafkactl.storage.verify.losses import _founds_again, _traces
 from kafkactl.storage.verify.meta import _version_0, _without_file
 from kafkactl.storage.verify.meta_before_37 import _required

@@ -2,7 +2,7 @@
 
 Another user may own the folder around the directory and be at work there while root recovers. So that folder is opened
 once and locked, every other name is looked up below an open directory, and no link is followed
-(`adapters.disks.format_folders`). A node refuses to start from a directory without meta.properties, and removes `.part`
+(`storage.io.format_folders`). A node refuses to start from a directory without meta.properties, and removes `.part`
 files. Hence this order:
 
 1. look again: the directory is the one that was looked at, and holds nothing but leftovers of this very plan;
@@ -33,15 +33,15 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.filesystem import Filesystem
 from kafkactl.files.found import sync_found_file
 from kafkactl.files.input_files import InputKind, read_whole
-from kafkactl.protocol.text.meta_properties import parse_meta_properties
+from kafkactl.files.one_file import read_file
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.quorum.io.recover.disks import checksum
 from kafkactl.quorum.io.recover.target import TargetLook, staged_plan
 from kafkactl.quorum.recover.answer import read_kept_plan
 from kafkactl.quorum.recover.plan import Result
 from kafkactl.storage.io.apply_format import appeared_finding, failure_finding
-from kafkactl.storage.io.directories import read_file
 from kafkactl.storage.io.format_folders import Folders, identity
-from kafkactl.storage.model import META_PROPERTIES, Owner, staged_name
+from kafkactl.storage.model import Owner, staged_name
 
 PART: Final = ".part"
 _PRIVATE: Final = 0o600

@@ -28,10 +28,11 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.files.input_files import open_regular
 from kafkactl.files.whole_file import check_place, remove_leftovers, whole_file
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.quorum.io.recover.disks import unreadable_part
 from kafkactl.quorum.io.recover.partitions import MANIFEST, log_ends
 from kafkactl.quorum.recover.folders import parse_folder_name
-from kafkactl.storage.model import LOG_STARTS, META_PROPERTIES, QUORUM_STATE
+from kafkactl.storage.model import LOG_STARTS, QUORUM_STATE
 
 _MODE: Final = 0o600
 _OF_A_PARTITION: Final = frozenset({PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT})

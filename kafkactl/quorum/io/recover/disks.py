@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_LOG
@@ -29,7 +30,7 @@ from kafkactl.quorum.io.recover.partitions import read_folders
 from kafkactl.quorum.recover.candidate import Candidate, Snapshot, candidate_of
 from kafkactl.quorum.recover.seen import DiskImage, DiskSeen, SourceFile
 from kafkactl.storage.io.directories import observe_directory
-from kafkactl.storage.model import QUORUM_STATE, DirectoryState, FileRead, ObservedDirectory
+from kafkactl.storage.model import QUORUM_STATE, DirectoryState, ObservedDirectory
 
 _READ_BYTES: Final = 4 * 1024 * 1024
 _OF_THE_LOG: Final = (".log", ".checkpoint")

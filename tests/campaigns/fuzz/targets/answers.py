@@ -183,7 +183,7 @@ def _described(node_id: int, *, error: int = 0) -> dict[str, Any]:
 TARGETS = (
     Target(
         name="client-views", make=_views, is_json=True, declared=(UnreachableError,), most_bytes=16384,
-        reads=("adapters.kafka.quorum_visit", "adapters.kafka.quorum_view", "adapters.kafka.cluster_view",
-               "adapters.kafka.completion_facts", "quorum.observation", "protocol.api_versions"),
+        reads=("cluster.io.quorum_visit", "cluster.io.quorum_view", "kafka.cluster_view",
+               "cluster.io.completion_facts", "cluster.quorum.observation", "protocol.api_versions"),
     ),
 )  # fmt: skip

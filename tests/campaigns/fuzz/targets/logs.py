@@ -27,6 +27,7 @@ from kafkactl.metadata.log.registrations import RegistrationLog
 from kafkactl.metadata.log.scan import Contents, Stop, walk_batches
 from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.fast import replay_fast
+from kafkactl.metadata.verify.checkpoint_text import checkpoint_problem
 from kafkactl.metadata.verify.folder import parse_snapshot_name
 from kafkactl.migration.observed.log_folding import LogFolding
 from kafkactl.migration.observed.log_redact import redact_runs
@@ -46,7 +47,6 @@ from kafkactl.storage import partition_folders
 from kafkactl.storage.dump import dump_file
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.partition_folders import parse_topic_id
-from kafkactl.storage.verify.files import checkpoint_problem
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError
 from tests.protocol.batches import batch, gzipped, record
 from tests.protocol.outcomes import outcome
@@ -343,17 +343,17 @@ TARGETS = (
                   "metadata.image.digest")),
     Target(name="segment-scan", make=_segment_scan, declared=(DecodeError,), reads=("metadata.log.scan",)),
     Target(name="fetched-log", make=_fetched_log, declared=(DecodeError, UnreachableError),
-           reads=("adapters.kafka.fetched_batches", "adapters.kafka.fetched_registrations")),
+           reads=("cluster.io.fetched_batches", "cluster.io.fetched_registrations")),
     Target(name="log-source", make=_log_source,
-           reads=("adapters.logs.image", "adapters.logs.cut", "dryrun.engine.local", "metadata.image.json",
+           reads=("metadata.io.image", "metadata.io.cut", "dryrun.engine.local", "metadata.image.json",
                   "migration.observed.log_folding", "migration.observed.log_redact")),
     Target(name="checkpoint", make=_checkpoint, declared=(DecodeError,),
            reads=("metadata.log.checkpoint", "storage.dump")),
     Target(name="quorum-state", make=_quorum_state, declared=(DecodeError,), reads=("metadata.log.quorum_state",)),
-    Target(name="meta-properties", make=_meta_properties, reads=("storage.meta_properties",)),
+    Target(name="meta-properties", make=_meta_properties, reads=("protocol.text.meta_properties",)),
     Target(name="properties", make=_properties, reads=("protocol.text.properties",)),
     Target(name="small-checkpoints", make=_small_checkpoints, declared=(DecodeError,),
-           reads=("recover.folders", "storage.partition_folders", "storage.verify.files", "storage.verify.log",
-                  "tiered.checkpoints")),
+           reads=("quorum.recover.folders", "storage.partition_folders", "metadata.verify.checkpoint_text",
+                  "metadata.verify.folder", "storage.epoch_checkpoints")),
     Target(name="frames", make=_frames, declared=(DecodeError,), reads=("protocol.framing", "protocol.headers")),
 )  # fmt: skip

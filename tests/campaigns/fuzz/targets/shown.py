@@ -300,9 +300,9 @@ TARGETS = (
         name="bundle-page",
         make=_bundle_page,
         is_json=True,
-        reads=("report.bundle",),
+        reads=("bundle.page",),
         declared=(InputError, DecodeError),
     ),
     Target(name="metrics", make=_metrics, reads=("report.metrics",)),
-    Target(name="completion", make=_completion, is_json=True, reads=("operations.completion",)),
+    Target(name="completion", make=_completion, is_json=True, reads=("tool.api.completion",)),
 )

@@ -92,7 +92,7 @@ TARGETS = (
     Target(name="tiered-records", make=_records, declared=(DecodeError,), reads=("tiered.records",)),
     Target(name="tiered-log", make=_log, declared=(DecodeError,),
            reads=("tiered.reading", "tiered.plain", "tiered.ledger")),
-    Target(name="object-listing", make=_listing, reads=("adapters.tiered.listing", "tiered.listing")),
+    Target(name="object-listing", make=_listing, reads=("tiered.io.listing", "tiered.listing")),
     Target(name="tiered-observation", make=_observation, is_json=True, declared=(InputError,),
-           reads=("adapters.tiered.observation", "tiered.observation")),
+           reads=("tiered.io.observation", "tiered.observation")),
 )  # fmt: skip

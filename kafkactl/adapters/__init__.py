@@ -1,1 +1,0 @@
-"""Everything that opens something: disks, sockets, files, processes, the clock and randomness."""

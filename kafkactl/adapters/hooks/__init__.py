@@ -1,1 +1,0 @@
-"""Hooks of a migration: commands of the operator, run under a limit."""

@@ -1,0 +1,1 @@
+"""The metadata quorum of a live cluster as values: observation, state, liveness, voters, majority. Pure."""

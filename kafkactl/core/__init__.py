@@ -1,0 +1,1 @@
+"""Values that every package uses: errors, findings, answers, names, texts. Pure."""

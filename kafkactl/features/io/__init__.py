@@ -1,0 +1,1 @@
+"""Facts of a live cluster that only changes of feature levels need."""

@@ -1,0 +1,1 @@
+"""Quorums on live nodes and on disks: requests that change voters, candidates, and recovery directories."""

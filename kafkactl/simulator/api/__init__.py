@@ -1,0 +1,1 @@
+"""`kafkactl simulate` as functions."""

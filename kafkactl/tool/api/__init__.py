@@ -1,0 +1,1 @@
+"""Operations on the tool itself: contexts, completion, explanations, argument files."""
