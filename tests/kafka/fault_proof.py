@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PROOF = Path(__file__).parents[3] / "docs" / "proof" / "faults.md"
+PROOF = Path(__file__).parents[2] / "docs" / "proof" / "faults.md"
 COMMANDS, MOMENTS = "Command lines and their time limit", "Moments of the cluster"
 REAL, REAL_COMMANDS = "Against real nodes", "Command lines against real nodes"
 KILLED = "Killed in the middle"

@@ -23,7 +23,7 @@ from tests.fakes.proxy import Fault, FaultPlan
 from tests.kafka.fault_cases import KEYS
 from tests.kafka.fault_proof import KILLED, record
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 ENDS_WITHIN_S = 180
 ADD = KEYS["AddRaftVoter"]
 _EVERY = 12

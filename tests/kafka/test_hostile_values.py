@@ -158,7 +158,7 @@ def test_a_journal_entry_with_a_value_of_another_type(fold, entries) -> None:
 def test_a_time_limit_that_no_clock_takes(value: str) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "kafkactl", "explain", "spark-failed", "--timeout", value, "-o", "json"],
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert run.returncode == 2, run.stderr
     assert "8760h" in run.stderr or "is not a duration" in run.stderr

@@ -10,7 +10,7 @@ import pytest
 from kafkactl.core.errors import SchemaError
 from kafkactl.protocol.schema.source import list_data, read_data
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_data_is_read_by_name() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.simulator.raft.scripts import replayed
 
-SCRIPTS = sorted((Path(__file__).parents[1] / "scripts" / "raft").glob("*.txt"))
+SCRIPTS = sorted((Path(__file__).parents[2] / "scripts" / "raft").glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

@@ -10,7 +10,7 @@ import pytest
 
 from kafkactl.tiered.api import Loaded, Request, audit, foresee, history, left_over, load
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "tiered"
+GOLDEN = Path(__file__).parents[2] / "golden" / "tiered"
 RELEASES = sorted(folder.name for folder in GOLDEN.iterdir())
 HOUR_MS = 3_600_000
 
