@@ -34,7 +34,7 @@ WITHOUT = {
     "tiered.io.spark": _OWN_BYTES,
     "dryrun.engine.spark.pack": _OWN_BYTES,
     "dryrun.engine.spark.read": _OWN_BYTES,
-    "json_input": "read by every target of JSON, and a test of its own",
+    "core.json_input": "read by every target of JSON, and a test of its own",
     "metadata.api.image": _OWN_TEXT,
     "playground.broker": "the fake node of the demo, on loopback, is asked by kafkactl itself",
     "playground.released": _OWN_TEXT,
