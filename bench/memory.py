@@ -31,9 +31,15 @@ def main(arguments: Sequence[str]) -> None:
     """Measure, print and record."""
     records = int(arguments[0]) if arguments else RECORDS
     partitions = int(arguments[1]) if len(arguments) > 1 else records // 5
-    text = [f"Peak memory of the largest process of each command, one run each; {circumstances()}."]
-    for name in SHAPES:
-        text += _measured(name, records, partitions)
+    measured = {name: _measured(name, records, partitions) for name in SHAPES}
+    goal = GOAL_MB + GOAL_MB_A_PARTITION * partitions
+    text = [f"Peak memory of the largest process of each command, one run each; {circumstances()}.", ""]
+    text += [f"{name}: {described}.\n" for name, (described, _) in measured.items()]
+    text += [f"| command | {', MB | '.join(SHAPES)}, MB | goal {goal:.0f} MB |", f"|---|{'---|' * len(SHAPES)}---|"]
+    for words in COMMANDS:
+        peaks = [found[words] for _, found in measured.values()]
+        shown = " | ".join(f"{peak:.0f}" for peak in peaks)
+        text.append(f"| `kafkactl {' '.join(words)}` | {shown} | {_verdict(max(peaks) <= goal)} |")
     if records >= RECORDS:
         millions = f"{records / 1e6:g} M records, {partitions:,} partitions"
         record(f"Memory of commands over a metadata log, {millions}", "\n".join(text))
@@ -41,23 +47,16 @@ def main(arguments: Sequence[str]) -> None:
         print("\n".join(text))
 
 
-def _measured(name: str, records: int, partitions: int) -> list[str]:
+def _measured(name: str, records: int, partitions: int) -> tuple[str, dict[tuple[str, str], float]]:
+    """Return the description of a log of this shape, and the peak memory of each command in MB."""
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as scratch:
         # By a process of its own: a child's peak begins with what its parent had in memory.
         words = [sys.executable, "-m", "bench.memory", _WRITE, scratch, name, str(records), str(partitions)]
         subprocess.run(words, check=True, cwd=ROOT)
         expected = Expected(**json.loads((Path(scratch) / "expected.json").read_text()))
         log = str(Path(scratch) / "__cluster_metadata-0")
-        peaks = {" ".join(words): _peak_mb([*words, log]) for words in COMMANDS}
-    goal = GOAL_MB + GOAL_MB_A_PARTITION * partitions
-    return [
-        "",
-        f"{name}: {described(expected)}.",
-        "",
-        f"| command | MB | goal {goal:.0f} MB |",
-        "|---|---|---|",
-        *(f"| `kafkactl {command}` | {peak:.0f} | {_verdict(peak <= goal)} |" for command, peak in peaks.items()),
-    ]
+        peaks = {words: _peak_mb([*words, log]) for words in COMMANDS}
+    return described(expected), peaks
 
 
 def _peak_mb(words: Sequence[str]) -> float:

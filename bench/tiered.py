@@ -124,13 +124,13 @@ def _side_by_side(shape: str, segments: int) -> str:
     lines = [
         f"{shape}: {expected.records:,} records, {expected.bytes:,} bytes, {expected.segments:,} segments that are not"
         f" deleted, {expected.partitions:,} partitions.\n",
-        "| work | wall s | CPU s | CPU s, least to most | × CRC pass |\n|---|---|---|---|---|",
     ]
+    taken = []
     for name, engine in works.items():
         wall = statistics.median(each[engine][name] for each in rounds)
-        took = sorted(each[engine][f"{name} CPU"] for each in rounds)
-        cpu = statistics.median(took)
-        lines.append(f"| {titles[name]} | {wall:.2f} | {cpu:.2f} | {took[0]:.2f} to {took[-1]:.2f} | {cpu / crc:.1f} |")
+        cpu = statistics.median(each[engine][f"{name} CPU"] for each in rounds)
+        taken.append(f"{titles[name]} {wall:.2f} s, {cpu:.2f} s CPU ({cpu / crc:.1f} × the CRC pass)")
+    lines.append(f"- {'; '.join(taken)}.")
     apart = max(
         max(each[engine][f"{name} CPU"] for each in rounds) / min(each[engine][f"{name} CPU"] for each in rounds)
         for name, engine in works.items()
@@ -143,9 +143,8 @@ def _side_by_side(shape: str, segments: int) -> str:
     most = MOST_MIB_OF_DELETED if shape == "deleting" else most
     if len(rounds) > 1:
         doubt = ": too far to set the constants of `auto` by" if apart > MOST_APART else ""
-        lines += ["", f"Processor time of one work differs by up to {apart:.1f} times between rounds{doubt}."]
+        lines.append(f"- CPU time of one work differs by up to {apart:.1f} times between rounds{doubt}.")
     lines += [
-        "",
         _goal("One process to a CRC pass", ratio, MOST_RATIO),
         _goal("Its peak memory in MiB", memory, most),
         _goal("Spark's time to that of one process", spark, MOST_OF_SPARK if expected.records >= 10_000_000 else None),

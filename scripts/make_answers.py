@@ -6,20 +6,70 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from kafkactl.cluster.api.list import NodeList
+from kafkactl.cluster.api.registration import UnregisterResult
+from kafkactl.cluster.api.settings import SettingsVerification
 from kafkactl.commands.models import kinds
+from kafkactl.core.findings import Finding
+from kafkactl.features.api.cluster import FeatureChange, LevelProof
+from kafkactl.features.api.description import FeatureDescription
+from kafkactl.features.api.levels import FeatureDependencies, VersionMapping
+from kafkactl.quorum.api.change import QuorumChange
+from kafkactl.quorum.api.observation import QuorumDescription
+from scripts.answers.schema import SchemaMaker
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "schemas" / "answers"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 COMMAND: Final = "python -m scripts.make_answers"
+ANSWERS: Final[dict[str, type]] = {
+    "features.change": FeatureChange,
+    "features.describe": FeatureDescription,
+    "features.feature-dependencies": FeatureDependencies,
+    "features.verify": LevelProof,
+    "features.version-mapping": VersionMapping,
+    "nodes.list": NodeList,
+    "nodes.unregister": UnregisterResult,
+    "nodes.verify": SettingsVerification,
+    "quorum.change": QuorumChange,
+    "quorum.describe": QuorumDescription,
+    "storage.feature-dependencies": FeatureDependencies,
+    "storage.version-mapping": VersionMapping,
+}
+"""The class of each answer; without a text of `ABOUT` a schema is described by the command."""
+ABOUT: Final = {
+    "error": "The one object on stderr where a command has no answer (`-o json`).",
+}
+_HEAD: Final = {
+    "schema_version": {
+        "description": "Rises when a field goes or changes its meaning.",
+        "const": 1,
+        "type": "integer",
+    }
+}
 
 
 def documents() -> dict[str, str]:
     """Return the text of each file by its name."""
-    return {f"{kind}.json": f"{_text(schema(kind))}\n" for kind in kinds()}
+    every = {*kinds(), *ANSWERS, "finding"}
+    return {f"{kind}.json": f"{_text(schema(kind))}\n" for kind in sorted(every)}
 
 
 def schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of one kind of answer."""
+    if kind in kinds() and kind != "finding":
+        return _of_model(kind)
+    maker = SchemaMaker()
+    if kind == "finding":  # one line of -o jsonl, whose kind is that of the answer
+        return {"$schema": DIALECT, "title": kind, **maker.of_class(Finding)}
+    found = maker.of_class(ANSWERS[kind])
+    found["description"] = ABOUT.get(kind, f"`{kind.replace('.', ' ')}`.")
+    found["properties"] = {"kind": {"const": kind, "type": "string"}, **_HEAD, **found["properties"]}
+    found["required"] = ["kind", *_HEAD, *found["required"]]
+    defs = {"$defs": dict(sorted(maker.defs.items()))} if maker.defs else {}
+    return {"$schema": DIALECT, "title": kind, **found, **defs}
+
+
+def _of_model(kind: str) -> dict[str, Any]:
     found = _without_titles(kinds()[kind].model_json_schema())
     parts = {name: found[name] for name in ("description", "type", "properties", "required")}
     defs = {"$defs": found["$defs"]} if "$defs" in found else {}

@@ -132,9 +132,11 @@ def _steps(steps: Sequence[FeatureStep]) -> Iterator[Sequence[Cell]]:
 
 
 def _compared(found: FeatureChange) -> Iterator[Sequence[Cell]]:
+    from kafkactl.core.findings import Outcome
+
     for answered in found.answers:
         name = answered.result.name
-        expected, says = found.predictions.get(name), answered.outcome == "planned"
+        expected, says = found.predictions.get(name), answered.outcome is Outcome.PLANNED
         differs = expected is not None and expected != says
         yield name, _verdict(expected), Word(_verdict(says), "bad" if differs else "plain")
 

@@ -66,13 +66,6 @@ class MetadataVersion(Shape):
     name: str
 
 
-class FeatureLevel(Shape):
-    """A feature and its level."""
-
-    name: str
-    level: int
-
-
 Outcome = Literal["done", "nothing-to-do", "planned", "refused", "failed", "partial", "unknown"]
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from kafkactl.commands.models.shared import Answer, FeatureLevel, Finding, Shape, Voter
+from kafkactl.commands.models.shared import Answer, Finding, Shape, Voter
 
 
 class StorageRandomUuid(Answer):
@@ -14,31 +14,6 @@ class StorageRandomUuid(Answer):
 
     kind: Literal["storage.random-uuid"]
     uuid: str
-
-
-class StorageVersionMapping(Answer):
-    """`storage version-mapping`."""
-
-    kind: Literal["storage.version-mapping"]
-    kafka_version: str
-    release_version: str
-    features: list[FeatureLevel]
-
-
-class Dependencies(Shape):
-    """A feature level and the levels that it needs."""
-
-    name: str
-    level: int
-    dependencies: list[FeatureLevel]
-
-
-class StorageFeatureDependencies(Answer):
-    """`storage feature-dependencies`."""
-
-    kind: Literal["storage.feature-dependencies"]
-    kafka_version: str
-    features: list[Dependencies]
 
 
 class DirectoryInfo(Shape):

@@ -38,7 +38,7 @@ def change_page(page: Page, change: QuorumChange, *, goal: str) -> None:
         page.line(line)
     if change.outcome in _OBSERVED_AFTER and change.result.after is not None and change.result.after.tolerates is None:
         page.line("Now: which voters are alive was not observed; see `kafkactl quorum describe`.")
-    show_simulation(page, change.simulation)
+    show_simulation(page, None if change.simulation is None else change.simulation.to_dict())
     _tell_rest(page, change)
 
 

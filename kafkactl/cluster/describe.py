@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member
+from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member, Role
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
@@ -21,10 +21,10 @@ _PADDED = (
 
 @frozen
 class NodeRange:
-    """What one node supports of one feature: 0 to 0 where it does not list it, None where it did not answer."""
+    """The levels of one feature that one node supports; None where it did not answer, 0 to 0 where it has none."""
 
     id: int
-    role: str
+    role: Role
     min: int | None
     max: int | None
 
@@ -33,15 +33,15 @@ class NodeRange:
 
 @frozen
 class FeatureSeen:
-    """A feature. `supported` is what all nodes that could be asked have in common, None where that is nothing.
-
-    `finalized` is None where no node shows its levels and the log was not read.
-    """
+    """One feature of the cluster."""
 
     name: str
     finalized: int | None
+    """0: not finalized; None: no node shows its levels."""
     finalized_name: str | None
+    """The name of a level of metadata.version, such as 4.3-IV0."""
     supported_min: int | None
+    """What all nodes that answered have in common; None: nothing."""
     supported_max: int | None
     nodes: tuple[NodeRange, ...]
 
@@ -50,12 +50,14 @@ class FeatureSeen:
 
 @frozen
 class MemberSeen:
-    """A node in one role; `answers` is None where it was not asked."""
+    """A node in one role; a combined node is there twice."""
 
     id: int
-    role: str
+    role: Role
     answers: bool | None
+    """False: it was asked and is silent. None: it could not be asked."""
     kafka_version: str | None
+    """As far as its range of metadata.version shows."""
 
     to_dict = by_fields
 
@@ -71,7 +73,7 @@ def describe_members(state: FeatureState) -> tuple[MemberSeen, ...]:
     return tuple(
         MemberSeen(
             id=member.id,
-            role=member.role.value,
+            role=member.role,
             answers=member.answers,
             kafka_version=None if member.release is None else member.release.name,
         )
@@ -116,7 +118,7 @@ def _seen(state: FeatureState, name: str, members: Sequence[Member]) -> FeatureS
 
 def _range(member: Member, supported: Versions | None) -> NodeRange:
     lowest, highest = _ends(supported)
-    return NodeRange(id=member.id, role=member.role.value, min=lowest, max=highest)
+    return NodeRange(id=member.id, role=member.role, min=lowest, max=highest)
 
 
 def _ends(supported: Versions | None) -> tuple[int, int] | tuple[None, None]:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from kafkactl.cluster.state import Role
+from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, note, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.wording import plural, some
@@ -50,6 +51,7 @@ class Setting:
     controller: str
     broker: str
     effect: str
+    """What follows from the difference."""
     source: str
     matters: bool
     elsewhere: bool
@@ -70,10 +72,10 @@ class Setting:
         return self.decided_by_brokers and self.controllers and not self.elsewhere
 
     @property
-    def decides(self) -> tuple[str, ...]:
-        """The processes that read it under KRaft, in words."""
-        read = {Role.CONTROLLER.value: self.controllers, Role.BROKER.value: self.brokers}
-        return tuple(name for name, reads in read.items() if reads)
+    def decides(self) -> tuple[Role, ...]:
+        """The processes that read it under KRaft."""
+        read = {Role.CONTROLLER: self.controllers, Role.BROKER: self.brokers}
+        return tuple(role for role, reads in read.items() if reads)
 
     def canonical(self, value: str) -> str:
         """The value in one spelling, so that equal settings are equal texts; as it is where it cannot be read."""
@@ -133,8 +135,28 @@ class Kind(StrEnum):
 
 
 @frozen
+class HeldValue:
+    """A value and the ids of the nodes that have it; the empty value is one that is not set."""
+
+    value: str
+    nodes: tuple[int, ...]
+
+    to_dict = by_fields
+
+
+@frozen
+class OverriddenFile:
+    """A value in the files of some nodes that is not in force there."""
+
+    value: str
+    nodes: tuple[str, ...]
+
+    to_dict = by_fields
+
+
+@frozen
 class Difference:
-    """A setting that is not the same everywhere. The values of each kind of node, with the ids that have them.
+    """A setting that is not the same on all nodes.
 
     `files` are the names of nodes by the value in their file, where that is not in force; `endangers`: the value in
     force is the worse one for data.
@@ -153,21 +175,35 @@ class Difference:
         is_reported = bool({*self.kinds} - {Kind.UNREAD, Kind.OVERRIDDEN}) or self.endangers
         return self.setting.matters and is_reported
 
-    def to_dict(self) -> dict[str, Any]:
-        """A row of `nodes verify`."""
-        row = self.setting
-        return {
-            "key": row.key,
-            "kinds": [kind.value for kind in self.kinds],
-            "matters": self.matters,
-            "decides": list(row.decides),
-            "controllers": [{"value": text, "nodes": list(ids)} for text, ids in self.controllers.items()],
-            "brokers": [{"value": text, "nodes": list(ids)} for text, ids in self.brokers.items()],
-            "overridden_files": [{"value": text, "nodes": list(names)} for text, names in self.files.items()],
-            "controller_decides": row.controller or None,
-            "broker_decides": row.broker or None,
-            "effect": row.effect,
-        }
+    @property
+    def controller_values(self) -> list[HeldValue]:
+        """The values of controllers, with the ids of the nodes that have each."""
+        return [HeldValue(value=text, nodes=ids) for text, ids in self.controllers.items()]
+
+    @property
+    def broker_values(self) -> list[HeldValue]:
+        """The values of brokers, with the ids of the nodes that have each."""
+        return [HeldValue(value=text, nodes=ids) for text, ids in self.brokers.items()]
+
+    @property
+    def overridden_files(self) -> list[OverriddenFile]:
+        """Values in files that the metadata log overrides."""
+        return [OverriddenFile(value=text, nodes=names) for text, names in self.files.items()]
+
+    @property
+    def controller_decides(self) -> str | None:
+        """What the active controller's value decides."""
+        return self.setting.controller or None
+
+    @property
+    def broker_decides(self) -> str | None:
+        """What the brokers' values decide."""
+        return self.setting.broker or None
+
+    to_dict = json_of(
+        "key=setting.key", "kinds", "matters", "decides=setting.decides", "controllers=controller_values",
+        "brokers=broker_values", "overridden_files", "controller_decides", "broker_decides", "effect=setting.effect",
+    )  # fmt: skip
 
 
 @functools.cache

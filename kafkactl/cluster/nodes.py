@@ -18,13 +18,15 @@ from kafkactl.protocol.schema.spec import Versions
 
 @frozen
 class SeenAs:
-    """A node id in one role, as `state.Member`."""
+    """A node id in one role: a controller and the registration of a broker may have the same id."""
 
-    role: str
+    role: Role
     registered: bool | None
     answers: bool | None
     fetches: bool | None
+    """Whether it fetched from the leader while that was watched."""
     evidence: str | None
+    """Why it is said to fetch, or not to."""
     stale: bool
 
     to_dict = by_fields
@@ -32,26 +34,32 @@ class SeenAs:
 
 @frozen
 class NodeRow:
-    """One node id. `registered` is None where the log was not read; `answers` None where it was not asked; `fetches`
-    whether it was seen to fetch the metadata log while the leader was watched, None where that cannot be said.
-
-    `fenced`, `in_controlled_shutdown` and `epoch` (the broker epoch) are a broker's; None for a controller only.
-    """
+    """One node id. None is what could not be seen, or does not apply."""
 
     id: int
-    roles: tuple[str, ...]
+    roles: tuple[Role, ...]
     registered: bool | None
+    """None where the metadata log could not be read."""
     fenced: bool | None
+    """Of a registered broker."""
     in_controlled_shutdown: bool | None
+    """Of a registered broker."""
     answers: bool | None
+    """Whether it answers at its address, and no other node in its place. None: it could not be asked."""
     fetches: bool | None
+    """Whether it was seen to fetch the metadata log while the leader was watched. None: unknown."""
     voter: bool
+    """Whether it is a voter of the metadata quorum."""
     stale: bool
+    """Registered and, by everything that was seen, gone."""
     directory_ids: tuple[str, ...]
     endpoints: tuple[Endpoint, ...]
     features: Mapping[str, Versions]
+    """As the node answered, else as it is registered."""
     epoch: int | None
+    """The broker epoch of a registered broker."""
     kafka_version: str | None
+    """The release, derived from the range of metadata.version."""
     seen_as: tuple[SeenAs, ...]
 
     to_dict = by_fields
@@ -71,7 +79,7 @@ def _row(state: FeatureState, node_id: int, members: tuple[Member, ...]) -> Node
     best = min(members, key=lambda member: (member.answered is None, member.listed is None, member.role.value))
     return NodeRow(
         id=node_id,
-        roles=tuple(member.role.value for member in members),
+        roles=tuple(member.role for member in members),
         registered=None if known is None else any(member.registered for member in members),
         fenced=None if broker is None else broker.fenced,
         in_controlled_shutdown=None if broker is None else broker.in_controlled_shutdown,
@@ -86,7 +94,7 @@ def _row(state: FeatureState, node_id: int, members: tuple[Member, ...]) -> Node
         kafka_version=None if best.release is None else best.release.name,
         seen_as=tuple(
             SeenAs(
-                role=member.role.value,
+                role=member.role,
                 registered=member.registered,
                 answers=member.answers,
                 fetches=member.fetches,

@@ -18,12 +18,14 @@ next step; "" for the remedy of the finding."""
 
 @frozen
 class ReadNode:
-    """A node in the comparison. `is_read` is False where its settings are not known; `file`: they are from there."""
+    """A node in one role, and where its settings were read from."""
 
     id: int
     role: Role
     is_read: bool
+    """Whether its settings are known."""
     file: str | None = None
+    """The file that was read in place of the node."""
 
     to_dict = json_of("id", "role", "read=is_read", "file")
 
@@ -35,7 +37,9 @@ class SettingsVerdict:
     nodes: tuple[NodeSettings, ...]
     missing: tuple[Missing, ...]
     differences: tuple[Difference, ...]
+    """Only those that differ."""
     complete: bool
+    """Whether every node that answers was read, of both roles."""
     findings: tuple[Finding, ...]
 
     @property

@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Mapping
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import field_names
@@ -78,6 +78,7 @@ def json_of(*entries: str, kind: str = "") -> Callable[[Any], dict[str, Any]]:
         return found
 
     _PLAIN_MAKERS.add(to_dict)
+    vars(to_dict)["paths"] = paths  # scripts/answers/schema.py publishes them
     to_dict.__doc__ = f"The answer `{kind}`." if kind else "The value as JSON values."
     return to_dict
 
@@ -126,7 +127,9 @@ def _read(kind: Any, value: Any) -> Any:
 
 
 def _read_parts(origin: Any, parts: tuple[Any, ...], value: Any) -> Any:
-    """An optional value, a tuple or a mapping from its JSON."""
+    """Return an optional value, one of several words, a tuple or a mapping from its JSON."""
+    if origin is Literal and value in parts:
+        return parts[parts.index(value)]
     if origin in (Union, UnionType):
         return None if value is None and NoneType in parts else _read(parts[0], value)
     if origin is tuple and isinstance(value, list):
@@ -134,4 +137,4 @@ def _read_parts(origin: Any, parts: tuple[Any, ...], value: Any) -> Any:
         return tuple(_read(kind, item) for kind, item in zip(kinds, value, strict=True))
     if origin is not tuple and isinstance(value, Mapping):
         return {(int(key) if parts[0] is int else key): _read(parts[1], item) for key, item in value.items()}
-    raise ValueError(f"{value!r} is not of type {origin.__name__}")
+    raise ValueError(f"{value!r} is not of type {getattr(origin, '__name__', origin)}")

@@ -32,8 +32,10 @@ class Finding:
     """
 
     id: str
+    """A short word formed from the cause; run `kafkactl explain ID` for details."""
     severity: Severity
     subject: str
+    """What it is about: `directory /disk1`, `node 3`."""
     message: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
     next_step: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import RefusedError, UnreachableError
@@ -34,9 +34,9 @@ class Role(Enum):
     CONTROLLER = 2
 
     @property
-    def word(self) -> str:
+    def word(self) -> Literal["broker", "controller"]:
         """As Kafka writes it in `process.roles`."""
-        return self.name.lower()
+        return "broker" if self is Role.BROKER else "controller"
 
     @property
     def option(self) -> str:

@@ -25,11 +25,7 @@ WITHOUT_COMMITS = (
 
 @frozen
 class Forecast:
-    """What to expect after one step (or now, with number 0).
-
-    `critical` are the node ids of which no single one may fail. `worst_zone` is the zone whose loss leaves the least,
-    None where no zones were given; `survives_worst_zone` says whether a majority is left then.
-    """
+    """What to expect after one step, or now (number 0)."""
 
     number: int
     voters: tuple[int, ...]
@@ -37,8 +33,10 @@ class Forecast:
     alive: tuple[int, ...]
     tolerates: int
     critical: tuple[int, ...]
+    """The voters of which no single one may fail."""
     election: bool
     worst_zone: str | None
+    """The zone whose loss leaves the least; None without `--zone`."""
     survives_worst_zone: bool | None
     sentences: tuple[str, ...]
 

@@ -37,10 +37,9 @@ class StepState(StrEnum):
 
 @frozen
 class Step:
-    """One step. `voters_before` and `voters_after` differ by one voter at most; `alive` is whom it counts on.
+    """One step of a change. `id` and `directory_id` are None for steps that are about no single node.
 
-    `id` and `directory_id` name whom it is about, None for the upgrade of kraft.version. `leader_leaves`: the leader
-    removes itself, so an election follows.
+    `voters_before` and `voters_after` differ by one voter at most; the step relies on the nodes of `alive`.
     """
 
     number: int
@@ -50,6 +49,7 @@ class Step:
     voters_after: VoterKeys
     alive: VoterKeys
     leader_leaves: bool = False
+    """The leader is removed by this step: an election follows."""
     state: StepState = StepState.PENDING
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.frozen import frozen
@@ -34,18 +34,27 @@ RETURNS_US: Final = 60 * _SECOND  # and once it is back
 HOPELESS_US: Final = 10 * _SECOND
 STEP_US: Final = 5 * _SECOND  # what a step sets off is over by then: an election after a removal of the leader included
 _LOOK_US: Final = 100_000
-CAUSES: Final[Mapping[str, str]] = {"host-lost": "crash", "process-killed": "kill", "graceful-stop": "stop"}
-ADD, REMOVE, LOSE = "add", "remove", "lose"
+Cause = Literal["host-lost", "process-killed", "graceful-stop"]
+VoterAction = Literal["add", "remove", "lose"]
+CAUSES: Final[Mapping[Cause, str]] = {"host-lost": "crash", "process-killed": "kill", "graceful-stop": "stop"}
+ADD: Final = "add"
+REMOVE: Final = "remove"
+LOSE: Final = "lose"
 
 
 @frozen
 class Electing:
-    """How long a quorum is without a leader after its leader ended in one way; milliseconds, None where none came."""
+    """How long the quorum is without a leader after its leader has ended in one way, in simulated runs.
+
+    Times are in milliseconds, None where no leader was elected.
+    """
 
     release: str
-    cause: str
+    """Whose rules the simulated nodes followed."""
+    cause: Cause
     runs: int
     elected: int
+    """Runs in which a leader was elected within a minute."""
     p50_ms: float | None
     p90_ms: float | None
     p99_ms: float | None
@@ -63,7 +72,7 @@ class VoterStep:
     """
 
     number: int
-    action: str
+    action: VoterAction
     voters: tuple[int, ...]
     node: int | None = None
     lost: tuple[int, ...] = ()
@@ -82,21 +91,22 @@ class VoterStep:
 
 @frozen
 class SecondFailure:
-    """The result of a step during which a node failed; with `node` None no further node failed.
-
-    Of `runs`, `goes_on` committed again without the node, within GOES_ON_US; `recovers` only after the node was back
-    with its disk; the rest did not commit. `longest_gap_ms` is the longest time without a commit among the first.
-    """
+    """A step in whose middle the host of one more node is lost, at an event that is drawn from the seed."""
 
     release: str
     number: int
-    action: str
+    action: VoterAction
     id: int | None
+    """Who is added or removed."""
     node: int | None
+    """The node that fails; None: no second failure."""
     runs: int
     goes_on: int
+    """Runs in which the quorum committed again with the node away."""
     recovers: int
+    """Runs in which it did so only once the node was back with its disk."""
     longest_gap_ms: float | None
+    """The longest time without a commit among those that went on."""
 
     @property
     def stuck(self) -> int:
@@ -111,9 +121,10 @@ class SecondFailure:
 
 @frozen
 class Study:
-    """The answers to one question: for `runs` seeds from `seed` on."""
+    """What the simulator of quorums says (`--simulate`); equal runs and seed give equal answers."""
 
     runs: int
+    """Of each row, with seeds from `seed` on."""
     seed: int
     elections: tuple[Electing, ...]
     failures: tuple[SecondFailure, ...]
@@ -174,7 +185,7 @@ def study(
 # --- elections ----------------------------------------------------------------------------------------------------
 
 
-def electing(quorum: Quorum, release: str, cause: str, *, runs: int, seed: int, down: frozenset[int]) -> Electing:
+def electing(quorum: Quorum, release: str, cause: Cause, *, runs: int, seed: int, down: frozenset[int]) -> Electing:
     """How long the quorum is without a leader after its leader's host is lost, its process is killed or is stopped."""
     times: list[int] = []
     for each in range(seed, seed + runs):

@@ -122,8 +122,8 @@ def test_what_became_of_it_is_read_from_the_log() -> None:
     assert resolve_unregister(plan, Reply.ACCEPTED, None)[1][0].id == "unregister-outcome-unknown"
 
 
-def test_the_answer_of_unregister() -> None:
-    plan = plan_unregister(cluster(MIXED), 5)
-    assert plan.to_dict() == {
-        "outcome": "planned", "cluster_id": plan.cluster_id, "node_id": 5, "role": "broker", "findings": [],
-    }  # fmt: skip
+def test_plan_to_unregister_names_cluster_node_and_role() -> None:
+    state = cluster(MIXED)
+    plan = plan_unregister(state, 5)
+    assert (plan.outcome.value, plan.cluster_id, plan.node_id) == ("planned", state.cluster_id, 5)
+    assert (plan.role, plan.findings) == ("broker", ())

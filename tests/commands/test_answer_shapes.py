@@ -9,22 +9,13 @@ import pytest
 
 from kafkactl.bundle.api.create import BundleResult
 from kafkactl.bundle.manifest import SavedLog
-from kafkactl.cluster.api.list import NodeList
-from kafkactl.cluster.api.settings import SettingsVerification
-from kafkactl.cluster.describe import FeatureSeen, MemberSeen, NodeRange
-from kafkactl.cluster.nodes import NodeRow, SeenAs
-from kafkactl.cluster.quorum.state import QuorumState, Replica
-from kafkactl.cluster.settings_verdict import ReadNode, SettingsVerdict
 from kafkactl.commands.models import (
     bundle,
     config,
     dryrun,
-    features,
     log,
     migrate_compare,
     migrate_state,
-    nodes,
-    quorum,
     recover,
     shared,
     storage,
@@ -38,8 +29,6 @@ from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.dryrun import prediction
 from kafkactl.dryrun.brokers import worst
 from kafkactl.dryrun.controller.appended import Appended
-from kafkactl.features.api.description import FeatureDescription
-from kafkactl.features.change.proof import NodeProof
 from kafkactl.metadata.api import difference as log_difference
 from kafkactl.metadata.api import image as log_image
 from kafkactl.metadata.api import verify as log_verify
@@ -49,16 +38,10 @@ from kafkactl.metadata.verify import check as log_check
 from kafkactl.migration.api.position import JournalSummary, MigrationStatus
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
-from kafkactl.protocol.schema.spec import Versions
-from kafkactl.quorum.api.change import QuorumChange
-from kafkactl.quorum.api.observation import AskedNode, QuorumDescription, ReadDisk
 from kafkactl.quorum.api.recover.collect import RecoveryCopy
-from kafkactl.quorum.change.ports import ChangeResult
-from kafkactl.quorum.forecast import Forecast
 from kafkactl.quorum.recover import losses
 from kafkactl.quorum.recover.rank import OldVoter
 from kafkactl.quorum.recover.steps import Step as RecoveryStep
-from kafkactl.quorum.step import Step as VoterStep
 from kafkactl.simulator.study import Electing, SecondFailure, Study
 from kafkactl.storage.api.fleet_apply import AppliedNode, FleetApplyResult
 from kafkactl.storage.api.format import FormatResult, FormattedDirectory, WrittenFile
@@ -119,11 +102,6 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (dryrun.Counts, (prediction.Counts,)),
     (dryrun.Loss, (worst.Loss,)),
     (dryrun.ServerError, (prediction.ServerError,)),
-    (features.Feature, (FeatureSeen,)),
-    (features.FeaturesDescribe, (FeatureDescription,)),
-    (features.NodeProof, (NodeProof,)),
-    (features.NodeRange, (NodeRange,)),
-    (features.NodeSeen, (MemberSeen,)),
     (log.Cut, (log_check.Cut,)),
     (log.Difference, (Difference,)),
     (log.Divergence, (log_verify.DivergedLog,)),
@@ -139,19 +117,6 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (migrate_state.MigrateStatus, (MigrationStatus,)),
     (migrate_state.MigrationStep, (MigrationStep,)),
     (migrate_state.Remembered, (JournalSummary,)),
-    (nodes.Node, (NodeRow,)),
-    (nodes.NodesList, (NodeList,)),
-    (nodes.Range, (Versions,)),
-    (nodes.SeenAs, (SeenAs,)),
-    (nodes.NodesVerify, (SettingsVerification, SettingsVerdict)),
-    (nodes.ReadNode, (ReadNode,)),
-    (quorum.Replica, (Replica,)),
-    (quorum.QuorumDescribe, (QuorumState, QuorumDescription)),
-    (quorum.QuorumDisk, (ReadDisk,)),
-    (quorum.QuorumNode, (AskedNode,)),
-    (quorum.QuorumChange, (QuorumChange, ChangeResult)),
-    (quorum.QuorumForecast, (Forecast,)),
-    (quorum.QuorumStep, (VoterStep,)),
     (recover.QuorumRecoverCollect, (RecoveryCopy,)),
     (recover.RecoverStep, (RecoveryStep,)),
     (recover.RecoverVoter, (OldVoter,)),

@@ -31,6 +31,7 @@ class NodeList:
     active_controller: int | None
     nodes: tuple[NodeRow, ...]
     findings: tuple[Finding, ...]
+    """What could not be seen, and why."""
 
     to_dict = by_fields
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkactl.cluster.api import unregister as sending
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
@@ -10,6 +10,7 @@ from kafkactl.cluster.api.unregister import PATIENCE_MS, observe_and_plan
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io.view import FeatureView
 from kafkactl.cluster.state import Role
+from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.change.unregister import UnregisterPlan
@@ -34,9 +35,10 @@ class UnregisterResult:
         """What speaks against it, what could not be seen, and what came up while it was done."""
         return (*self.plan.findings, *self.view.findings, *self.notes)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `nodes.unregister`."""
-        return self.plan.to_dict(self.outcome, (*self.view.findings, *self.notes))
+    to_dict = json_of(
+        "outcome", "cluster_id=plan.cluster_id", "node_id=plan.node_id", "role=plan.role", "findings",
+        kind="nodes.unregister",
+    )  # fmt: skip
 
 
 def plan_unregister(

@@ -41,22 +41,26 @@ class Mode(StrEnum):
 
 @frozen
 class Replica:
-    """A voter or an observer.
-
-    `directory_id` is None where it is unknown (static quorums). `lag` counts records behind the leader's end.
-    `alive`: True proven, False missing for longer than it may, None unknown; `evidence` says why, as a clause
-    about the node (`quorum/liveness`).
-    """
+    """A voter or an observer. None means unknown."""
 
     id: int
     directory_id: Uuid | None = None
+    """None in a static quorum: no vote names directories there."""
     endpoints: tuple[Endpoint, ...] = ()
+    """As in the voter set; empty if not reported (before 3.9)."""
     log_end_offset: int | None = None
     lag: int | None = None
+    """Records behind the leader's end."""
     last_fetch_timestamp_ms: int | None = None
+    """By the leader's clock."""
     last_caught_up_timestamp_ms: int | None = None
+    """By the leader's clock."""
     alive: bool | None = None
+    """True: it leads, it was seen to fetch, or it answers as itself and fetched lately (without a leader: it answers).
+    False: it was watched and did not. None: what was seen proves neither.
+    """
     evidence: str | None = None
+    """Why it is considered alive or not, as a clause about the node."""
 
     @property
     def key(self) -> ReplicaKey:
@@ -115,14 +119,18 @@ class QuorumState:
     mode: Mode | None
     kraft_version: int | None
     leader_id: int
+    """-1 without a leader; the exit code is then 7."""
     leader_epoch: int | None
+    """Without a leader the highest that a node or disk knows."""
     high_watermark: int | None
+    """None while the leader has committed nothing in its epoch."""
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...] = ()
     nodes: Mapping[int, NodeFacts] = field(default_factory=dict)
     probes: tuple[Probe, ...] = ()
     registrations: Registrations | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
+    """The sources of the leader, the voters and the kraft.version."""
     findings: tuple[Finding, ...] = ()
 
     @property

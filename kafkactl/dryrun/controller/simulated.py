@@ -78,13 +78,13 @@ def _simulated(
 ) -> Any:
     from kafkactl.simulator.campaign import timeouts_of
     from kafkactl.simulator.script import CONFIGS, MAX_VOTERS
-    from kafkactl.simulator.study import ADD, LOSE, REMOVE, VoterStep, study
+    from kafkactl.simulator.study import ADD, LOSE, REMOVE, VoterAction, VoterStep, study
     from kafkactl.simulator.words import MAX_ID
 
     if len(alive) <= len(voters) // 2 or len(voters) > MAX_VOTERS or max(voters) > MAX_ID:
         return None
     gone = tuple(sorted(set(lost) & voters))
-    action = ADD if added is not None else REMOVE if removed is not None else LOSE if gone else None
+    action: VoterAction | None = ADD if added is not None else REMOVE if removed is not None else LOSE if gone else None
     node = added if added is not None else removed
     steps = [] if action is None else [
         VoterStep(

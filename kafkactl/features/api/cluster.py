@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.view import FeatureView, check_not_empty, observe_features, observe_levels
+from kafkactl.core.answers import json_of
 from kafkactl.core.callbacks import NoteCallback, ignore_note
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding, Outcome, blocker, warning
@@ -15,14 +16,13 @@ from kafkactl.core.frozen import frozen
 from kafkactl.features.api.change import DryRun, change_features, observe_for, validate
 from kafkactl.features.change.answer import (
     Answered,
+    Prediction,
     answers_of,
-    change_answer,
     change_findings,
     change_outcome,
-    verify_answer,
 )
 from kafkactl.features.change.kafka_words import failure_line, result_lines
-from kafkactl.features.change.proof import Proof, prove
+from kafkactl.features.change.proof import NodeProof, Proof, prove
 from kafkactl.features.plan import plan as planning
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import FeaturePlanFile, as_planned
@@ -82,7 +82,9 @@ class FeatureChange:
     notes: tuple[Finding, ...] = ()
     is_dry_run: bool = False
     out: str | None = None
+    """The plan file that was written; None: none."""
     plan_sha256: str | None = None
+    """Of the plan file that was written or applied."""
 
     @property
     def outcome(self) -> Outcome:
@@ -109,18 +111,26 @@ class FeatureChange:
         """The line with which kafka-features.sh fails; None where it does not."""
         return failure_line(self.answers)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `features.change`."""
-        answer = change_answer(
-            self.plan,
-            results=self.results,
-            resolved=self.resolved,
-            proof=self.proof,
-            predictions=self.predictions,
-            findings=self.notes,
-            dry_run=self.is_dry_run,
-        )
-        return {**answer, "out": self.out, "plan_sha256": self.plan_sha256}
+    @property
+    def results_of(self) -> Literal["change", "dry-run"]:
+        """dry-run: nothing was sent but to be validated."""
+        return "change" if self.resolved else "dry-run"
+
+    @property
+    def expected(self) -> list[Prediction]:
+        """What was expected of the controller."""
+        return [Prediction(name=name, accepted=accepted) for name, accepted in self.predictions.items()]
+
+    @property
+    def node_proofs(self) -> tuple[NodeProof, ...]:
+        """What each node shows of the levels."""
+        return () if self.proof is None else self.proof.nodes
+
+    to_dict = json_of(
+        "outcome", "cluster_id=plan.cluster_id", "changes=plan.changes", "steps=plan.steps", "findings",
+        "results=answers", "results_of", "predictions=expected", "proof=node_proofs", "out", "plan_sha256",
+        kind="features.change",
+    )  # fmt: skip
 
 
 def plan_change(client: Client, request: FeatureRequest, *, planned: FeaturePlanFile | None = None) -> FeatureChange:
@@ -216,10 +226,10 @@ class LevelProof:
         """What contradicts the levels or is missing, then what is to be said of the observation."""
         return (*self.proof.findings, *_without(self.view.findings, _IN_THE_PROOF))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `features.verify`."""
-        answer = verify_answer(self.view.state.cluster_id, self.proof)
-        return {**answer, "wanted": dict(self.wanted), "findings": [finding.to_dict() for finding in self.findings]}
+    to_dict = json_of(
+        "cluster_id=view.state.cluster_id", "proved=is_proved", "proof=proof.nodes", "findings", "wanted",
+        kind="features.verify",
+    )  # fmt: skip
 
 
 def verify_levels(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
@@ -34,13 +33,12 @@ class VersionMapping:
         """What Kafka's tool prints."""
         return [str(level) for level in self.levels]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `features.version-mapping`."""
-        return {
-            "kafka_version": self.kafka_version,
-            "release_version": self.levels[0].note,
-            "features": [{"name": level.feature, "level": level.level} for level in self.levels],
-        }
+    @property
+    def release_version(self) -> str:
+        """The metadata.version of the release."""
+        return self.levels[0].note
+
+    to_dict = json_of("kafka_version", "release_version", "features=levels", kind="features.version-mapping")
 
 
 def version_mapping(release_version: str | None = None, *, kafka_version: str | None = None) -> VersionMapping:
@@ -56,16 +54,13 @@ def version_mapping(release_version: str | None = None, *, kafka_version: str | 
 
 @frozen
 class LevelDependencies:
-    """The levels of other features that one feature level needs."""
+    """A feature level and the levels that it needs."""
 
     name: str
     level: int
     needs: tuple[Level, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in the answer."""
-        needs = [{"name": level.feature, "level": level.level} for level in self.needs]
-        return {"name": self.name, "level": self.level, "dependencies": needs}
+    to_dict = json_of("name", "level", "dependencies=needs")
 
 
 @frozen

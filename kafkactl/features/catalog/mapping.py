@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
@@ -20,15 +21,18 @@ _INT16 = range(-(2**15), 2**15)
 
 @frozen
 class Level:
-    """A feature at a level. `note` is what Kafka puts in brackets behind metadata.version, else empty."""
+    """A feature and its level."""
 
     feature: str
     level: int
     note: str = ""
+    """The text in brackets that Kafka prints after metadata.version, else empty."""
 
     def __str__(self) -> str:
         """As Kafka's tool writes it: `metadata.version=25 (4.0-IV3)`."""
         return f"{self.feature}={self.level}" + (f" ({self.note})" if self.note else "")
+
+    to_dict = json_of("name=feature", "level")
 
 
 def version_mapping(release: Release, text: str | None = None) -> list[Level]:

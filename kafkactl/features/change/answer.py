@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Literal, cast
 
-from kafkactl.core.answers import json_of
+from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Outcome, Severity, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.features.change.outcome import Resolved, overall
@@ -14,46 +14,27 @@ from kafkactl.features.change.proof import Proof
 from kafkactl.features.change.results import FeatureResult, Reply
 from kafkactl.features.plan.plan import FeaturePlan
 
+FeatureOutcome = Literal[Outcome.DONE, Outcome.FAILED, Outcome.UNKNOWN, Outcome.PLANNED, Outcome.REFUSED]
+
+
+@frozen
+class Prediction:
+    """What was expected of the controller; null: only it can know."""
+
+    name: str
+    accepted: bool | None
+
+    to_dict = by_fields
+
 
 @frozen
 class Answered:
-    """What was answered about a feature, and what became of it: an answer alone does not say that."""
+    """What was answered about one feature, and what became of it."""
 
     result: FeatureResult
-    outcome: Outcome
+    outcome: FeatureOutcome
 
     to_dict = json_of("**result", "outcome")
-
-
-def change_answer(
-    plan: FeaturePlan,
-    *,
-    results: Iterable[FeatureResult] = (),
-    resolved: Iterable[Resolved] = (),
-    proof: Proof | None = None,
-    findings: Iterable[Finding] = (),
-    predictions: Mapping[str, bool | None] | None = None,
-    dry_run: bool = False,
-) -> dict[str, Any]:
-    """The answer of a change that was planned, tried or made.
-
-    `resolved` is what became of the changes that were sent, over all steps; changes that move and are not among them
-    were not reached. `findings` are those that came up after planning; a blocker among them, before anything was
-    sent, is a refusal. Where nothing was sent, results are those of the controller's dry run, and `predictions` what
-    was expected of it. Levels that are written and not yet shown by every node leave the outcome at done: the proof
-    and its findings, here warnings, say which nodes lag.
-    """
-    resolved, extra = tuple(resolved), tuple(findings)
-    outcome = change_outcome(plan, resolved, extra, dry_run=dry_run)
-    return {
-        **plan.to_dict(),
-        "outcome": outcome.value,
-        "findings": [finding.to_dict() for finding in change_findings(plan, resolved, extra, proof)],
-        "results": [answered.to_dict() for answered in answers_of(results, resolved)],
-        "results_of": "change" if resolved else "dry-run",
-        "predictions": [{"name": name, "accepted": accepted} for name, accepted in (predictions or {}).items()],
-        "proof": [] if proof is None else [node.to_dict() for node in proof.nodes],
-    }
 
 
 def change_findings(
@@ -76,7 +57,10 @@ def answers_of(results: Iterable[FeatureResult], resolved: Iterable[Resolved]) -
     return [
         Answered(
             result=result,
-            outcome=became.get(result.name, Outcome.UNKNOWN) if became else validated[result.reply],
+            outcome=cast(
+                "FeatureOutcome",
+                became.get(result.name, Outcome.UNKNOWN) if became else validated[result.reply],
+            ),
         )
         for result in results
     ]
@@ -95,8 +79,3 @@ def change_outcome(
     reached = overall(resolved)
     whole = {feature.name for feature in resolved} >= {change.name for change in plan.changes if change.moves}
     return Outcome.PARTIAL if reached is Outcome.DONE and not whole else reached
-
-
-def verify_answer(cluster_id: str | None, proof: Proof) -> dict[str, Any]:
-    """The answer of `features verify`."""
-    return {"cluster_id": cluster_id, "proved": proof.holds, **proof.to_dict()}

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.cluster.state import FeatureState, Member, NodeSeen, Role, Silence
-from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding, blocker, blockers, warning
 from kafkactl.core.frozen import frozen
 
 
 @frozen
 class NodeProof:
-    """What one node shows of the wanted features. `levels` is None where it did not answer; 0 is not finalized."""
+    """What one node shows; `levels` is None where it did not answer, 0 in it means not finalized."""
 
     node_id: int
-    role: str
+    role: Role
     finalized_epoch: int | None
     levels: Mapping[str, int] | None
 
@@ -37,8 +37,6 @@ class Proof:
     def holds(self) -> bool:
         """Whether nothing contradicts it and nothing is missing."""
         return any(node.levels is not None for node in self.nodes) and not blockers(self.findings)
-
-    to_dict = json_of("proof=nodes", "findings")
 
 
 def prove(state: FeatureState, wanted: Mapping[str, int]) -> Proof:
@@ -62,7 +60,7 @@ def _shown(node: NodeSeen, wanted: Mapping[str, int]) -> NodeProof:
     versions, levels = node.versions, node.levels
     return NodeProof(
         node_id=node.id,
-        role=node.role.value,
+        role=node.role,
         finalized_epoch=None if versions is None or versions.finalized_epoch < 0 else versions.finalized_epoch,
         levels=None if levels is None else {name: levels.get(name, 0) for name in wanted},
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.features.plan.change import UpgradeType
@@ -47,16 +48,15 @@ class FeatureResult:
     name: str
     reply: Reply
     error_code: int | None
+    """None where no answer came, or none that speaks of this feature."""
     message: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `features.change` (docs/reference/kinds.md)."""
-        return {
-            "name": self.name,
-            "error_code": self.error_code,
-            "error_name": None if self.error_code is None else error_code(self.error_code).name,
-            "message": self.message,
-        }
+    @property
+    def error_name(self) -> str | None:
+        """Kafka's name of the code."""
+        return None if self.error_code is None else error_code(self.error_code).name
+
+    to_dict = json_of("name", "error_code", "error_name", "message")
 
 
 def update_features_request(

@@ -38,6 +38,7 @@ class UnregisterPlan:
     cluster_id: str | None
     node_id: int
     role: Role | None
+    """None if it is unknown which is meant."""
     findings: tuple[Finding, ...]
 
     @property
@@ -56,16 +57,6 @@ class UnregisterPlan:
     def request(self) -> dict[str, Any]:
         """The body of that request."""
         return {"BrokerId" if self.role is Role.BROKER else "ControllerId": self.node_id}
-
-    def to_dict(self, outcome: Outcome | None = None, findings: tuple[Finding, ...] = ()) -> dict[str, Any]:
-        """As in `nodes.unregister` (docs/reference/kinds.md); with the outcome of the request, once it was sent."""
-        return {
-            "outcome": (outcome or self.outcome).value,
-            "cluster_id": self.cluster_id,
-            "node_id": self.node_id,
-            "role": None if self.role is None else self.role.value,
-            "findings": [finding.to_dict() for finding in (*self.findings, *findings)],
-        }
 
 
 def plan_unregister(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
-from typing import Any
 
 from kafkactl.cluster.state import FeatureState
+from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.consequences import consequences, how_to_undo, is_reversible
 from kafkactl.features.catalog.releases import Release, newest_release
@@ -31,10 +31,11 @@ class UpgradeType(IntEnum):
 
 @frozen
 class FeatureChange:
-    """A feature and the level it is to have. `reversible` is whether it can be undone once it is made."""
+    """One feature of a change."""
 
     name: str
     before: int
+    """0: off."""
     after: int
     kind: ChangeKind
     reversible: bool
@@ -46,17 +47,12 @@ class FeatureChange:
         """Whether the level differs from the one that is finalized."""
         return self.kind is not ChangeKind.NO_OP
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `features.change` (docs/reference/kinds.md)."""
-        return {
-            "name": self.name,
-            "from": self.before,
-            "to": self.after,
-            "kind": self.kind.value,
-            "reversible": self.reversible,
-            "consequences": list(self.consequences),
-            "way_back": self.how_to_undo or None,
-        }
+    @property
+    def undo(self) -> str | None:
+        """The command that undoes it, or why there is none."""
+        return self.how_to_undo or None
+
+    to_dict = json_of("name", "from=before", "to=after", "kind", "reversible", "consequences", "way_back=undo")
 
 
 def upgrade_type(request: FeatureRequest) -> UpgradeType:

@@ -9,9 +9,10 @@ and planned again, so that an interrupted change goes on where it stood.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Final, Literal
 
 from kafkactl.cluster.state import FeatureState
+from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome, blocker, blockers, planned_outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
@@ -48,11 +49,16 @@ _CHECKS = (
     check_min_insync,
 )
 _CHECKS_OF_NOTHING = (check_kraft_version,)
+_KINDS: Final[Mapping[UpgradeType, Literal["upgrade", "safe-downgrade", "unsafe-downgrade"]]] = {
+    UpgradeType.UPGRADE: "upgrade",
+    UpgradeType.SAFE_DOWNGRADE: "safe-downgrade",
+    UpgradeType.UNSAFE_DOWNGRADE: "unsafe-downgrade",
+}
 
 
 @frozen
 class FeatureStep:
-    """One UpdateFeatures request. `number` counts from 1."""
+    """One UpdateFeatures request."""
 
     number: int
     changes: tuple[FeatureChange, ...]
@@ -71,9 +77,12 @@ class FeatureStep:
             for change in self.changes
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """A step as answers have it."""
-        return {"number": self.number, "features": self.levels, "type": self.type.name.lower().replace("_", "-")}
+    @property
+    def kind(self) -> Literal["upgrade", "safe-downgrade", "unsafe-downgrade"]:
+        """The type of the request in words."""
+        return _KINDS[self.type]
+
+    to_dict = json_of("number", "features=levels", "type=kind")
 
 
 @frozen
@@ -96,20 +105,6 @@ class FeaturePlan:
     def irreversible(self) -> tuple[FeatureChange, ...]:
         """The changes that cannot be undone."""
         return tuple(change for change in self.changes if change.moves and not change.reversible)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The part of `features.change` that is known before anything is sent (docs/reference/kinds.md)."""
-        return {
-            "outcome": self.outcome.value,
-            "cluster_id": self.cluster_id,
-            "changes": [change.to_dict() for change in self.changes],
-            "steps": [step.to_dict() for step in self.steps],
-            "findings": [finding.to_dict() for finding in self.findings],
-            "results": [],
-            "results_of": "dry-run",
-            "predictions": [],
-            "proof": [],
-        }
 
 
 def plan_change(state: FeatureState, request: FeatureRequest) -> FeaturePlan:

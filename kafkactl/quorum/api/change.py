@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kafkactl.core.answers import json_of
 from kafkactl.core.errors import RefusedError
@@ -23,6 +23,7 @@ from kafkactl.quorum.io import live_quorum
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
+    from kafkactl.simulator.study import Study
 
 CALL_MS = 20_000.0
 """How long one call of the client may take; a change makes many."""
@@ -106,10 +107,15 @@ class QuorumChange:
 
     result: ChangeResult
     journal: str | None = None
+    """Where the change is written down; None for a dry run."""
     out: str | None = None
+    """The plan file that was written; None: none."""
     plan_sha256: str | None = None
+    """Of the plan file that was written or applied."""
     forecast: tuple[Forecast, ...] = ()
-    simulation: Mapping[str, Any] | None = None
+    """Of `reassign`: now, and after each step to come."""
+    simulation: Study | None = None
+    """Of `reassign --dry-run --simulate`."""
 
     @property
     def outcome(self) -> Outcome:

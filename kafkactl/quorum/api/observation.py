@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kafkactl.cluster.io.quorum_view import QuorumObserver, assembled
 from kafkactl.cluster.quorum.liveness import is_same_quorum, watch, with_lives
@@ -30,13 +30,15 @@ _APART_S: Final = 0.7  # an idle leader writes a no-op every half second
 
 @frozen
 class AskedNode:
-    """What one address answered. None means unknown."""
+    """What one address answered."""
 
     id: int | None
     address: str
-    role: str | None
+    role: Literal["broker", "controller"] | None
     answers: bool | None
+    """None: a node responds, but refuses the connection."""
     leader_id: int | None
+    """Whom it believes to lead; None where it was not asked."""
     leader_epoch: int | None
     error: str | None
 
@@ -45,15 +47,17 @@ class AskedNode:
 
 @frozen
 class ReadDisk:
-    """What one metadata directory contains. None means unknown."""
+    """What one metadata directory says (`--log-dir`)."""
 
     path: str
     cluster_id: str | None
     node_id: int | None
     directory_id: Uuid | None
     leader_id: int | None
+    """From quorum-state, possibly outdated; -1: none."""
     leader_epoch: int | None
     last_epoch: int | None
+    """Of the last record; None for an empty log."""
     log_end_offset: int
     kraft_version: int | None
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kafkactl.cluster.quorum.state import QuorumState
     from kafkactl.quorum.change.ports import ChangeResult
     from kafkactl.quorum.step import Step
-    from kafkactl.simulator.study import VoterStep
+    from kafkactl.simulator.study import Study, VoterStep
 
 
-def simulated_plan(result: ChangeResult, *, runs: int, seed: int = 0) -> dict[str, Any] | None:
+def simulated_plan(result: ChangeResult, *, runs: int, seed: int = 0) -> Study | None:
     """The field `simulation` of the answer: `runs` seeds from `seed` on for each row.
 
     Elections are those of the voters that are alive now, by each release that a controller runs; the steps are those
@@ -37,7 +37,7 @@ def simulated_plan(result: ChangeResult, *, runs: int, seed: int = 0) -> dict[st
         seed=seed,
         down=dead,
         is_static=not state.kraft_version,
-    ).to_dict()
+    )
 
 
 def _is_left(step: Step) -> bool:
@@ -54,13 +54,13 @@ def _releases(state: QuorumState) -> list[str]:
 
 
 def _voter_step(step: Step, state: QuorumState) -> VoterStep:
-    from kafkactl.simulator.study import VoterStep
+    from kafkactl.simulator.study import ADD, REMOVE, VoterStep
 
     alive = {key.node_id: key for key in step.alive}
     gone = {key.node_id for key in step.voters_before - step.alive}
     return VoterStep(
         number=step.number,
-        action=step.action.value,
+        action=ADD if step.action.value == "add" else REMOVE,
         voters=tuple(sorted(key.node_id for key in step.voters_before)),
         node=step.id,
         down=frozenset(gone - set(alive)),

@@ -131,7 +131,9 @@ class ChangeResult:
     before: QuorumState | None
     after: QuorumState | None
     may_happen: tuple[str, ...] = ()
+    """What can still take effect if the outcome is unknown."""
     interrupted: bool = False
+    """The operator stopped it (exit code 130)."""
 
     @property
     def cluster_id(self) -> str | None:

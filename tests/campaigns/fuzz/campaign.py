@@ -2,24 +2,28 @@
 
 `python -m tests.campaigns.fuzz.campaign [SECONDS [TARGET]...]` runs a part of it, `make lab` all of it.
 
-It resumes where it was interrupted: the figures are in docs/proof/fuzz.md, the corpus in .fuzz/ (and a selection of it
-in tests/campaigns/fuzz/corpus). Targets take turns, the one with the least time first, so that fast ones get more
-executions. A campaign is complete after ten million executions, and ten thousand of each target that is not slow for
-a reason of its own (`Target.slow`); the next starts again from zero and keeps the corpus. An input that fails is put
-into tests/campaigns/fuzz/failed, where `make test` runs it, and ends the campaign.
+It resumes where it was interrupted: the figures are in tests/campaigns/fuzz/ledger.json (their sums in
+docs/proof/fuzz.md), the corpus in .fuzz/ (and a selection of it in tests/campaigns/fuzz/corpus). Targets take turns,
+the one with the least time first, so that fast ones get more executions. A campaign is complete after ten million
+executions, and ten thousand of each target that is not slow for a reason of its own (`Target.slow`); the next starts
+again from zero and keeps the corpus. An input that fails is put into tests/campaigns/fuzz/failed, where `make test`
+runs it, and ends the campaign.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
 
-from bench.fuzz_log import PROOF, write_section
+from bench.fuzz_log import write_section
 from bench.installed import ROOT
 from tests.campaigns.fuzz.corpus_choice import keep_corpus
 from tests.campaigns.fuzz.target import FAILED, MOST_MEMORY_BYTES, Target
@@ -31,8 +35,7 @@ TURN_S = 10
 WORK = ROOT / ".fuzz"
 _DONE = re.compile(r"#\d+\s+DONE\s+cov: (\d+) ft: (\d+)")
 _EXECUTED = re.compile(r"stat::number_of_executed_units: (\d+)")
-_ROW = re.compile(r"\| ([\w-]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|")
-_BEFORE = re.compile(r"Earlier campaigns: ([\d,]+) executions")
+LEDGER = Path(__file__).parent / "ledger.json"
 
 
 @dataclass(frozen=True)
@@ -69,35 +72,40 @@ class Figures:
 
 
 def read_figures(text: str) -> Figures:
-    """The figures on the page; a complete campaign is treated as an earlier one."""
-    section = text.partition(f"{SECTION}\n")[2].partition("\n## ")[0]
-    found = [[part.replace(",", "") for part in row.groups()] for row in _ROW.finditer(section)]
-    rows = {name: Row(*map(int, numbers)) for name, *numbers in found if name in TARGETS}
-    before = _BEFORE.search(section)
-    figures = Figures(rows, int(before[1].replace(",", "")) if before else 0)
+    """Return the figures of a ledger; a complete campaign is treated as an earlier one."""
+    found = json.loads(text)
+    rows = {name: Row(**row) for name, row in found["rows"].items() if name in TARGETS}
+    figures = Figures(rows, found["before"])
     if not figures.is_complete:
         return figures
     rows = {name: Row(corpus=row.corpus, failures=row.failures) for name, row in rows.items()}
     return Figures(rows, figures.before + figures.executions)
 
 
+def ledger(figures: Figures) -> str:
+    """Return the text of the ledger."""
+    rows = {name: asdict(figures.rows[name]) for name in TARGETS if name in figures.rows}
+    return json.dumps({"before": figures.before, "rows": rows}, indent=1) + "\n"
+
+
 def section(figures: Figures) -> str:
-    """The section of docs/proof/fuzz.md."""
-    rows = [(name, figures.rows.get(name, Row())) for name in TARGETS]
-    totals = [sum(getattr(row, field.name) for _, row in rows) for field in fields(Row)]
-    lines = [_line(name, [getattr(row, field.name) for field in fields(Row)]) for name, row in rows]
+    """Return the section of docs/proof/fuzz.md."""
+    rows = [figures.rows.get(name, Row()) for name in TARGETS]
+    totals = [sum(getattr(row, field.name) for row in rows) for field in fields(Row)]
     return "\n".join(
         [
             SECTION, "",
-            "Written by `python -m tests.campaigns.fuzz.campaign`, which `make lab` runs until a campaign has"
-            f" {EXECUTIONS:,} executions (Atheris).",
+            f"{datetime.now(UTC):%Y-%m-%d}. Repeat with `python -m tests.campaigns.fuzz.campaign`, which `make lab`"
+            f" runs until a campaign has {EXECUTIONS:,} executions (Atheris); `tests/campaigns/fuzz/ledger.json` has"
+            " the figures of each target.",
             "Each input gives a value or an error that the reader declares, takes at most"
             f" {MOST_MEMORY_BYTES >> 20} MiB more than the process has, and ends.",
             f"Earlier campaigns: {figures.before:,} executions. `make test` plays the corpus and every input that"
             " ever failed.", "",
-            "| target | executions | seconds | edges | features | corpus | inputs that failed once |",
-            "|---|---|---|---|---|---|---|", *lines,
-            _line(f"all {len(rows)}", totals), "",
+            "| targets | executions | seconds | edges | features | corpus | inputs that failed once |",
+            "|---|---|---|---|---|---|---|",
+            _line(str(len(rows)), totals), "",
+            f"Targets: {', '.join(TARGETS)}.", "",
             *_few(figures),
         ]
     )  # fmt: skip
@@ -151,7 +159,7 @@ def _take_failures(target: Target) -> int:
 
 def campaign(seconds: float | None = None, names: Sequence[str] = ()) -> list[str]:
     """Go on for so long, or until the campaign is complete; what failed."""
-    figures, ends_at = read_figures(PROOF.read_text(encoding="utf-8")), time.monotonic() + (seconds or float("inf"))
+    figures, ends_at = read_figures(LEDGER.read_text(encoding="utf-8")), time.monotonic() + (seconds or float("inf"))
     chosen = [TARGETS[name] for name in names or TARGETS]
     failed: list[str] = []
     while time.monotonic() < ends_at and not figures.is_complete:
@@ -167,6 +175,7 @@ def campaign(seconds: float | None = None, names: Sequence[str] = ()) -> list[st
             failed.append(f"{target.name}: {failure}")
         row = replace(row, corpus=keep_corpus(target, WORK / target.name / "corpus"), failures=len(target.failed))
         figures.rows[target.name] = row
+        LEDGER.write_text(ledger(figures), encoding="utf-8")
         write_section(SECTION, section(figures))
     return failed
 

@@ -24,15 +24,15 @@ def test_the_choice_of_inputs_keeps_what_reaches_more() -> None:
     )
 
 
-def test_the_page_is_read_as_it_is_written_and_a_complete_campaign_is_over() -> None:
+def test_ledger_is_read_as_it_is_written_and_a_complete_campaign_starts_again() -> None:
     rows = {
         name: campaign.Row(executions=10_000 + at, seconds=20, edges=5, features=7, corpus=2)
         for at, name in enumerate(TARGETS)
     }
     figures = campaign.Figures(rows, before=12)
-    assert campaign.read_figures(f"# Fuzz\n\n{campaign.section(figures)}\n## More\n") == figures
+    assert campaign.read_figures(campaign.ledger(figures)) == figures
     rows["jaas"] = campaign.Row(executions=campaign.EXECUTIONS, corpus=3, failures=1)
-    again = campaign.read_figures(campaign.section(campaign.Figures(rows, before=12)))
+    again = campaign.read_figures(campaign.ledger(campaign.Figures(rows, before=12)))
     assert again.executions == 0 and again.before > campaign.EXECUTIONS
     assert again.rows["jaas"] == campaign.Row(corpus=3, failures=1)
 
@@ -47,7 +47,7 @@ def test_a_campaign_is_complete_when_every_target_was_tried_enough_or_says_why_n
     rows["pem"] = campaign.Row(executions=9_999)
     few = campaign.Figures(rows)
     assert not few.is_complete and few.few == ["pem", "report-page"]
-    assert campaign.read_figures(campaign.section(few)).rows == rows
+    assert campaign.read_figures(campaign.ledger(few)).rows == rows
 
 
 @pytest.mark.skipif(

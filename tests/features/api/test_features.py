@@ -14,7 +14,7 @@ from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import blockers
 from kafkactl.features.api import change as feature_change
 from kafkactl.features.api.change import ChangeRun, change_features, validate
-from kafkactl.features.change.answer import change_answer
+from kafkactl.features.api.cluster import FeatureChange
 from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.clock import SystemClock
@@ -93,7 +93,15 @@ def outcome(run: ChangeRun) -> str:
 
 
 def answer_of(run: ChangeRun) -> dict[str, Any]:
-    return change_answer(run.plan, results=run.results, resolved=run.resolved, proof=run.proof, findings=run.findings)
+    found = FeatureChange(
+        plan=run.plan,
+        request=run.plan.request,
+        results=run.results,
+        resolved=run.resolved,
+        proof=run.proof,
+        notes=tuple(run.findings),
+    )
+    return found.to_dict()
 
 
 def refusal(code: int, text: str | None = "no") -> Reply:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kafkactl.cluster.state import FeatureState
 from kafkactl.core.findings import Outcome
-from kafkactl.features.change.answer import change_answer, verify_answer
+from kafkactl.features.api.cluster import FeatureChange
 from kafkactl.features.change.outcome import resolve
 from kafkactl.features.change.proof import prove
 from kafkactl.features.change.results import FeatureResult, Reply, read_response
@@ -26,6 +27,10 @@ def upgrade(state: FeatureState, **levels: int) -> FeaturePlan:
 def two_steps() -> FeaturePlan:
     levels = {"eligible.leader.replicas.version": 1, "metadata.version": 27}
     return plan_change(cluster(CALM), FeatureRequest(operation=Operation.UPGRADE, levels=levels))
+
+
+def change_answer(plan: FeaturePlan, **tried: Any) -> dict[str, Any]:
+    return FeatureChange(plan=plan, request=plan.request, **tried).to_dict()
 
 
 def accepted(*names: str) -> list[FeatureResult]:
@@ -125,16 +130,16 @@ def test_a_node_that_lags_does_not_undo_what_is_done() -> None:
 def test_outcomes_before_anything_is_sent() -> None:
     plan = upgrade(cluster(CALM), metadata_version=27)
     moved = check_unmoved(plan, cluster(CALM.replace("=25", "=26")))
-    assert change_answer(plan, dry_run=True)["outcome"] == "planned"
-    assert change_answer(plan, findings=moved)["outcome"] == "refused"
+    assert change_answer(plan, is_dry_run=True)["outcome"] == "planned"
+    assert change_answer(plan, notes=moved)["outcome"] == "refused"
     assert change_answer(upgrade(cluster(CALM), metadata_version=25))["outcome"] == "nothing-to-do"
     assert upgrade(cluster(CALM), metadata_version=99).outcome is Outcome.REFUSED
 
 
 def test_verification_as_it_is_answered() -> None:
     state = cluster(CALM)
-    answer = verify_answer(CLUSTER_ID, prove(state, {"metadata.version": 25}))
-    assert (answer["proved"], answer["findings"], len(answer["proof"])) == (True, [], 2)
+    proof = prove(state, {"metadata.version": 25})
+    assert (proof.holds, proof.findings, len(proof.nodes)) == (True, (), 2)
 
 
 def test_a_controller_of_no_known_release_is_judged_by_the_newest_rules() -> None:
