@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from kafkactl.tool.api.explain import explanations
+    from kafkactl.tool.api.explain import explanations, question_ids
 
-    return [CompletionItem(explanation.id) for explanation in explanations() if explanation.id.startswith(incomplete)]
+    ids = sorted([*(explanation.id for explanation in explanations()), *question_ids()])
+    return [CompletionItem(id) for id in ids if id.startswith(incomplete)]
 
 
 @leaf_command(
@@ -38,11 +39,11 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 def command(text: str | None, all_ids: bool) -> None:
     """Explain the error or finding ID: its cause, its consequence and the remedy.
 
-    ID can also be a number of `migrate check`: C-13d for one finding, C-13 for all findings of that check. An id of an
-    earlier version is explained under its present name. A line of Kafka's log or an error text of Kafka, in quotes,
-    leads to the findings that explain the text.
+    ID can also be a check of `migrate check`: C-13 for all findings of that check. An id of an earlier version is
+    explained under its present name. A line of Kafka's log or an error text of Kafka, in quotes, leads to the findings
+    that explain the text.
     """
-    from kafkactl.tool.api.explain import explain, explanations, kafka_text, renamed_from
+    from kafkactl.tool.api.explain import explain, explanations, id_of_earlier_number, kafka_text, renamed_from
 
     if all_ids == (text is not None):
         raise click.UsageError("Give one ID, or --list.")
@@ -55,6 +56,8 @@ def command(text: str | None, all_ids: bool) -> None:
             listing="explanations",
         )
     found, renamed = explain(text), renamed_from(text)
+    if id := id_of_earlier_number(text):
+        output.say(f"{text} is a number of an earlier version: use `kafkactl explain {id}`", "dim")
     said = {each.id: kafka_text(text, each.id) for each in found}
     if len(found) > 1:
         render = functools.partial(_show, found=found, said=said)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from kafkactl.migration.checks.case import UNFINISHED, Stage
+from kafkactl.migration.checks.case import ALWAYS, UNFINISHED, Stage
 from kafkactl.migration.checks.registry import ROWS, check_numbers
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "migration-checks.md"
-_TABLE: Final = re.compile(r"(?s)(?<=\| check \| about \| states \|\n\|---\|---\|---\|\n).*?(?=\n\n)")
+_TABLE: Final = re.compile(
+    r"(?s)(?<=\| check \| about \| states \| id if unknown \|\n\|---\|---\|---\|---\|\n).*?(?=\n\n)"
+)
 _STATES: Final = {
     Stage.BEFORE: "M0–M2",
     Stage.QUORUM: "M3–M4L",
@@ -19,7 +22,7 @@ _STATES: Final = {
     Stage.FINAL: "M10, M11",
     Stage.BURNT: "quorum without the flag",
 }
-# Numbers of what the reading of the tree finds; these have no row of their own.
+# Checks whose findings come from the reading of the tree; these have no row of their own.
 _OF_THE_TREE: Final = {
     "C-37": "topic ids",
     "C-38": "states of partitions",
@@ -35,20 +38,24 @@ _OF_THE_WHOLE: Final = {
 
 
 def page() -> str:
-    """The page with the table that the rows give."""
-    lines = "\n".join(f"| {number} | {', '.join(_titles(number))} | {_asked(number)} |" for number in check_numbers())
+    """Return the page with the table that the rows give."""
+    lines = "\n".join(line for number in check_numbers() for line in _lines(number))
     return _TABLE.sub(lambda _: lines, PAGE.read_text(encoding="utf-8"), count=1)
 
 
-def _titles(number: str) -> list[str]:
-    more = (_OF_THE_TREE.get(number), _OF_THE_WHOLE.get(number))
-    return [title for title in more if title] + [row.title for row in ROWS if row.check == number]
+def _lines(number: str) -> Iterator[str]:
+    """Yield a line for each question of the check, after one for its findings that have no question."""
+    if number in _OF_THE_TREE:
+        yield f"| {number} | {_OF_THE_TREE[number]} | {_states(UNFINISHED)} | |"
+    if number in _OF_THE_WHOLE:
+        yield f"| {number} | {_OF_THE_WHOLE[number]} | {_states(ALWAYS)} | |"
+    for row in ROWS:
+        if row.check == number:
+            yield f"| {number} | {row.title} | {_states(row.stages)} | `{row.question}` |"
 
 
-def _asked(number: str) -> str:
-    stages = {stage for row in ROWS if row.check == number for stage in row.stages}
-    stages |= UNFINISHED if number in _OF_THE_TREE else set(Stage) if number in _OF_THE_WHOLE else set()
-    if stages == set(Stage):
+def _states(stages: frozenset[Stage]) -> str:
+    if stages == ALWAYS:
         return "always"
     return "until M9" if stages == UNFINISHED else ", ".join(_STATES[stage] for stage in Stage if stage in stages)
 

@@ -32,6 +32,20 @@ def releases(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> I
     return items_of(((word, "") for word in release_words()), incomplete)
 
 
+def findings(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """The ids of findings and questions that `--accept` of a migration accepts."""
+    from kafkactl.tool.api.completion import accept_words
+
+    return items_of(((word, "") for word in accept_words()), incomplete)
+
+
+def refusals(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
+    """The ids of refusals that `--accept` of a rollback accepts."""
+    from kafkactl.tool.api.completion import rollback_words
+
+    return items_of(((word, "") for word in rollback_words()), incomplete)
+
+
 def register() -> None:
     """Have bash and fish complete by scripts of our own (`shell_scripts`), zsh by click's."""
     from click.shell_completion import add_completion_class

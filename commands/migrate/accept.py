@@ -1,7 +1,7 @@
 """`--accept`: a word that accepts nothing is a usage error, before anything is observed or done.
 
-A word is ID, NUMBER, or either with `@SUBJECT`. Subjects that name nodes (`broker-3`) have to name nodes of the
-inventory, or of the saved observation; other subjects (`/brokers/topics`) are taken as given.
+A word is ID or ID@SUBJECT. Subjects that name nodes (`broker-3`) have to name nodes of the inventory, or of the saved
+observation; other subjects (`/brokers/topics`) are not verified.
 """
 
 from __future__ import annotations
@@ -13,27 +13,35 @@ from typing import Final
 
 import click
 
+from kafkactl.commands.rendering.output import say
+
 _NODE: Final = re.compile(r"([a-z]+)-(\d+)")
 _ROLES: Final = ("broker", "controller")
 _NEAR: Final = 3
 _OPTION: Final = "--accept"
+_OBSERVED: Final = "X-SEEN"  # the check of what an observation could not read
 
 
-def refuse_unknown_findings(accepted: Iterable[str]) -> None:
-    """Raises click.BadOptionUsage for an id or number that no finding has, or that several findings share."""
+def accepted_words(accepted: Iterable[str]) -> tuple[str, ...]:
+    """Return the words with present ids; a note on stderr names the id for each number or id of an earlier version.
+
+    Raises click.BadOptionUsage for an id that no finding has, or that several findings share.
+    """
     if not accepted:
-        return
-    from kafkactl.migration.api.checking import UNKNOWN_ID, accept_names, ids_of, meanings
+        return ()
+    from kafkactl.migration.api.checking import UNKNOWN_ID, accept_names, present_word
 
-    numbers = meanings()
     ids = accept_names()
-    for name in (word.partition("@")[0] for word in accepted):
-        if name in numbers or name in ids:
-            continue
-        if name == UNKNOWN_ID or ids_of(name):
-            raise click.BadOptionUsage(_OPTION, f"{name} covers several findings. Accept each by its own name.")
-        near = nearest(name.upper(), numbers) or nearest(name.lower(), ids)
-        raise click.BadOptionUsage(_OPTION, f"There is no finding {name!r}.{meant(near)}")
+    words = {word: present_word(word) for word in accepted}
+    for word, present in words.items():
+        name = present.partition("@")[0]
+        if name in (UNKNOWN_ID, _OBSERVED):
+            raise click.BadOptionUsage(_OPTION, f"{name} covers several findings. Accept each by its own id.")
+        if name not in ids:
+            raise click.BadOptionUsage(_OPTION, f"There is no finding {name!r}.{meant(nearest(name.lower(), ids))}")
+        if present != word:
+            say(f"--accept {word} is a name of an earlier version: use --accept {present}", "dim")
+    return tuple(words.values())
 
 
 def refuse_unknown_nodes(accepted: Iterable[str], nodes: Collection[str], *, option: str = _OPTION) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.migrate.accept import refuse_unknown_findings, refuse_unknown_nodes
+from kafkactl.commands.migrate.accept import accepted_words, refuse_unknown_nodes
 from kafkactl.commands.migrate.options import (
     ObservationArguments,
     accept_option,
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     """Report problems and risks of the migration, with evidence and remedies.
 
-    Checks C-01 to C-63 and every risk found on real clusters (X-...) run on a live cluster or a saved
+    Checks C-01 to C-65 and every risk found on real clusters (X-...) run on a live cluster or a saved
     observation. Information that was not observed is reported as unknown. The exit code is 7 if
-    something blocks the migration; each warning and unknown has to be accepted by its own name
+    something blocks the migration; each warning and unknown has to be accepted by its own id
     (--accept) before a step is executed; `passes` is true if none is left.
     """
     from kafkactl.migration.api.checking import check
 
-    refuse_unknown_findings(accepted)
+    accepted = accepted_words(accepted)
     inventory = None if source.inventory is None else open_inventory(source)
     if inventory is not None:
         refuse_unknown_nodes(accepted, [node.name for node in inventory.nodes])

@@ -104,10 +104,10 @@ def prepared(
     inventory: str | None, accepted: tuple[str, ...], arguments: DriveArguments
 ) -> tuple[Inventory, DriveOptions]:
     """The inventory and the options of a drive. Raises click.UsageError for what cannot be accepted in it."""
-    from kafkactl.commands.migrate.accept import refuse_unknown_findings, refuse_unknown_nodes
+    from kafkactl.commands.migrate.accept import accepted_words, refuse_unknown_nodes
     from kafkactl.commands.migrate.options import read_inventory
 
-    refuse_unknown_findings(accepted)
+    accepted = accepted_words(accepted)
     found = read_inventory(inventory)
     refuse_unknown_nodes(accepted, [node.name for node in found.nodes])
     refuse_edits_of_unknown_nodes(arguments, found)

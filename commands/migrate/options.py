@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.bundles import bundle_option, until_the_end
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import ConnectionOption
@@ -29,8 +30,9 @@ _SHARE_OF_TIME = 0.8
 # Decorator: `--accept FINDING`, several times; the function gets the parameter `accepted`.
 accept_option = click.option(
     "--accept", "accepted", multiple=True, metavar="FINDING",
-    help="Accept a warning or unknown that you have checked yourself, by its id or number; of one node only with "
-    "ID@broker-3. Blockers cannot be accepted.",
+    shell_complete=completing.findings,
+    help="Accept a warning or unknown that you have checked yourself, by its id; of one node only with ID@broker-3. "
+    "Blockers cannot be accepted.",
 )  # fmt: skip
 
 

@@ -231,19 +231,17 @@ def unknowns(page: Page, findings: Sequence[Finding]) -> None:
     if not findings:
         return
     page.heading("Unknown: not in the observation")
-    page.table(("check", "about", "why"), [
-        (finding.evidence["check"], finding.subject.partition(" ")[2], finding.evidence["unknown"])
+    page.table(("id", "check", "about", "why"), [
+        (finding.evidence["question"], *finding.subject.split(" ", 1), finding.evidence["unknown"])
         for finding in findings
     ])  # fmt: skip
-    names = " ".join(
-        f"--accept {number}" for number in dict.fromkeys(finding.evidence["number"] for finding in findings)
-    )
+    names = " ".join(f"--accept {id}" for id in dict.fromkeys(finding.evidence["question"] for finding in findings))
     page.line(Word(f"Check these yourself, then accept them: {names}", "dim"))
 
 
 def is_unknown(finding: Finding) -> bool:
     """Whether a finding is a question that the observation does not answer."""
-    return "unknown" in finding.evidence and "number" in finding.evidence
+    return "unknown" in finding.evidence and "question" in finding.evidence
 
 
 # --- a run -------------------------------------------------------------------------------------------------------

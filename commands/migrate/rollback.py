@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.migrate.accept import meant, nearest
 from kafkactl.commands.migrate.drive import (
@@ -46,7 +47,7 @@ KIND = "migrate.rollback"
 @observation_options
 @click.option("--dry-run", is_flag=True, help="Only show the steps.")
 @click.option(
-    "--accept", "accepted", multiple=True, metavar="ID",
+    "--accept", "accepted", multiple=True, metavar="ID", shell_complete=completing.refusals,
     help="Accept the risk of a refusal, such as zookeeper-behind-kraft.",
 )  # fmt: skip
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -112,7 +113,6 @@ def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:
 
 def _is_of_run(word: str) -> bool:
     """Return True if the word accepts a finding of the checks: one list of words can serve `run` and `rollback`."""
-    from kafkactl.migration.api.checking import meanings
+    from kafkactl.migration.api.checking import check_ids, present_word
 
-    name = word.partition("@")[0]
-    return name in meanings() or any(name in ids for ids in meanings().values())
+    return present_word(word).partition("@")[0] in check_ids()

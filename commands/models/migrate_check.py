@@ -28,6 +28,8 @@ class MigrateCheck(Answer):
     passes: bool = Field(description="No blocker, and every warning and unknown accepted.")
     too_little_seen: bool = Field(description="Neither right nor wrong can be said: the exit code is 4 or 6.")
     counts: CheckCounts
-    open: list[str] = Field(description="Numbers of the checks that still have to be accepted.")
+    open: list[str] = Field(description="Words for --accept that accept what is left: ID or ID@NODE.")
     accepted: list[str]
-    findings: list[Finding] = Field(description="Each with `check` in its evidence: C-01 to C-60, or X-….")
+    findings: list[Finding] = Field(
+        description="With `check` (C-01 to C-65, X-…) in the evidence, and `question` if unknown."
+    )

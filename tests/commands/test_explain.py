@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from kafkactl.protocol.schema.explanations import explanations, renamed_ids
 
 
@@ -45,14 +47,32 @@ def test_all_ids_are_listed(kafkactl):
     assert [line["id"] for line in lines] == sorted(explanations())
 
 
-def test_a_number_of_a_check_explains_its_findings(kafkactl):
-    run = kafkactl("explain", "C-13d", "-o", "json")
-    assert (run.code, run.json["kind"], run.json["id"]) == (0, "explain", "inter-broker-listener-differs")
+@pytest.mark.parametrize(
+    ("number", "id"),
+    [
+        ("C-13d", "inter-broker-listener-differs"),
+        ("X-seenc", "observed-log-unreadable"),
+        ("c-51F", "topic-config-values-unknown"),
+    ],
+)
+def test_number_of_earlier_build_is_explained_with_a_note_that_names_the_id(kafkactl, number, id):
+    run = kafkactl("explain", number, "-o", "json")
+    assert (run.code, run.json["kind"], run.json["id"]) == (0, "explain", id)
+    assert run.stderr.strip() == f"{number} is a number of an earlier version: use `kafkactl explain {id}`"
+
+
+def test_question_of_a_check_is_explained(kafkactl):
+    run = kafkactl("explain", "automation-unknown", "-o", "json")
+    assert (run.code, run.json["id"], run.stderr) == (0, "automation-unknown", "")
+    assert run.json["cause"].startswith("Check C-41 (automation is paused) cannot be answered.")
+    assert kafkactl("explain", "C-41", "-o", "json").json["id"] == "automation-unknown"
+
+
+def test_a_check_explains_its_findings(kafkactl):
     every = kafkactl("explain", "c-13", "-o", "json")
     assert (every.code, every.json["kind"]) == (0, "explain.list")
     ids = [explanation["id"] for explanation in every.json["explanations"]]
     assert {"check-unknown", "controller-without-flag", "inter-broker-listener-differs"} <= set(ids)
     assert all(explanation["consequence"] and explanation["remedy"] for explanation in every.json["explanations"])
     assert "inter-broker-listener-differs" in kafkactl("explain", "C-13").stdout
-    assert kafkactl("explain", "X-seenc", "-o", "json").json["id"] == "observed-log-unreadable"
     assert kafkactl("explain", "C-99").code == 2

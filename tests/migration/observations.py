@@ -42,6 +42,14 @@ TIME_MS = 1_790_000_100_000
 LEVEL = 20
 COPY_BEGIN, COPY_END, END = 81, 236, 300
 STATES = ("M0", "M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8", "M11")
+# Questions that no observation at M0 answers without hooks, in the order of their checks.
+OPEN_AT_M0 = (
+    "zookeeper-health-unknown",
+    "log-directories-unknown",
+    "automation-unknown",
+    "node-connectivity-unknown",
+    "disk-topic-ids-unknown",
+)
 _LOGS = ("/brokers/topics/logs", "/brokers/topics/logs/partitions/0/state", "/admin/delete_topics/logs")
 _COMMON = {
     "super.users": "User:ANONYMOUS;User:admin",

@@ -9,19 +9,19 @@ from kafkactl.core.findings import Finding, Severity, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.checks import registry
-from kafkactl.migration.checks.numbers import UNKNOWN_ID, accept_word, ids_of, meanings
+from kafkactl.migration.checks.ids import UNKNOWN_ID, accept_word, ids_by_check, present_word
 from kafkactl.migration.driver.files import hand_edit_findings
 from kafkactl.migration.io.journal_view import JournalView, read_journal_view
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import state_of_evidence
-from kafkactl.protocol.schema.explanations import explanations, renamed_ids
+from kafkactl.protocol.schema.explanations import explanations
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observed.observation import Observation
 
-__all__ = ["UNKNOWN_ID", "CheckResult", "accept_names", "check", "ids_of", "meanings"]
+__all__ = ["UNKNOWN_ID", "CheckResult", "accept_names", "check", "check_ids", "present_word"]
 
 
 @frozen
@@ -76,9 +76,9 @@ class CheckResult:
 def check(
     observation: Observation, *, accepted: Collection[str] = (), inventory: Inventory | None = None
 ) -> CheckResult:
-    """Check a migration in whatever state it is: checks C-01 to C-60 and dangers seen on real clusters (X-…).
+    """Check a migration in whatever state it is: checks C-01 to C-65 and dangers seen on real clusters (X-…).
 
-    `accepted` are ids or numbers of findings that the operator accepts, of one node with ID@broker-3; blockers stay.
+    `accepted` are ids of findings and questions that the operator accepts, of one node with ID@broker-3; blockers stay.
     With `inventory`, only for an observation of the live cluster, the nodes' files are compared with the driver's
     journal. What was not observed is unknown, neither right nor wrong.
     """
@@ -105,6 +105,11 @@ def edits_of(journal: JournalView | None, inventory: Inventory, observation: Obs
     return () if journal is None else tuple(hand_edit_findings(inventory, journal, observation))
 
 
+def check_ids() -> frozenset[str]:
+    """Return the ids of all findings and questions of the checks."""
+    return frozenset(id for ids in ids_by_check().values() for id in ids)
+
+
 def accept_names() -> frozenset[str]:
-    """Every id that `accepted` may name, those of an earlier version included."""
-    return frozenset(explanations()).union(renamed_ids()) - {UNKNOWN_ID}
+    """Return every id that `accepted` may name."""
+    return check_ids().union(explanations()) - {UNKNOWN_ID}

@@ -19,7 +19,7 @@ from kafkactl.migration.api.driving import (
     perform,
     rehearse,
 )
-from kafkactl.migration.checks.numbers import is_accepted
+from kafkactl.migration.checks.ids import is_accepted
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import FINALIZE, FORWARD, JournalState
 from kafkactl.migration.driver.ports import RunResult

@@ -408,14 +408,20 @@ def _too_large_to_mirror(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-14", title="authorizers", stages=UNFINISHED, find=_authorizers),
-    Row(check="C-14", title="brokers' rights at controllers", stages=FORWARD, find=_brokers_at_controllers),
-    Row(check="C-14", title="credentials for each other's listeners", stages=FORWARD, find=_credentials),
-    Row(check="C-14", title="controllers' rights at brokers", stages=ON_ZOOKEEPER, find=_controllers_at_brokers),
-    Row(check="C-15", title="rights in ZooKeeper", stages=UNFINISHED, find=_zookeeper_rights),
-    Row(check="C-16", title="password.encoder.secret", stages=ON_ZOOKEEPER, find=_encoder_secret),
-    Row(check="C-16", title="copied passwords", stages=frozenset({Stage.DUAL, Stage.FINAL}), find=_cipher_text_copied),
-    Row(check="C-17", title="delegation token key", stages=UNFINISHED, find=_token_key),
-    Row(check="C-18", title="jute.maxbuffer", stages=UNFINISHED, find=_sizes),
-    Row(check="C-18", title="topics too large", stages=frozenset({Stage.DUAL}), find=_too_large_to_mirror),
+    Row("C-14", "authorizers-unknown", "authorizers", UNFINISHED, _authorizers),
+    Row("C-14", "broker-rights-unknown", "brokers' rights at controllers", FORWARD, _brokers_at_controllers),
+    Row("C-14", "listener-credentials-unknown", "credentials for each other's listeners", FORWARD, _credentials),
+    Row("C-14", "controller-rights-unknown", "controllers' rights at brokers", ON_ZOOKEEPER, _controllers_at_brokers),
+    Row("C-15", "zookeeper-rights-unknown", "rights in ZooKeeper", UNFINISHED, _zookeeper_rights),
+    Row("C-16", "encoder-secret-unknown", "password.encoder.secret", ON_ZOOKEEPER, _encoder_secret),
+    Row(
+        "C-16",
+        "copied-passwords-unknown",
+        "copied passwords",
+        frozenset({Stage.DUAL, Stage.FINAL}),
+        _cipher_text_copied,
+    ),
+    Row("C-17", "delegation-token-key-unknown", "delegation token key", UNFINISHED, _token_key),
+    Row("C-18", "jute-maxbuffer-unknown", "jute.maxbuffer", UNFINISHED, _sizes),
+    Row("C-18", "topic-sizes-unknown", "topics too large", frozenset({Stage.DUAL}), _too_large_to_mirror),
 )

@@ -146,11 +146,15 @@ class CheckCase:
         return _claimed(self.tree)
 
 
-@frozen
+@frozen(kw_only=False)
 class Row:
-    """A check: its number in the list (`C-36`; `X-2.1` is section 2.1 of the measurements), title and stages."""
+    """A question of a check (`C-36`; `X-2.1` is section 2.1 of the measurements), and the stages in which it is asked.
+
+    `question` is the id by which the question is accepted if the observation does not answer it.
+    """
 
     check: str
+    question: str
     title: str
     stages: frozenset[Stage]
     find: Callable[[CheckCase], Said]

@@ -85,7 +85,7 @@ def _refused_connects(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-02", title="one chroot", stages=UNFINISHED, find=_chroot),
-    Row(check="C-02", title="connect strings", stages=UNFINISHED, find=_refused_connects),
-    Row(check="C-02", title="one ensemble", stages=UNFINISHED, find=_ensembles),
+    Row("C-02", "chroot-unknown", "one chroot", UNFINISHED, _chroot),
+    Row("C-02", "zookeeper-connect-unknown", "connect strings", UNFINISHED, _refused_connects),
+    Row("C-02", "zookeeper-ensemble-unknown", "one ensemble", UNFINISHED, _ensembles),
 )

@@ -188,9 +188,9 @@ def _planned_files(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-13", title="files that `run` makes", stages=FORWARD, find=_planned_files),
-    Row(check="C-13", title="files of controllers", stages=UNFINISHED, find=_controller_file),
-    Row(check="C-13", title="listener between brokers", stages=UNFINISHED, find=_inter_broker_listener),
-    Row(check="C-13", title="the way to ZooKeeper", stages=UNFINISHED, find=_zookeeper_settings),
-    Row(check="C-13", title="flag of controllers", stages=UNFINISHED, find=_flag_of_controllers),
+    Row("C-13", "planned-files-unknown", "files that `run` makes", FORWARD, _planned_files),
+    Row("C-13", "controller-files-unknown", "files of controllers", UNFINISHED, _controller_file),
+    Row("C-13", "inter-broker-listener-unknown", "listener between brokers", UNFINISHED, _inter_broker_listener),
+    Row("C-13", "zookeeper-settings-unknown", "the way to ZooKeeper", UNFINISHED, _zookeeper_settings),
+    Row("C-13", "controller-flags-unknown", "flag of controllers", UNFINISHED, _flag_of_controllers),
 )

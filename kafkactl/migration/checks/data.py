@@ -1,15 +1,16 @@
 """C-37, C-38, C-50 to C-60: what is in ZooKeeper can be copied, and nothing of an earlier attempt is in the way.
 
-Most of it the reading of the tree has said already (tree_*.py); here it gets its number and its stages. What the driver
-does with `/migration` and `/controller` in each state was measured on 3.9.2.
+The reading of the tree (zktree/) reports most of these findings; here each gets its check and its stages. What the
+driver does with `/migration` and `/controller` in each state was measured on 3.9.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.core.findings import Finding, blocker, note, warning
+from kafkactl.core.frozen import changed
 from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import (
     CLAIMED,
@@ -22,6 +23,7 @@ from kafkactl.migration.checks.case import (
     Stage,
     Unknown,
 )
+from kafkactl.migration.checks.ids import check_of
 from kafkactl.migration.observed.observation import QuorumSeen
 from kafkactl.migration.zktree.checks import check_tree, highest_controller_epoch
 from kafkactl.migration.zktree.settings import DEFAULT_NAME, desanitize
@@ -32,49 +34,7 @@ _BLOCK: Final = 1000  # ids in a block of producer ids
 _NO_OPS_PER_S: Final = 2
 _PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_")
 
-# The numbers of what the reading of the tree says.
-NUMBERS: Final[Mapping[str, str]] = {
-    "broken-cluster-id-znode": "C-01",
-    "no-kafka-tree": "C-02",
-    "several-kafka-trees": "C-02",
-    "broken-feature-znode": "C-06",
-    "controller-not-a-live-broker": "C-31",
-    "broken-controller-znode": "C-31",
-    "broken-controller-epoch-znode": "C-31",
-    "replica-on-absent-broker": "C-36",
-    "duplicate-topic-id": "C-37",
-    "broken-topic-znode": "C-37",
-    "unreadable-topic-znode": "C-37",
-    "partition-state-contradiction": "C-38",
-    "partition-without-state": "C-38",
-    "broken-partition-state-znode": "C-38",
-    "partition-state-ignored": "C-38",
-    "controller-epoch-behind-states": "C-38",
-    "unexpected-notification-znode": "C-39",
-    "broken-admin-znode": "C-39",
-    "broken-broker-znode": "C-50",
-    "broken-config-znode": "C-51",
-    "config-znode-ignored": "C-51",
-    "znodes-hidden": "C-51",
-    "duplicate-znode-path": "C-51",
-    "unexpected-config-znode": "C-52",
-    "quota-not-a-number": "C-52",
-    "broken-scram-credential": "C-53",
-    "duplicate-client-entity": "C-54",
-    "broken-acl-znode": "C-55",
-    "acl-znode-ignored": "C-55",
-    "acl-of-unknown-resource-type": "C-55",
-    "acl-of-unknown-pattern-type": "C-55",
-    "acl-with-unknown-word": "C-55",
-    "broken-producer-id-block-znode": "C-56",
-    "broken-delegation-token-znode": "C-57",
-    "delegation-token-ignored": "C-57",
-    "broken-migration-znode": "C-58",
-    "empty-migration-znode": "C-58",
-    "stale-migration-znode": "C-58",
-    "orphan-topic-config": "C-60",
-    "config-of-absent-broker": "C-60",
-}
+_TREE: Final = "C-50"
 # Of what the tree alone says: these have a check of their own, or hold in some stages only.
 _REPORTED_ELSEWHERE: Final = frozenset(
     {
@@ -108,7 +68,7 @@ def _tree(case: CheckCase) -> Said:
             continue  # a topic and its states are not written at one moment, and KRaft decides
         if finding.id == "config-of-absent-broker" and _is_registered(case, finding.subject):
             continue
-        yield finding
+        yield changed(finding, evidence={"check": check_of(finding.id, _TREE), **finding.evidence})
 
 
 def _is_registered(case: CheckCase, path: str) -> bool:
@@ -327,13 +287,13 @@ def _tokens(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-50", title="znodes can be read", stages=UNFINISHED, find=_tree),
-    Row(check="C-38", title="epochs for a rollback", stages=frozenset({Stage.QUORUM}) | CLAIMED, find=_epochs),
-    Row(check="C-54", title="names of clients", stages=ON_ZOOKEEPER, find=_names),
-    Row(check="C-56", title="producer ids", stages=UNFINISHED, find=_producer_ids),
-    Row(check="C-57", title="delegation tokens", stages=ON_ZOOKEEPER, find=_tokens),
-    Row(check="C-58", title="/migration is there", stages=UNFINISHED, find=_migration_znode),
-    Row(check="C-58", title="/migration is not stale", stages=frozenset({Stage.COPY}), find=_stale_in_progress),
-    Row(check="C-59", title="the copy goes on", stages=frozenset({Stage.COPY}), find=_copy),
-    Row(check="C-59", title="/controller is ephemeral", stages=UNFINISHED, find=_persistent_controller),
+    Row(_TREE, "znode-contents-unknown", "znodes can be read", UNFINISHED, _tree),
+    Row("C-38", "rollback-epochs-unknown", "epochs for a rollback", frozenset({Stage.QUORUM}) | CLAIMED, _epochs),
+    Row("C-54", "client-names-unknown", "names of clients", ON_ZOOKEEPER, _names),
+    Row("C-56", "producer-ids-unknown", "producer ids", UNFINISHED, _producer_ids),
+    Row("C-57", "delegation-tokens-unknown", "delegation tokens", ON_ZOOKEEPER, _tokens),
+    Row("C-58", "migration-znode-unknown", "/migration is there", UNFINISHED, _migration_znode),
+    Row("C-58", "migration-offset-unknown", "/migration is not stale", frozenset({Stage.COPY}), _stale_in_progress),
+    Row("C-59", "copy-progress-unknown", "the copy goes on", frozenset({Stage.COPY}), _copy),
+    Row("C-59", "controller-znode-unknown", "/controller is ephemeral", UNFINISHED, _persistent_controller),
 )

@@ -95,4 +95,4 @@ def _with(node: NodeSettings, shared: Mapping[str, Value]) -> NodeSettings:
     return NodeSettings(id=node.id, role=node.role, values={**node.values, **taken}, release=node.release)
 
 
-ROWS: Final = (Row(check="C-61", title="settings that controllers decide", stages=ALWAYS, find=_decided),)
+ROWS: Final = (Row("C-61", "controller-settings-unknown", "settings that controllers decide", ALWAYS, _decided),)

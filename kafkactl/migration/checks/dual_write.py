@@ -307,11 +307,11 @@ def _held_before(log: LogFacts, mechanism: int, changes: Mapping[str, bool | Non
 _DUAL: Final = frozenset({Stage.DUAL})
 
 ROWS: Final = (
-    Row(check="X-3", title="ZooKeeper follows", stages=_DUAL, find=_driver),
-    Row(check="X-3", title="lag of ZooKeeper", stages=_DUAL, find=_lag_metric),
-    Row(check="X-3-D4", title="no client-metrics configs", stages=_DUAL, find=_client_metrics),
-    Row(check="X-3-D5", title="no quota left behind", stages=_DUAL, find=_quotas),
-    Row(check="X-3-D2", title="the same topics on both sides", stages=_DUAL, find=_topics),
-    Row(check="X-3", title="the same of everything else on both sides", stages=_DUAL, find=_other_than_topics),
-    Row(check="X-5.1", title="SCRAM users survive a restart", stages=frozenset({Stage.DUAL, Stage.FINAL}), find=_scram),
+    Row("X-3", "dual-write-progress-unknown", "ZooKeeper follows", _DUAL, _driver),
+    Row("X-3", "dual-write-lag-unknown", "lag of ZooKeeper", _DUAL, _lag_metric),
+    Row("X-3-D4", "client-metrics-unknown", "no client-metrics configs", _DUAL, _client_metrics),
+    Row("X-3-D5", "mirrored-quotas-unknown", "no quota left behind", _DUAL, _quotas),
+    Row("X-3-D2", "mirrored-topics-unknown", "the same topics on both sides", _DUAL, _topics),
+    Row("X-3", "mirrored-data-unknown", "the same of everything else on both sides", _DUAL, _other_than_topics),
+    Row("X-5.1", "scram-users-unknown", "SCRAM users survive a restart", frozenset({Stage.DUAL, Stage.FINAL}), _scram),
 )

@@ -352,14 +352,14 @@ def _elections(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-31", title="one controller", stages=UNFINISHED, find=_one_controller),
-    Row(check="C-31", title="no split brain", stages=UNFINISHED, find=_split_brain),
-    Row(check="C-31", title="a leader of the quorum", stages=RUNNING | {Stage.FINAL}, find=_quorum_leads),
-    Row(check="C-31", title="controllers alive", stages=RUNNING | {Stage.FINAL}, find=_controllers_alive),
-    Row(check="C-32", title="brokers alive", stages=UNFINISHED, find=_brokers_alive),
-    Row(check="C-33", title="partitions in sync", stages=ALWAYS, find=_partitions),
-    Row(check="C-34", title="no reassignment", stages=UNFINISHED, find=_moves),
-    Row(check="C-35", title="no pending deletion", stages=ON_ZOOKEEPER, find=_deletions),
-    Row(check="C-36", title="replicas on brokers that are there", stages=UNFINISHED, find=_absent_replicas),
-    Row(check="C-39", title="nothing waits in ZooKeeper", stages=ON_ZOOKEEPER, find=_elections),
+    Row("C-31", "active-controller-unknown", "one controller", UNFINISHED, _one_controller),
+    Row("C-31", "split-brain-unknown", "no split brain", UNFINISHED, _split_brain),
+    Row("C-31", "quorum-leader-unknown", "a leader of the quorum", RUNNING | {Stage.FINAL}, _quorum_leads),
+    Row("C-31", "controller-liveness-unknown", "controllers alive", RUNNING | {Stage.FINAL}, _controllers_alive),
+    Row("C-32", "broker-liveness-unknown", "brokers alive", UNFINISHED, _brokers_alive),
+    Row("C-33", "partition-replication-unknown", "partitions in sync", ALWAYS, _partitions),
+    Row("C-34", "reassignments-unknown", "no reassignment", UNFINISHED, _moves),
+    Row("C-35", "topic-deletions-unknown", "no pending deletion", ON_ZOOKEEPER, _deletions),
+    Row("C-36", "replica-brokers-unknown", "replicas on brokers that are there", UNFINISHED, _absent_replicas),
+    Row("C-39", "pending-znodes-unknown", "nothing waits in ZooKeeper", ON_ZOOKEEPER, _elections),
 )

@@ -371,14 +371,14 @@ def _used_disks(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-01", title="one cluster id", stages=frozenset(Stage), find=_cluster_id),
-    Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), find=_who_they_are),
-    Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, find=_strangers),
-    Row(check="C-03", title="releases", stages=UNFINISHED, find=_versions),
-    Row(check="C-04", title="inter.broker.protocol.version", stages=UNFINISHED, find=_ibp),
-    Row(check="C-05", title="metadata.version of the quorum", stages=UNFINISHED, find=_metadata_version),
-    Row(check="C-06", title="finalized features", stages=FORWARD, find=_features),
-    Row(check="C-07", title="kind of quorum", stages=UNFINISHED, find=_quorum_kind),
-    Row(check="C-07", title="the same voters", stages=frozenset(Stage), find=_voters),
-    Row(check="C-08", title="empty controllers' disks", stages=frozenset({Stage.BEFORE}), find=_used_disks),
+    Row("C-01", "cluster-id-unknown", "one cluster id", frozenset(Stage), _cluster_id),
+    Row("C-01", "node-identity-unknown", "every node is who it should be", frozenset(Stage), _who_they_are),
+    Row("C-01", "cluster-of-log-unknown", "one cluster in ZooKeeper and the log", CLAIMED, _strangers),
+    Row("C-03", "releases-unknown", "releases", UNFINISHED, _versions),
+    Row("C-04", "inter-broker-protocol-unknown", "inter.broker.protocol.version", UNFINISHED, _ibp),
+    Row("C-05", "quorum-metadata-version-unknown", "metadata.version of the quorum", UNFINISHED, _metadata_version),
+    Row("C-06", "finalized-features-unknown", "finalized features", FORWARD, _features),
+    Row("C-07", "quorum-style-unknown", "kind of quorum", UNFINISHED, _quorum_kind),
+    Row("C-07", "quorum-voters-unknown", "the same voters", frozenset(Stage), _voters),
+    Row("C-08", "controller-disks-unknown", "empty controllers' disks", frozenset({Stage.BEFORE}), _used_disks),
 )

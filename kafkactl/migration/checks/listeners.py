@@ -185,7 +185,7 @@ def _users_are_there(case: CheckCase, listener: str, mechanism: str) -> bool:
 
 
 ROWS: Final = (
-    Row(check="C-64", title="dynamic listeners", stages=ALWAYS, find=_dynamic),
-    Row(check="C-64", title="the same addresses on KRaft", stages=frozenset({Stage.DUAL, Stage.FINAL}), find=_moved),
-    Row(check="C-65", title="logins at the quorum before the copy", stages=FORWARD, find=_scram),
+    Row("C-64", "dynamic-listeners-unknown", "dynamic listeners", ALWAYS, _dynamic),
+    Row("C-64", "kraft-addresses-unknown", "the same addresses on KRaft", frozenset({Stage.DUAL, Stage.FINAL}), _moved),
+    Row("C-65", "controller-logins-unknown", "logins at the quorum before the copy", FORWARD, _scram),
 )

@@ -74,8 +74,8 @@ def _reach(case: CheckCase) -> Iterator[Unknown]:
 
 
 ROWS: Final = (
-    Row(check="C-30", title="ZooKeeper ensemble", stages=UNFINISHED, find=_ensemble),
-    Row(check="C-40", title="log directories", stages=ON_ZOOKEEPER, find=_log_dirs),
-    Row(check="C-41", title="automation is paused", stages=UNFINISHED, find=_automation),
-    Row(check="C-42", title="nodes reach each other", stages=FORWARD, find=_reach),
+    Row("C-30", "zookeeper-health-unknown", "ZooKeeper ensemble", UNFINISHED, _ensemble),
+    Row("C-40", "log-directories-unknown", "log directories", ON_ZOOKEEPER, _log_dirs),
+    Row("C-41", "automation-unknown", "automation is paused", UNFINISHED, _automation),
+    Row("C-42", "node-connectivity-unknown", "nodes reach each other", FORWARD, _reach),
 )

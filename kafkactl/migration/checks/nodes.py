@@ -302,13 +302,13 @@ def _in_force(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-10", title="written broker ids", stages=UNFINISHED, find=_broker_ids),
-    Row(check="C-11", title="ids of controllers", stages=ALWAYS, find=_ids_apart),
-    Row(check="C-12", title="files of migration mode", stages=UNFINISHED, find=_migrating_file),
-    Row(check="C-19", title="no KRaft file too early", stages=ON_ZOOKEEPER, find=_kraft_too_early),
-    Row(check="C-19", title="KRaft files", stages=RUNNING | {Stage.FINAL}, find=_kraft_file),
-    Row(check="C-19", title="control plane listener", stages=UNFINISHED, find=_control_plane),
-    Row(check="C-20", title="policies and plugins", stages=UNFINISHED, find=_plugins),
-    Row(check="C-21", title="files that Kafka loads", stages=ALWAYS, find=_files),
-    Row(check="C-22", title="files in force", stages=UNFINISHED, find=_in_force),
+    Row("C-10", "broker-ids-unknown", "written broker ids", UNFINISHED, _broker_ids),
+    Row("C-11", "controller-ids-unknown", "ids of controllers", ALWAYS, _ids_apart),
+    Row("C-12", "migration-mode-files-unknown", "files of migration mode", UNFINISHED, _migrating_file),
+    Row("C-19", "early-kraft-files-unknown", "no KRaft file too early", ON_ZOOKEEPER, _kraft_too_early),
+    Row("C-19", "kraft-files-unknown", "KRaft files", RUNNING | {Stage.FINAL}, _kraft_file),
+    Row("C-19", "control-plane-listener-unknown", "control plane listener", UNFINISHED, _control_plane),
+    Row("C-20", "plugins-unknown", "policies and plugins", UNFINISHED, _plugins),
+    Row("C-21", "loaded-files-unknown", "files that Kafka loads", ALWAYS, _files),
+    Row("C-22", "files-in-effect-unknown", "files in force", UNFINISHED, _in_force),
 )

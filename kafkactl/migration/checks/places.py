@@ -71,4 +71,4 @@ def _is_of_containers(nodes: list[NodeSeen]) -> bool:
     return any(first & second for first, second in combinations(alive, 2))
 
 
-ROWS: Final = (Row(check="C-62", title="directories of one host", stages=UNFINISHED, find=_shared_directories),)
+ROWS: Final = (Row("C-62", "shared-directories-unknown", "directories of one host", UNFINISHED, _shared_directories),)

@@ -72,4 +72,4 @@ def _has_short_names(node: NodeSeen) -> bool:
     return bool(users) and not any("=" in user for user in users or ()) and "User:ANONYMOUS" not in (users or ())
 
 
-ROWS: Final = (Row(check="C-14", title="rules for principals", stages=UNFINISHED, find=_rules),)
+ROWS: Final = (Row("C-14", "principal-rules-unknown", "rules for principals", UNFINISHED, _rules),)

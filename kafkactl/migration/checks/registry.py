@@ -1,11 +1,10 @@
 """`check`: all risks that an observation shows, in every state of the migration.
 
-The rows are in the modules of this package, each a small function with its number (docs/migration-checks.md): C-01 to
-C-63 are pre-flight checks, X-… come from measurements on real clusters, and X-STATE is the migration state as a whole.
-A row names the stages in which it runs. A question that the observation cannot answer is the warning `check-unknown`.
-Every warning has to be accepted by name before a step is executed; a blocker cannot be accepted, except for two that
-are left to the operator. Each finding and each question has its own number (numbers.py): accepting one accepts nothing
-else of its check.
+The rows are in the modules of this package, each a small function of a check (docs/migration-checks.md): C-01 to C-65
+are pre-flight checks, X-… come from measurements on real clusters, and X-STATE is the migration state as a whole. A row
+names the stages in which it runs. A question that the observation cannot answer is the warning `check-unknown`. Every
+warning has to be accepted by name before a step is executed; a blocker cannot be accepted, except for two that are left
+to the operator. Each finding and each question has its own id (ids.py), and accepting one accepts no other.
 """
 
 from __future__ import annotations
@@ -34,16 +33,7 @@ from kafkactl.migration.checks import topic_configs as check_topic_configs
 from kafkactl.migration.checks import topic_ids as check_topic_ids
 from kafkactl.migration.checks import witnesses as check_witnesses
 from kafkactl.migration.checks.case import CheckCase, Row, Unknown, case_of
-from kafkactl.migration.checks.data import NUMBERS
-from kafkactl.migration.checks.numbers import (
-    OBSERVED,
-    UNKNOWN_ID,
-    check_of,
-    is_accepted,
-    meanings,
-    number_of_finding,
-    number_of_question,
-)
+from kafkactl.migration.checks.ids import OBSERVED, UNKNOWN_ID, check_of, ids_by_check, is_accepted
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
@@ -78,10 +68,10 @@ ROWS: Final[tuple[Row, ...]] = (
 def check(
     observation: Observation, *, accepted: frozenset[str] = frozenset(), evidence: Evidence | None = None
 ) -> tuple[Finding, ...]:
-    """All findings, the numbers in order, each with `check` in its evidence.
+    """Return all findings, by severity and check, each with `check` in its evidence.
 
-    `accepted` are numbers or ids of findings (see check_numbers): their warnings become info with `accepted` in their
-    evidence. `evidence` is that of the observation, where it was gathered already. Never raises for what was observed.
+    `accepted` are ids of findings and questions (ids.py): their warnings become info with `accepted` in their evidence.
+    `evidence` is that of the observation, where it was gathered already. Never raises for what was observed.
     """
     return check_case(case_of(observation, evidence), accepted=accepted)
 
@@ -102,8 +92,8 @@ def open_questions(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def check_numbers() -> tuple[str, ...]:
-    """Every check that a finding can belong to."""
-    return tuple(sorted({check_of(number) for number in meanings()} | {STATE_CHECK}))
+    """Return every check that a finding can belong to."""
+    return tuple(sorted({*ids_by_check(), STATE_CHECK}))
 
 
 def _of_the_state(case: CheckCase) -> Iterator[Finding]:
@@ -111,16 +101,16 @@ def _of_the_state(case: CheckCase) -> Iterator[Finding]:
     observed = state_of_evidence(case.evidence)
     if observed.state.is_broken and observed.state is not State.NOT_ENOUGH_EVIDENCE:
         for finding in blockers(observed.findings):
-            yield _with_number(finding, STATE_CHECK)
+            yield _with_check(finding, STATE_CHECK)
 
 
 def _of_the_observation(observation: Observation) -> Iterator[Finding]:
     """What could not be read of it, or seen."""
     for finding in observation.findings:
-        yield _with_number(finding, NUMBERS.get(finding.id, OBSERVED))
+        yield _with_check(finding, check_of(finding.id, OBSERVED))
     for log in observation.logs.values():
         for finding in log.findings:
-            yield _with_number(finding, "C-08")
+            yield _with_check(finding, "C-08")
 
 
 def _of_rows(case: CheckCase) -> Iterator[Finding]:
@@ -130,30 +120,27 @@ def _of_rows(case: CheckCase) -> Iterator[Finding]:
                 if isinstance(said, Unknown):
                     yield _unknown(row, said)
                 else:
-                    yield _with_number(said, NUMBERS.get(said.id, row.check))
+                    yield _with_check(said, row.check)
 
 
 def _unknown(row: Row, said: Unknown) -> Finding:
-    number = number_of_question(row.title)
     return warning(
         UNKNOWN_ID,
         f"{row.check} {row.title}",
         f"unknown: {said.why}",
-        f"Observe it, or accept it by its number: --accept {number}",
+        f"Observe it, or accept it by its id: --accept {row.question}",
         check=row.check,
-        number=number,
+        question=row.question,
         unknown=said.why,
     )
 
 
-def _with_number(finding: Finding, check: str) -> Finding:
-    number = number_of_finding(finding.id, check)
-    own = {"check": check} if number is None else {"check": check, "number": number}
-    return changed(finding, evidence={**own, **finding.evidence})
+def _with_check(finding: Finding, check: str) -> Finding:
+    return changed(finding, evidence={"check": check, **finding.evidence})
 
 
 def _place(finding: Finding) -> tuple[int, str]:
-    """Blockers first, then what warns, what is unknown, what only informs; within each by number."""
+    """Blockers first, then what warns, what is unknown, what only informs; within each by check."""
     kind = 2 if finding.id == UNKNOWN_ID else _WEIGHT[finding.severity]
     return kind, str(finding.evidence["check"])
 

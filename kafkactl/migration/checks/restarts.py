@@ -119,8 +119,8 @@ def _settings_of_zookeeper(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-02", title="servers of connect strings", stages=UNFINISHED, find=_servers_in_chroot),
-    Row(check="C-19", title="settings that name ZooKeeper", stages=UNFINISHED, find=_settings_of_zookeeper),
-    Row(check="C-37", title="numbers of partitions", stages=ON_ZOOKEEPER, find=_missing_partitions),
-    Row(check="C-63", title="names that a restart resolves", stages=UNFINISHED, find=_unresolved_names),
+    Row("C-02", "zookeeper-connect-servers-unknown", "servers of connect strings", UNFINISHED, _servers_in_chroot),
+    Row("C-19", "zookeeper-names-unknown", "settings that name ZooKeeper", UNFINISHED, _settings_of_zookeeper),
+    Row("C-37", "partition-numbers-unknown", "numbers of partitions", ON_ZOOKEEPER, _missing_partitions),
+    Row("C-63", "host-names-unknown", "names that a restart resolves", UNFINISHED, _unresolved_names),
 )

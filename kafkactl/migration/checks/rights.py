@@ -1,4 +1,4 @@
-"""C-31r: questions that nodes denied to the user of kafkactl, and nodes that did not let kafkactl in.
+"""C-31: questions that nodes denied to the user of kafkactl, and nodes that did not let kafkactl in.
 
 Nothing else is concluded from either: who could not be asked is unknown, and what is missing is a right or a login.
 """
@@ -45,4 +45,6 @@ def _grant(case: CheckCase, who: str) -> str:
     return login.grant([right_of("DescribeQuorum")])
 
 
-ROWS: Final = (Row(check="C-31", title="questions that controllers answer", stages=ALWAYS, find=_denied_questions),)
+ROWS: Final = (
+    Row("C-31", "controller-answers-unknown", "questions that controllers answer", ALWAYS, _denied_questions),
+)

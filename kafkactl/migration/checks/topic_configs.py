@@ -73,4 +73,4 @@ def _kinds() -> Mapping[str, str]:
     return {key: kind for kind, keys in _table().items() for key in keys}
 
 
-ROWS: Final = (Row(check="C-51", title="configs of topics", stages=ON_ZOOKEEPER, find=_topic_configs),)
+ROWS: Final = (Row("C-51", "topic-config-values-unknown", "configs of topics", ON_ZOOKEEPER, _topic_configs),)

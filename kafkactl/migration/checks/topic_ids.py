@@ -325,7 +325,7 @@ def _cure(case: CheckCase, cause: _Cause, path: str) -> str:
 
 
 ROWS: Final = (
-    Row(check="C-37", title="topics without an id", stages=ON_ZOOKEEPER, find=_without_id),
-    Row(check="C-43", title="topic ids on disks", stages=UNFINISHED, find=_disks),
-    Row(check="X-5.2", title="no stray directories", stages=ALWAYS, find=_strays),
+    Row("C-37", "topic-ids-unknown", "topics without an id", ON_ZOOKEEPER, _without_id),
+    Row("C-43", "disk-topic-ids-unknown", "topic ids on disks", UNFINISHED, _disks),
+    Row("X-5.2", "stray-check-unavailable", "no stray directories", ALWAYS, _strays),
 )

@@ -333,11 +333,11 @@ def _formatted_again(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="X-2.1", title="four witnesses, before the copy", stages=frozenset({Stage.QUORUM}), find=_before_copy),
-    Row(check="X-2.1", title="four witnesses, after the copy", stages=frozenset({Stage.DUAL}), find=_after_copy),
-    Row(check="X-4", title="finalized with all brokers", stages=frozenset({Stage.FINAL}), find=_finalized),
-    Row(check="X-4", title="a quorum for a migration", stages=frozenset({Stage.BURNT}), find=_burnt),
-    Row(check="X-4", title="no flag after the end", stages=frozenset({Stage.FINAL}), find=_flag_again),
-    Row(check="X-7.2", title="directory ids", stages=ALWAYS, find=_directories),
-    Row(check="X-2", title="the rollback of each broker", stages=CLAIMED, find=_formatted_again),
+    Row("X-2.1", "entered-brokers-unknown", "four witnesses, before the copy", frozenset({Stage.QUORUM}), _before_copy),
+    Row("X-2.1", "broker-modes-unknown", "four witnesses, after the copy", frozenset({Stage.DUAL}), _after_copy),
+    Row("X-4", "finalized-brokers-unknown", "finalized with all brokers", frozenset({Stage.FINAL}), _finalized),
+    Row("X-4", "quorum-purpose-unknown", "a quorum for a migration", frozenset({Stage.BURNT}), _burnt),
+    Row("X-4", "late-flag-unknown", "no flag after the end", frozenset({Stage.FINAL}), _flag_again),
+    Row("X-7.2", "directory-ids-unknown", "directory ids", ALWAYS, _directories),
+    Row("X-2", "broker-rollback-unknown", "the rollback of each broker", CLAIMED, _formatted_again),
 )

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.migration.checks.numbers import accept_word, is_accepted
+from kafkactl.migration.checks.ids import accept_word, is_accepted
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.driver.files import missing_files
@@ -165,7 +165,7 @@ class Rehearsal:
 
 
 class ForwardGuard:
-    """`accepted` are numbers (`C-41`) and ids of findings that the operator knows of; each accepts that one only.
+    """`accepted` are ids of findings and questions that the operator knows of; each accepts that one only.
 
     The files of all steps up to the state `until` have to be in hand before the first of them (None: of all steps).
     """

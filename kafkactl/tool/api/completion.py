@@ -48,6 +48,21 @@ def release_words() -> list[str]:
     return list(reversed(release_names()))
 
 
+def accept_words() -> list[str]:
+    """Return the ids of findings and questions that a run of a migration accepts."""
+    from kafkactl.migration.checks.ids import ids_by_check
+
+    of_checks = (id for ids in ids_by_check().values() for id in ids)
+    return sorted({*of_checks, "election-between-observations", "soak-too-short"})
+
+
+def rollback_words() -> list[str]:
+    """Return the ids of the refusals that a rollback of a migration accepts."""
+    from kafkactl.migration.plan.rollback_refusals import ACCEPTABLE
+
+    return sorted(ACCEPTABLE)
+
+
 def cluster_facts(
     *,
     bootstrap_server: str | None = None,

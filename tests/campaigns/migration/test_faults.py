@@ -258,7 +258,7 @@ def test_the_driver_raises_a_low_epoch_in_its_rollback(tmp_path: Path) -> None:
             reached(driven, "run", "M3", "--until", "M3")
             for _ in range(6):
                 cluster.restart(3001)
-            reached(driven, "run", "M6", "--until", "M6", "--accept", "C-38")
+            reached(driven, "run", "M6", "--until", "M6", "--accept", "rollback-needs-controller-epoch")
             cluster.restart(1, "migration")  # leaders move, so KRaft stamps their states
             cluster.wait_for(lambda: max(epochs(cluster)[1]) > epochs(cluster)[0], "stamped states above the epoch")
             low, states = epochs(cluster)

@@ -9,11 +9,12 @@ from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase
 
 MISSPELT = [
-    ("c41", "C-41"),
-    ("C-99", "Did you mean C-"),
+    ("automation-unknwon", "automation-unknown"),
+    ("C-99", "There is no finding 'C-99'"),
+    ("C-30z", "There is no finding 'C-30z'"),
     ("controler-down", "controller-down"),
     ("X-SEEN", "several findings"),
-    ("C-33@brokr-2", "broker-2"),
+    ("broker-down@brokr-2", "broker-2"),
     ("C-33@broker-9", "broker-1"),
     ("controller-down@broker-3001", "controller-3001"),
     ("release-with-migration-bugs@broker-1,-broker-9", "broker-9"),
@@ -36,7 +37,16 @@ def test_check_names_the_nearest_words(migrate, word: str, near: str) -> None:  
     assert (run.code, near in run.stderr) == (2, True), run.stderr
 
 
-@pytest.mark.parametrize("word", ["C-41", "controller-down@controller-3001", "C-30@/brokers/topics", "C-33@brokers"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "automation-unknown",
+        "C-41",
+        "controller-down@controller-3001",
+        "zookeeper-health-unknown@/brokers/topics",
+        "C-33@brokers",
+    ],
+)
 def test_a_word_that_names_something_is_taken(migrate, word: str) -> None:  # noqa: F811
     assert migrate(FakeCluster(), "run", "--dry-run", "--accept", word).code != 2
 

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.zookeeper.znode import encode_znodes
-from tests.migration.observations import TIME_MS, World, migration, world
-
-OPEN_AT_M0 = ("C-30", "C-40", "C-41", "C-42", "C-43")
+from tests.migration.observations import OPEN_AT_M0, TIME_MS, World, migration, world
 
 
 def saved(place: Path, seen: World) -> Path:
@@ -52,14 +50,14 @@ def test_a_healthy_cluster_ends_with_zero_and_open_questions(check):
     run = check(world("M0"), "-o", "json")
     assert run.code == 0
     assert run.json["kind"] == "migrate.check"
-    assert (run.json["state"], run.json["passes"], run.json["open"]) == ("M0", False, list(OPEN_AT_M0))
+    assert (run.json["state"], run.json["passes"], run.json["open"]) == ("M0", False, sorted(OPEN_AT_M0))
     assert run.json["counts"] == {"blocker": 0, "warning": 0, "unknown": 5, "info": 0}
 
 
 def test_all_accepted_passes(check):
-    run = check(world("M0"), "-o", "json", *(f"--accept={number}" for number in OPEN_AT_M0))
+    run = check(world("M0"), "-o", "json", *(f"--accept={id}" for id in OPEN_AT_M0))
     assert (run.code, run.json["passes"], run.json["open"]) == (0, True, [])
-    assert run.json["accepted"] == list(OPEN_AT_M0)
+    assert run.json["accepted"] == sorted(OPEN_AT_M0)
 
 
 def test_a_danger_ends_with_seven_and_says_all_of_it(check):
@@ -72,7 +70,7 @@ def test_a_danger_ends_with_seven_and_says_all_of_it(check):
 
 
 def test_a_blocker_is_not_accepted(check):
-    run = check(world("M0").znode("/migration", migration(133)), "--accept", "C-58", "-o", "json")
+    run = check(world("M0").znode("/migration", migration(133)), "--accept", "stale-migration-znode", "-o", "json")
     assert run.code == 7
 
 
@@ -80,17 +78,17 @@ def test_people_read_what_stops_first_and_what_to_do(check):
     text = check(world("M0").znode("/migration", migration(133))).stdout
     assert text.index("Blockers: correct these first") < text.index("stale-migration-znode  C-58  /migration")
     assert text.index("stale-migration-znode") < text.index("Unknown: not in the observation")
-    assert "--accept C-30 --accept C-40 --accept C-41 --accept C-42 --accept C-43" in text
+    assert " ".join(f"--accept {id}" for id in OPEN_AT_M0) in " ".join(text.split())
     assert "Correct the blockers, then run `kafkactl migrate check` again." in text
 
 
 def test_what_could_not_be_seen_stays_open_when_all_questions_are_accepted(kafkactl, tmp_path):
     place = saved(tmp_path / "seen", world("M0"))
     (place / "metadata" / "3001").mkdir(parents=True)
-    words = [f"--accept={number}" for number in OPEN_AT_M0]
+    words = [f"--accept={id}" for id in OPEN_AT_M0]
     run = kafkactl("migrate", "check", "--observation", place, "-o", "json", *words)
-    unread = "X-SEENc@metadata-log-of-controller-3001"
-    assert (run.json["passes"], run.json["open"]) == (False, [f"observed-log-unreadable@{unread.partition('@')[2]}"])
+    unread = "observed-log-unreadable@metadata-log-of-controller-3001"
+    assert (run.json["passes"], run.json["open"]) == (False, [unread])
     run = kafkactl("migrate", "check", "--observation", place, "-o", "json", *words, "--accept", unread)
     assert (run.json["passes"], run.json["open"]) == (True, [])
 
@@ -109,10 +107,31 @@ def test_no_help_recommends_to_accept_something(kafkactl, command):
     assert "--accept C-" not in run.stdout
 
 
-def test_a_misspelt_check_is_refused(check):
-    run = check(world("M0"), "--accept", "c41")
+def test_misspelt_id_is_refused(check):
+    run = check(world("M0"), "--accept", "automation-unknwn")
     assert run.code == 2
-    assert "C-41" in run.stderr
+    assert "automation-unknown" in run.stderr
+
+
+def test_number_of_earlier_build_is_accepted_with_a_note_that_names_the_id(check):
+    numbers = ("C-30", "C-40", "C-41", "C-42", "C-43")
+    run = check(world("M0"), "-o", "json", *(f"--accept={number}" for number in numbers))
+    assert (run.code, run.json["passes"], run.json["accepted"]) == (0, True, sorted(OPEN_AT_M0))
+    assert [line for line in run.stderr.splitlines() if "earlier version" in line] == [
+        f"--accept {number} is a name of an earlier version: use --accept {id}"
+        for number, id in zip(numbers, OPEN_AT_M0, strict=True)
+    ]
+
+
+def test_shown_ids_of_questions_are_explained_and_accepted(kafkactl, tmp_path):
+    place = saved(tmp_path / "seen", world("M0"))
+    shown = kafkactl("migrate", "check", "--observation", place).stdout
+    for id in OPEN_AT_M0:
+        assert shown.count(id) == 2
+        explained = kafkactl("explain", id, "-o", "json")
+        assert (explained.code, explained.json["id"]) == (0, id)
+        answer = kafkactl("migrate", "check", "--observation", place, "-o", "json", "--accept", id).json
+        assert set(answer["open"]) == {*OPEN_AT_M0} - {id}
 
 
 def test_nothing_but_a_tree_is_enough(kafkactl, tmp_path):

@@ -16,9 +16,10 @@ from kafkactl.migration.driver.ports import Event
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import address_of, at_phase
 from tests.fakes.migration_hooks import FakeClock, FakeWorld
+from tests.migration.observations import OPEN_AT_M0
 from tests.migration.zk_trees import CLUSTER_ID
 
-ACCEPTED = [word for number in ("C-30", "C-40", "C-41", "C-42", "C-43") for word in ("--accept", number)]
+ACCEPTED = [word for id in OPEN_AT_M0 for word in ("--accept", id)]
 
 
 @pytest.fixture
@@ -157,11 +158,18 @@ def test_refused_login_ends_a_run_with_the_code_for_not_authorised(migrate, word
 def test_the_end_waits_for_the_hours_of_the_inventory(migrate) -> None:
     cluster = at_phase("M8")
     for words in (("--confirm", CLUSTER_ID), ("--dry-run",)):
-        run = migrate(cluster, "finalize", *words, *ACCEPTED, "--accept", "X-5.2", more="soak_hours = 1\n")
+        run = migrate(
+            cluster, "finalize", *words, *ACCEPTED, "--accept", "stray-check-unavailable", more="soak_hours = 1\n"
+        )
         assert (run.code, run.json["outcome"], run.json["state"]) == (3, "refused", "M8")
         assert "soak-too-short" in {finding["id"] for finding in run.json["findings"]}
     cluster.advance(3_600_000)
-    assert migrate(cluster, "finalize", "--dry-run", *ACCEPTED, "--accept", "X-5.2", more="soak_hours = 1\n").code == 0
+    assert (
+        migrate(
+            cluster, "finalize", "--dry-run", *ACCEPTED, "--accept", "stray-check-unavailable", more="soak_hours = 1\n"
+        ).code
+        == 0
+    )
 
 
 def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -> None:
@@ -171,7 +179,7 @@ def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -
     assert run.json["steps"][-1]["action"] == "wait-quorum"
     assert migrate(cluster, "run", "--dry-run").code == 3
     assert (migrate(cluster, "finalize", "--dry-run", *ACCEPTED).json["outcome"]) == "refused"
-    run = migrate(at_phase("M8"), "finalize", "--dry-run", *ACCEPTED, "--accept", "X-5.2")
+    run = migrate(at_phase("M8"), "finalize", "--dry-run", *ACCEPTED, "--accept", "stray-check-unavailable")
     assert (run.code, [step["action"] for step in run.json["steps"]][-1]) == (0, "wait-finalized")
     assert not (tmp_path / "journal").exists()
     assert not any(controller.formatted for controller in cluster.controllers)

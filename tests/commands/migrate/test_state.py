@@ -245,10 +245,17 @@ def test_a_loss_is_accepted_by_name_and_only_a_loss(migrate) -> None:
     seen = _M6.but(end=900, migration_age_ms=300_000)
     assert migrate("rollback", seen, "--dry-run", "--accept", "zookeeper-behind-kraft").code == 0
     assert migrate("rollback", seen, "--dry-run", "--accept", "migration-finalized").code == 2
-    words = ("--accept", "C-41", "--accept", "controller-down@controller-3001", "--accept", "zookeeper-behind-kraft")
+    words = (
+        "--accept",
+        "automation-unknown",
+        "--accept",
+        "controller-down@controller-3001",
+        "--accept",
+        "zookeeper-behind-kraft",
+    )
     of_run = migrate("rollback", seen, "--dry-run", *words)
     assert of_run.code == 0
-    assert "C-41 is a word of `migrate run`" in of_run.stderr
+    assert "automation-unknown is a word of `migrate run`" in of_run.stderr
 
 
 def test_people_read_the_rollback(migrate) -> None:

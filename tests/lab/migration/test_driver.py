@@ -56,7 +56,7 @@ def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path)
             section_of("Live clusters", "M0")
             assert not section_of("1.", "M0")[0]["passes"]
             refused = driven.kafkactl("run", "--yes", code=3)
-            assert "--accept C-41" in json.dumps(refused["findings"])
+            assert "--accept automation-unknown" in json.dumps(refused["findings"])
             assert refused["state"] == "M0"
             section_of("2.", "M3")
             section_of("3.", "M4L")
@@ -135,10 +135,10 @@ def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> No
         with Canary(cluster, "canary", interval_ms=200) as canary:
             # A young quorum of three has had more elections than the ZooKeeper controller: the epoch has to be raised
             # in the rollback, which is to be known before the first broker enters.
-            assert driven.run("--until", "M4", "--accept", "C-38")["state"] == "M4"
+            assert driven.run("--until", "M4", "--accept", "rollback-needs-controller-epoch")["state"] == "M4"
             assert driven.kafkactl("rollback", "--yes")["state"] == "M0"
             notes.append("back from M4 with one of three brokers entered")
-            answer = driven.run("--accept", "C-38")
+            answer = driven.run("--accept", "rollback-needs-controller-epoch")
             assert answer["state"] == "M8"
             leader = next(
                 controller["id"]

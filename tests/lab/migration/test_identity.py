@@ -122,15 +122,15 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
         assert driven.run("--until", "M3")["outcome"] == "nothing-to-do"
 
         colleague = driven.with_other_journal("colleague")
-        with UnderWay(driven, "run", "--until", "M4L", "--accept", "C-38") as run:
+        with UnderWay(driven, "run", "--until", "M4L", "--accept", "rollback-needs-controller-epoch") as run:
             run.until(lambda entries: any(step.startswith("restart-node broker") for step in begun(entries)))
-            second = ended(colleague, "run", "--until", "M4L", "--accept", "C-38")
+            second = ended(colleague, "run", "--until", "M4L", "--accept", "rollback-needs-controller-epoch")
             assert (second.code, second.ids) == (3, ["concurrent-migration-run"]), second.said[-2000:]
             assert f"process {run.process.pid}" in second.said
             assert begun(colleague.journal) == []
             run.process.kill()
         assert run.code == -9
-        again = ended(driven, "run", "--until", "M4L", "--accept", "C-38")
+        again = ended(driven, "run", "--until", "M4L", "--accept", "rollback-needs-controller-epoch")
         assert (again.code, again.answer["state"]) == (0, "M4L"), again.said[-2000:]
         held = [entry["data"]["held_by"] for entry in driven.journal if entry["entry"] == "lock"]
         assert "taken over from process" in held[-1]
@@ -177,7 +177,7 @@ def test_a_broker_that_exits_before_a_restart_stops_the_roll(seconds: float, tmp
     with MigrationCluster("3.9.2", tmp_path, brokers=3) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M3")
         cluster.chores("topic:pairs:6:2")
-        with UnderWay(driven, "run", "--until", "M4L", "--accept", "C-38") as run:
+        with UnderWay(driven, "run", "--until", "M4L", "--accept", "rollback-needs-controller-epoch") as run:
             run.until(lambda entries: any(step.startswith("restart-node broker") for step in begun(entries)))
             first = int(begun(driven.journal)[-1].split()[-1])
             run.until(lambda entries: any(entry["entry"] == "done" for entry in entries[-1:]))

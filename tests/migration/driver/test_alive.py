@@ -22,10 +22,11 @@ from kafkactl.migration.plan.step import File, Move, Step
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld
+from tests.migration.observations import OPEN_AT_M0
 from tests.migration.zk_trees import CLUSTER_ID
 from tests.sampling import one_in
 
-KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "C-43", "X-5.2"})
+KNOWN = frozenset({*OPEN_AT_M0, "stray-check-unavailable"})
 RESTARTS = (Verb.STOP, Verb.RESTART)
 
 

@@ -25,10 +25,11 @@ from tests.fakes.migration_crew import at_phase, fused, open_crew
 from tests.fakes.migration_hooks import ALL, FAIL, LATE, LIE, TWICE, FakeWorld
 from tests.fakes.migration_log import MIGRATION, POST_MIGRATION
 from tests.migration.driver.test_back import EVERY, assert_back
+from tests.migration.observations import OPEN_AT_M0
 from tests.sampling import one_in
 
 JOURNALS = Path(__file__).parents[2] / "change/journals"  # written by the version before the engine
-KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "C-43"})
+KNOWN = frozenset(OPEN_AT_M0)
 
 
 def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str | None = None, **more) -> RunResult:
@@ -152,10 +153,12 @@ def test_a_journal_of_the_version_before_is_resumed(
 
 def test_what_is_not_known_has_to_be_accepted_by_name(tmp_path: Path) -> None:
     cluster = FakeCluster()
-    result = forward(FakeWorld(cluster), tmp_path, accepted=frozenset({"C-30"}))
+    result = forward(FakeWorld(cluster), tmp_path, accepted=frozenset({"zookeeper-health-unknown"}))
     assert result.outcome is Outcome.REFUSED
     assert {finding.evidence["check"] for finding in result.findings} == {"C-40", "C-41", "C-42", "C-43"}
-    assert "--accept C-41" in next(finding.advice for finding in result.findings if finding.evidence["check"] == "C-41")
+    assert "--accept automation-unknown" in next(
+        finding.advice for finding in result.findings if finding.evidence["check"] == "C-41"
+    )
     assert not any(controller.formatted for controller in cluster.controllers)
 
 
@@ -243,7 +246,10 @@ def test_strays_that_could_not_be_seen_have_to_be_accepted(tmp_path: Path) -> No
     result = forward(FakeWorld(cluster, verbs=verbs), tmp_path)
     assert (result.outcome, result.state_after) == (Outcome.PARTIAL, "M6")
     assert {finding.id for finding in result.findings} == {"stray-check-unavailable"}
-    assert forward(FakeWorld(cluster, verbs=verbs), tmp_path, accepted=KNOWN | {"X-5.2"}).outcome is Outcome.DONE
+    assert (
+        forward(FakeWorld(cluster, verbs=verbs), tmp_path, accepted=KNOWN | {"stray-check-unavailable"}).outcome
+        is Outcome.DONE
+    )
 
 
 def test_a_deletion_that_nothing_confirms_is_an_unknown_outcome(tmp_path: Path) -> None:

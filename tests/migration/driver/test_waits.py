@@ -21,8 +21,9 @@ from kafkactl.migration.inventory import Hooks
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import FLAG, PATIENCE, QUORUM, at_phase, open_crew
 from tests.fakes.migration_hooks import ALL, LIE, FakeWorld
+from tests.migration.observations import OPEN_AT_M0
 
-KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "C-43"})
+KNOWN = frozenset(OPEN_AT_M0)
 
 
 def crew_of(world: FakeWorld, folder: Path, events: list[Event], **more) -> RunContext:
