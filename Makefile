@@ -1,4 +1,4 @@
-# make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
+# make demo   what kafkactl does, in its own small environment    make test   sets up and runs the whole suite, lab included
 # make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
 # make campaigns  those of tests/campaigns alone, which has a page on each
 # make docs   what is generated in docs/            make bench  ratios against Kafka's own tools, on a quiet machine
@@ -84,9 +84,8 @@ bench: setup system
 	$(BIN)/python -m bench.zookeeper
 	$(BIN)/python -m bench.live
 
-demo: setup
-	@scripts/system_packages.sh $(BIN)/python --optional
-	@$(BIN)/python -m scripts.demo
+demo:
+	@scripts/demo.sh
 
 docs: setup
 	$(BIN)/python -m scripts.make_answers

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from kafkactl.playground.demo import Demo
     from kafkactl.playground.stage import Run
 
-SCENES = ("wedge", "mount", "dryrun", "report")
+SCENES = ("wedge", "fleet", "mount", "dryrun", "report")
 _NARROWEST = 20
 _GLUE = "\0"
+_INTERRUPTED = 130  # exit code, as after any Ctrl-C
 _WIDTH = 96  # of paragraphs, where the terminal is wider
 
 
@@ -50,9 +51,9 @@ def command(
     """Try kafkactl on a playground: real commands on a fake quorum in a temporary folder.
 
     Each scene says what has happened, shows a command and its real output, and on a terminal waits for
-    Enter before each command: a change of voters that is refused, a disk that is not mounted, a dry
-    run, an HTML report. The fake quorum listens on loopback. Nothing outside the temporary folder is
-    read or changed, and the folder is removed at the end, also after Ctrl-C.
+    Enter before each command: a change of voters that is refused, a fleet that is formatted, a disk
+    that is not mounted, a dry run, an HTML report. The fake quorum listens on loopback. Nothing outside
+    the temporary folder is read or changed, and the folder is removed at the end, also after Ctrl-C.
 
     With --kafka six Java processes of released Kafka are the cluster instead.
     """
@@ -72,7 +73,12 @@ def command(
         report=None if out is None else str(Path.cwd() / out),
         color=settings.color,
     )
-    demo = run_demo(request, audience)
+    try:
+        demo = run_demo(request, audience)
+    except (KeyboardInterrupt, click.Abort):
+        if isinstance(audience, _Reader):
+            raise
+        _show_early_end(keep=keep)
     answer = {**demo.to_dict(), "scenes": audience.scenes, "findings": []}
     output.emit("demo", answer, render=lambda page, _: _show_end(page, demo), listing="scenes")
 
@@ -103,6 +109,16 @@ def _show_end(page: Page, demo: Demo) -> None:
     page.fields([("report", demo.report), ("folder", demo.folder)])
     if demo.folder is None:
         page.line(Word("The temporary folder is removed, and nothing is left running.", "dim"))
+
+
+def _show_early_end(*, keep: bool) -> NoReturn:
+    page = Page()
+    page.line()
+    page.line(Word("The demo was ended.", "strong"))
+    what = "The folder stays" if keep else "The temporary folder is removed"
+    page.line(Word(f"{what}, and nothing is left running.", "dim"))
+    output.show_part(page)
+    raise click.exceptions.Exit(_INTERRUPTED)
 
 
 class _Reader:

@@ -22,7 +22,7 @@ class Step(Shape):
 class Scene(Shape):
     """A scene that was shown."""
 
-    name: Literal["wedge", "mount", "dryrun", "report"]
+    name: Literal["wedge", "fleet", "mount", "dryrun", "report"]
     title: str
     steps: list[Step]
 

@@ -21,6 +21,7 @@ from kafkactl.commands.rendering.page import (
 )
 
 GAP = 2
+_PIECE = re.compile(r"[^\s/,]*[/,]|[^\s/,]+")  # of a text that may be broken after a blank, `/` and `,`
 _TRAILING_BLANKS = re.compile(r"(?<! ) +((?:\x1b\[0m)?)$", re.MULTILINE)
 
 if TYPE_CHECKING:
@@ -101,46 +102,80 @@ def _text(word: Word) -> Text:
     return Text(word.text, style=RICH.get(word.tone, ""), overflow="fold")
 
 
-def _grid(rows: list[tuple[Word, Word]], *, gap: int = GAP) -> RenderableType:
+def _grid(rows: Sequence[tuple[Word, Word | Text]], *, gap: int = GAP) -> RenderableType:
     from rich.table import Table as RichTable
 
     grid = RichTable.grid(padding=(0, gap, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows:
-        grid.add_row(_text(name), _text(value))
+        grid.add_row(_text(name), _text(value) if isinstance(value, Word) else value)
     return grid
 
 
 def _groups(groups: Sequence[tuple[Word, Sequence[Sequence[Word]]]], width: int) -> list[RenderableType]:
     from rich.padding import Padding
 
-    natural = natural_widths([row for _, rows in groups for row in rows])
+    widths = _widths([row for _, rows in groups for row in rows], width - 2)
     shown: list[RenderableType] = []
     for title, rows in groups:
         shown.append(_text(title))
-        shown.append(Padding(_columns(rows, width - 2, natural), (0, 0, 0, 2)))
+        shown.append(Padding(_columns(rows, width - 2, widths), (0, 0, 0, 2)))
     return shown
 
 
-def _columns(rows: Sequence[Sequence[Word]], width: int, natural: list[int] | None = None) -> RenderableType:
+def _columns(rows: Sequence[Sequence[Word]], width: int, widths: list[int] | None = None) -> RenderableType:
     from rich.table import Table as RichTable
 
     grid = RichTable.grid(padding=(0, GAP, 0, 0))
-    needed = natural or natural_widths(rows)
-    for needs in fitted(needed, width - GAP * (len(needed) - 1)):
-        grid.add_column(width=needs, overflow="fold")
+    widths = widths or _widths(rows, width)
+    for chosen in widths:
+        grid.add_column(width=chosen, overflow="fold")
     for row in rows:
-        grid.add_row(*(_text(cell) for cell in row))
+        grid.add_row(*(_text(Word(broken(cell.text, to), cell.tone)) for cell, to in zip(row, widths, strict=True)))
     return grid
 
 
-def fitted(widths: Sequence[int], available: int) -> list[int]:
-    """Widths that fit: the widest columns give way first, all to the same measure, and no column vanishes."""
-    cap = max(widths, default=0)
-    while cap > 1 and sum(min(width, cap) for width in widths) > available:
-        cap -= 1
-    return [min(width, cap) for width in widths]
+def _widths(rows: Sequence[Sequence[Word]], width: int) -> list[int]:
+    """Return the width of each column in a table that is at most `width` wide."""
+    needed = natural_widths(rows)
+    available = width - GAP * (len(needed) - 1)
+    return needed if sum(needed) <= available else fitted(needed, _least_widths(rows), available)
+
+
+def _least_widths(rows: Sequence[Sequence[Word]]) -> list[int]:
+    """Return the width that each column needs so that no number, name or id is broken."""
+    return [
+        max((len(piece) for cell in column for piece in _PIECE.findall(cell.text)), default=1)
+        for column in zip(*rows, strict=True)
+    ]
+
+
+def fitted(widths: Sequence[int], least: Sequence[int], available: int) -> list[int]:
+    """Return widths that fit. The widest columns give way first, at first only those that stay wider than `least`."""
+    chosen = list(widths)
+    for floor in (least, [1] * len(chosen)):
+        while sum(chosen) > available:
+            wider = [at for at, width in enumerate(chosen) if width > floor[at]]
+            if not wider:
+                break
+            widest = max(chosen[at] for at in wider)
+            chosen[max(at for at in wider if chosen[at] == widest)] -= 1
+    return chosen
+
+
+def broken(text: str, width: int) -> str:
+    """Return the text with line breaks after `/` and `,` in each word that is wider than the column."""
+    return " ".join(word if len(word) <= width else "\n".join(_lines_of(word, width)) for word in text.split(" "))
+
+
+def _lines_of(word: str, width: int) -> list[str]:
+    lines = [""]
+    for piece in _PIECE.findall(word):
+        if lines[-1] and len(lines[-1]) + len(piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return lines
 
 
 def _finding(finding: Mapping[str, Any]) -> list[RenderableType]:
@@ -148,13 +183,8 @@ def _finding(finding: Mapping[str, Any]) -> list[RenderableType]:
     from rich.text import Text
 
     severity = finding["severity"]
-    head = Text.assemble(
-        (f"{glyph(severity)} {severity}", RICH[TONE_OF_SEVERITY[severity]]),
-        "  ",
-        (finding["id"], "bold"),
-        "  ",
-        finding["subject"],
-    )
+    mark = Word(f"{glyph(severity)} {severity}", TONE_OF_SEVERITY[severity])
+    head = _grid([(mark, Text.assemble((finding["id"], "bold"), "  ", finding["subject"], overflow="fold"))])
     body: list[RenderableType] = [head, Padding(Text(finding["message"]), (0, 0, 0, 4))]
     if finding["next_step"]:
         step = _grid([(Word(glyph("next"), "dim"), Word(finding["next_step"]))], gap=1)

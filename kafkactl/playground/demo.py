@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -73,12 +74,19 @@ def run_demo(request: DemoRequest, audience: Audience) -> Demo:
 @contextmanager
 def _folder(*, keeps: bool) -> Iterator[Path]:
     """A new folder for the length of the block, readable by its owner only."""
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_place())).resolve()
     try:
         yield folder
     finally:
         if not keeps:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _place() -> str:
+    """Return the directory for the folder: the user's cache if there is one, because nodes under /tmp get a warning."""
+    cache = Path(os.environ.get("HOME", "/"), ".cache")
+    usable = "TMPDIR" not in os.environ and cache.is_dir() and os.access(cache, os.W_OK | os.X_OK)
+    return str(cache) if usable else tempfile.gettempdir()
 
 
 class _Clusters:

@@ -22,6 +22,7 @@ from kafkactl.core.errors import FailedError, InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import first_with_dynamic_quorum
 from kafkactl.playground.cluster import CONTROLLERS, Cluster
+from kafkactl.playground.fleet import INVENTORY, NODES, PLAN, config_name, write_fleet
 from kafkactl.playground.stage import environment, run_command
 from kafkactl.playground.topics import BROKERS, TOPICS, DemoTopic
 
@@ -87,7 +88,7 @@ def open_released(kafka: Kafka, folder: Path) -> Iterator[Cluster]:
     Raises FailedError `playground-not-started`.
     """
     with ExitStack() as stack:
-        ports = {node: _reserved_port(stack) for node in (*CONTROLLERS, *BROKERS)}
+        ports = {node: _reserved_port(stack) for node in NODES}
         cluster = _Released(kafka, folder, ports)
         stack.callback(cluster.end)
         cluster.format()
@@ -136,15 +137,9 @@ class _Released:
     def format(self) -> None:
         """Write the configuration files and format every node, with one plan."""
         self._folder.mkdir()
-        inventory = [f'cluster_id = "new"\nkafka_version = "{self.release}"\nmode = "dynamic"\n']
-        for node in self._ports:
-            self._config(node).write_text(self._properties(node), encoding="utf-8")
-            name = self._config(node).name
-            inventory.append(f'[[nodes]]\nid = {node}\nhost = "{_HOST}"\nconfig = "{name}"\n')
-        (self._folder / "fleet.toml").write_text("\n".join(inventory), encoding="utf-8")
-        self._kafkactl("storage", "plan", "fleet.toml", "--out", "plan.json")
-        for node in self._ports:
-            self._kafkactl("storage", "apply", "plan.json", "--node", str(node), "--yes")
+        write_fleet(self._folder, self.release, lambda _: _HOST, self._ports.__getitem__)
+        self._kafkactl("storage", "plan", INVENTORY, "--out", PLAN)
+        self._kafkactl("storage", "apply", PLAN, "--host", _HOST, "--yes")
 
     def _kafkactl(self, *words: str) -> str:
         run = run_command(words, self._folder, environment(self._folder), captures=True)
@@ -153,24 +148,10 @@ class _Released:
         return run.stdout or ""
 
     def _config(self, node: int) -> Path:
-        return self._folder / f"node-{node}.properties"
+        return self._folder / config_name(node)
 
     def _disk(self, node: int) -> Path:
         return self._folder / f"node-{node}"
-
-    def _properties(self, node: int) -> str:
-        votes = node in CONTROLLERS
-        listener = f"{'CONTROLLER' if votes else 'PLAINTEXT'}://{_HOST}:{self._ports[node]}"
-        controllers = ",".join(f"{_HOST}:{self._ports[controller]}" for controller in CONTROLLERS)
-        return f"""process.roles={"controller" if votes else "broker"}
-node.id={node}
-controller.quorum.bootstrap.servers={controllers}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-listeners={listener}
-advertised.listeners={listener}
-log.dirs={self._disk(node)}
-"""
 
     # --- start and end ---
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl.core.frozen import frozen
+from kafkactl.playground.cluster import CONTROLLERS
+from kafkactl.playground.fleet import INVENTORY, PLAN, config_name, write_fleet
 from kafkactl.playground.stage import Stage
 
 _CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
@@ -48,6 +50,21 @@ def _voter(stage: Stage, controller: int) -> tuple[str, ...]:
     return ("-i", str(controller), f"--controller-directory-id={stage.cluster.directory_id(controller)}")
 
 
+def _fleet(stage: Stage) -> None:
+    write_fleet(
+        stage.folder, _KAFKA, lambda node: f"node-{node}.example", lambda node: 9093 if node in CONTROLLERS else 9092
+    )
+    stage.say(
+        "A new cluster: three controllers and three brokers, listed in one inventory file. `storage plan` checks all "
+        "configurations against each other and writes down every id. Nothing is formatted yet."
+    )
+    stage.run("storage", "plan", INVENTORY, "--out", PLAN)
+    stage.say("The plan can be reviewed. Then each host applies its own part; here is the host of node 1:")
+    stage.run("storage", "apply", PLAN, "--host", "node-1.example", "--yes")
+    stage.say("Will node 1 start from this disk? `storage verify` reads the disk as a starting node would:")
+    stage.run("storage", "verify", "-c", config_name(1), "--kafka-version", _KAFKA)
+
+
 def _mount(stage: Stage) -> None:
     disks = stage.folder / "disks"
     metadata, unmounted = disks / "metadata", disks / "metadata-not-mounted"
@@ -57,8 +74,7 @@ def _mount(stage: Stage) -> None:
     ensure = ("storage", "ensure", "-t", _CLUSTER_ID, "-c", _CONFIG, "--standalone", "--kafka-version", _KAFKA)
     stage.say(
         "A controller has two disks, one of them for the metadata log. `storage ensure` is for entry points: it runs "
-        "before every start, and formats a node that was never formatted. (The warnings about a temporary folder are "
-        "right: it is one.)"
+        "before every start, and formats a node that was never formatted."
     )
     stage.run(*ensure)
     metadata.rename(unmounted)
@@ -94,8 +110,10 @@ def _dryrun(stage: Stage) -> None:
         "Kafka's rules; nothing is changed."
     )
     stage.run("dryrun", "broker-loss", "--brokers", "4", *source, expect=_PROBLEMS)
-    stage.say("The exit code 7 says that the prediction has problems. Is there a safe order to restart all brokers?")
-    stage.run("dryrun", "rolling-restart", *source, expect=_PROBLEMS)
+    stage.say(
+        "The exit code 7 says that the prediction has problems: the topic audit has no second replica. "
+        "`dryrun rolling-restart` finds the safest order to restart all brokers in the same way."
+    )
 
 
 def _report(stage: Stage) -> None:
@@ -105,16 +123,14 @@ def _report(stage: Stage) -> None:
     stage.run("dryrun", "report", *source, "--html", target, expect=_PROBLEMS)
     if stage.report is None:
         page = (stage.folder / REPORT).as_uri()
-        stage.say(
-            f"The page is {page}. The demo removes it with its folder; `--keep` keeps both, and `--out FILE` writes "
-            "the page elsewhere."
-        )
+        stage.say(f"The page is {page} as long as the demo runs; `--out FILE` writes a page that stays.")
 
 
 SCENES: Final = {
     scene.name: scene
     for scene in (
         Scene(name="wedge", title="A change of voters that would stop the quorum is refused", run=_wedge),
+        Scene(name="fleet", title="A fleet is planned, formatted and verified", run=_fleet),
         Scene(name="mount", title="A disk that is not mounted is not formatted", run=_mount),
         Scene(name="dryrun", title="The loss of a broker is predicted", run=_dryrun),
         Scene(name="report", title="All predictions become an HTML report", run=_report),

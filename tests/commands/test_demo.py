@@ -29,7 +29,7 @@ def on_a_terminal(place, *words, answers=None):
 
 def test_the_scenes_are_listed(kafkactl):
     listed = json.loads(kafkactl("demo", "--list", "-o", "json").stdout)["scenes"]
-    assert [scene["name"] for scene in listed] == ["wedge", "mount", "dryrun", "report"]
+    assert [scene["name"] for scene in listed] == ["wedge", "fleet", "mount", "dryrun", "report"]
     assert kafkactl("demo", "--list", "--scene", "report").stdout.splitlines()[1].startswith("report  ")
 
 
@@ -88,6 +88,7 @@ def test_whatever_ends_it_the_folder_is_removed(place, number, hangups_end_proce
         assert [path.name[:14] for path in place.iterdir()] == ["kafkactl-demo-"]
         session.process.send_signal(number)
         assert session.ended() == 130
+        assert "The demo was ended." in session.text and "error" not in session.text
     assert list(place.iterdir()) == []
 
 

@@ -4,22 +4,37 @@ import pytest
 
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Findings, Page, Word
-from kafkactl.commands.rendering.terminal import fitted
+from kafkactl.commands.rendering.terminal import broken, fitted
 from kafkactl.core.findings import Finding, blocker, note
 
 
 @pytest.mark.parametrize(
-    ("widths", "available", "expected"),
+    ("widths", "least", "available", "expected"),
     [
-        ([5, 40, 22], 80, [5, 40, 22]),
-        ([5, 40, 22], 60, [5, 33, 22]),
-        ([5, 40, 22], 40, [5, 17, 17]),
-        ([5, 40, 22], 2, [1, 1, 1]),
-        ([], 10, []),
+        ([5, 40, 22], [5, 9, 22], 80, [5, 40, 22]),
+        ([5, 40, 22], [5, 9, 22], 60, [5, 33, 22]),
+        ([5, 40, 22], [5, 9, 22], 40, [5, 13, 22]),
+        ([5, 40, 40], [5, 9, 22], 70, [5, 33, 32]),
+        ([5, 40, 22], [5, 9, 22], 30, [5, 9, 16]),
+        ([5, 40, 22], [5, 9, 22], 2, [1, 1, 1]),
+        ([], [], 10, []),
     ],
 )
-def test_the_widest_columns_give_way_first(widths, available, expected):
-    assert fitted(widths, available) == expected
+def test_columns_that_can_be_broken_between_words_give_way_before_ids(widths, least, available, expected):
+    assert fitted(widths, least, available) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("short", ["short"]),
+        ("/var/lib/kafka/data", ["/var/lib/", "kafka/data"]),
+        ("step 1, broker/controller", ["step 1, broker/", "controller"]),
+        ("4L6g3nShT-eMCtK--X86sw", ["4L6g3nShT-eMCtK--X86sw"]),
+    ],
+)
+def test_path_is_broken_after_a_slash(text, lines):
+    assert broken(text, 10) == "\n".join(lines)
 
 
 def test_rows_of_groups_line_up_over_all_groups():
