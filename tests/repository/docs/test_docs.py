@@ -59,13 +59,17 @@ def test_stale_page_is_reported_with_its_command_and_a_short_diff(tmp_path):
     assert lines[-1] == "… and 985 more lines"
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
-def test_files_that_the_tour_names_are_there(name):
+TOUR = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]
+LIVES = sorted((ROOT / "docs" / "contributing").glob("life-of-*.md"))
+
+
+@pytest.mark.parametrize("path", [*TOUR, *LIVES], ids=shown)
+def test_files_that_the_tour_names_are_there(path):
     """Paths are from the root or from `kafkactl/`; words in capitals stand for a name of the reader's own."""
-    words = re.findall(r"`([\w./-]+/[\w./-]*)`", (ROOT / name).read_text(encoding="utf-8"))
-    paths = [word for word in words if not re.search(r"[A-Z]{3}", word.replace("CONTRIBUTING", ""))]
-    assert len(paths) > 10
-    assert [path for path in paths if not ((ROOT / path).exists() or (ROOT / "kafkactl" / path).exists())] == []
+    words = re.findall(r"`([\w./-]+/[\w./-]*)`", path.read_text(encoding="utf-8"))
+    named = [word for word in words if not re.search(r"[A-Z]{3}", word.replace("CONTRIBUTING", ""))]
+    assert len(named) > 10
+    assert [each for each in named if not ((ROOT / each).exists() or (ROOT / "kafkactl" / each).exists())] == []
 
 
 def test_the_tour_shows_every_journey():
