@@ -1,9 +1,10 @@
-"""docs/proof/crash.md: a row for each run that was taken apart, kept until that run is taken apart again."""
+"""The page docs/proof/crash.md, and its ledger: figures of each run that was taken apart, kept until its next time."""
 
 from __future__ import annotations
 
-import re
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.campaigns.crash.campaign import Figures
 from tests.campaigns.crash.states import BLOCK, MOST_SUBSETS
 
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "crash.md"
+LEDGER = Path(__file__).parent / "ledger.json"
 _COLUMNS = (
     "operations",
     "cases",
@@ -22,7 +24,6 @@ _COLUMNS = (
     "left_out",
     "third_states",
 )
-_ROW = rf"^\| ([^|]+?) \| ((?:\d+ \| ){{{len(_COLUMNS) - 1}}}\d+) \|$"
 _HEAD = """\
 # Crash points of every command that writes
 
@@ -52,7 +53,7 @@ A rename is taken to arrive as a whole, modes and owners are not varied, and wha
 at the next operation. The other campaigns of tests/campaigns/crash let the port of `Filesystem` fail under `storage
 format`, `apply`, `unformat` and `quorum recover`, and have no figures here.
 
-| run | {columns} |
+| command | runs | {columns} |
 |---|{dashes}
 """
 _NAMES = {
@@ -62,17 +63,25 @@ _NAMES = {
 
 
 def record(title: str, figures: Figures) -> None:
-    """Put the row of a run in place of its former one."""
-    text = PROOF.read_text(encoding="utf-8") if PROOF.exists() else ""
-    rows = dict(re.findall(_ROW, text, re.MULTILINE))
-    values = [value if isinstance(value := getattr(figures, name), int) else len(value) for name in _COLUMNS]
-    rows[title] = " | ".join(map(str, values))
-    PROOF.write_text(_page(rows), encoding="utf-8")
+    """Put the figures of a run in place of its former ones, and write the page."""
+    rows = json.loads(LEDGER.read_text(encoding="utf-8")) if LEDGER.exists() else {}
+    values = (getattr(figures, name) for name in _COLUMNS)
+    rows[title] = [value if isinstance(value, int) else len(value) for value in values]
+    LEDGER.write_text(ledger(rows), encoding="utf-8")
+    PROOF.write_text(page(rows), encoding="utf-8")
 
 
-def _page(rows: dict[str, str]) -> str:
-    columns = list(zip(*(map(int, row.split(" | ")) for row in rows.values()), strict=True))
-    totals = {name: f"{sum(values):,}" for name, values in zip(_COLUMNS, columns, strict=True)}
+def ledger(rows: Mapping[str, Sequence[int]]) -> str:
+    """Return the text of the ledger: a line a run."""
+    return json.dumps(dict(sorted(rows.items()))).replace("], ", "],\n") + "\n"
+
+
+def page(rows: Mapping[str, Sequence[int]]) -> str:
+    """Return the page: the runs of each command added up."""
+    commands: dict[str, list[Sequence[int]]] = {}
+    for title in sorted(rows):
+        commands.setdefault(title.partition(",")[0], []).append(rows[title])
+    sums = {command: (len(runs), *_sums(runs)) for command, runs in commands.items()}
     head = _HEAD.format(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         python=".".join(map(str, sys.version_info[:3])),
@@ -80,7 +89,11 @@ def _page(rows: dict[str, str]) -> str:
         most=MOST_SUBSETS,
         rows=len(rows),
         columns=" | ".join(_NAMES.get(name, name) for name in _COLUMNS),
-        dashes="---|" * len(_COLUMNS),
-        **totals,
+        dashes="---|" * (len(_COLUMNS) + 1),
+        **{name: f"{value:,}" for name, value in zip(_COLUMNS, _sums(list(rows.values())), strict=True)},
     )
-    return head + "".join(f"| {title} | {rows[title]} |\n" for title in sorted(rows))
+    return head + "".join(f"| {command} | {' | '.join(map(str, values))} |\n" for command, values in sums.items())
+
+
+def _sums(runs: Sequence[Sequence[int]]) -> list[int]:
+    return [sum(values) for values in zip(*runs, strict=True)]
