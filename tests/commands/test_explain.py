@@ -62,9 +62,10 @@ def test_number_of_earlier_build_is_explained_with_a_note_that_names_the_id(kafk
 
 
 def test_question_of_a_check_is_explained(kafkactl):
-    run = kafkactl("explain", "automation-unknown", "-o", "json")
-    assert (run.code, run.json["id"], run.stderr) == (0, "automation-unknown", "")
-    assert run.json["cause"].startswith("Check C-41 (automation is paused) cannot be answered.")
+    run = kafkactl("explain", "znode-contents-unknown", "-o", "json")
+    assert (run.code, run.json["id"], run.stderr) == (0, "znode-contents-unknown", "")
+    assert run.json["cause"].startswith("Check C-50 (znodes can be read) cannot be answered.")
+    assert "Pause all automation" in kafkactl("explain", "automation-unknown", "-o", "json").json["remedy"]
     assert kafkactl("explain", "C-41", "-o", "json").json["id"] == "automation-unknown"
 
 
