@@ -37,7 +37,7 @@ from kafkactl.metadata.io.image import Provenance
 from kafkactl.metadata.verify import check as log_check
 from kafkactl.migration.api.position import JournalSummary, MigrationStatus
 from kafkactl.migration.compare.case import Difference as EntityDifference
-from kafkactl.migration.plan.step import Step as MigrationStep
+from kafkactl.migration.steps.step import Step as MigrationStep
 from kafkactl.quorum.api.recover.collect import RecoveryCopy
 from kafkactl.quorum.recover import losses
 from kafkactl.quorum.recover.rank import OldVoter

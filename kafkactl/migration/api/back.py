@@ -27,10 +27,10 @@ from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import RollbackRoute, identity_of, remembered_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.steps import RunContext
-from kafkactl.migration.plan.rollback import plan_rollback as planned_rollback
-from kafkactl.migration.plan.rollback_memory import NOTHING
-from kafkactl.migration.plan.rollback_refusals import ACCEPTABLE
-from kafkactl.migration.plan.step import Way
+from kafkactl.migration.steps.refusals import ACCEPTABLE
+from kafkactl.migration.steps.rollback import plan_rollback as planned_rollback
+from kafkactl.migration.steps.rollback_case import NOTHING
+from kafkactl.migration.steps.step import Way
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory

@@ -21,7 +21,7 @@ from kafkactl.migration.io.saved import OBSERVATION, ZNODES
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen
 from kafkactl.migration.observed.raw import RawObservation, parse_observation
 from kafkactl.migration.observed.reading import chroot_seen, node_seen
-from kafkactl.migration.plan.expected_copy import shown_secrets
+from kafkactl.migration.steps.m5 import shown_secrets
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.zookeeper.tree import Tree, tree_of

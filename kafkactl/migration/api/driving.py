@@ -21,17 +21,17 @@ from kafkactl.migration.driver.run import Ask, Plan
 from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.io.journal_view import JournalView, read_journal_view
 from kafkactl.migration.io.operator_files import FilesOfOperator
-from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy
 from kafkactl.migration.render.hand_edits import edit_answers
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_of
+from kafkactl.migration.steps.m5 import copy_deadline_ms, expected_copy
 from kafkactl.migration.steps.table import state_of_evidence
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observed.observation import Observation
-    from kafkactl.migration.plan.step import Step
+    from kafkactl.migration.steps.step import Step
 
 EventCallback: TypeAlias = Callable[[Event], None]
 

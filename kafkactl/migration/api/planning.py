@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.core.findings import Finding, Outcome, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.observing import Lacking, lacking
+from kafkactl.migration.checks.afterwards import afterwards
 from kafkactl.migration.observed.observation import NodeRole
-from kafkactl.migration.plan.afterwards import afterwards
-from kafkactl.migration.plan.expected_copy import expected_copy
-from kafkactl.migration.plan.forward import forward_of
-from kafkactl.migration.plan.step import Move, Way
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.forward import forward_of
+from kafkactl.migration.steps.m5 import expected_copy
+from kafkactl.migration.steps.step import Move, Way
 from kafkactl.migration.steps.table import state_of_evidence
 
 if TYPE_CHECKING:

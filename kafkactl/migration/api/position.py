@@ -10,21 +10,21 @@ from kafkactl.core.findings import Finding, blockers, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.checking import edits_of
 from kafkactl.migration.api.observing import Lacking, lacking
+from kafkactl.migration.checks.afterwards import afterwards
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.io.journal_view import JournalView, read_journal_view
-from kafkactl.migration.plan.afterwards import afterwards
-from kafkactl.migration.plan.forward import next_step
-from kafkactl.migration.plan.gate import APART_MS, gates_seen
-from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.view import ObservedDict, observed_view
+from kafkactl.migration.steps.forward import next_step
+from kafkactl.migration.steps.gates import APART_MS, gates_seen
+from kafkactl.migration.steps.rollback import rollback_of
 from kafkactl.migration.steps.table import ObservedState, state_of_evidence
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observed.observation import Observation
-    from kafkactl.migration.plan.step import Step
+    from kafkactl.migration.steps.step import Step
 
 _ALARM = "finalization-begun"  # a controller without the flag, while ZooKeeper is written still
 _NOT_LED = frozenset({"quorum-without-leader", "started-controllers-ended"})

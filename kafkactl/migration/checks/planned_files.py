@@ -25,8 +25,7 @@ from kafkactl.migration.render.facts import (
     node_file,
 )
 from kafkactl.migration.render.node import Rendered, render
-from kafkactl.migration.state.brokers import answers
-from kafkactl.migration.state.evidence import file_has_flag
+from kafkactl.migration.state.conditions import gets_migration_file
 
 # Findings of a rendering that a check of the files has as well, in its own words.
 _CHECKED_ELSEWHERE: Final = frozenset(
@@ -50,11 +49,6 @@ class PlannedFiles:
     observation: Observation = field(repr=False)
     brokers: Mapping[int, NodeSeen] = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
-
-
-def gets_migration_file(controller: NodeSeen | None) -> bool:
-    """Whether `run` puts the migration file of a controller in its place: it does not run, and its file has no flag."""
-    return answers(controller) is not True and (controller is None or file_has_flag(controller) is not True)
 
 
 def planned_files(observation: Observation) -> PlannedFiles:

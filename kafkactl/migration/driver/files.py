@@ -16,7 +16,6 @@ from kafkactl.migration.driver.ports import MigrationPort, OperatorFiles
 from kafkactl.migration.driver.steps import Files, phase_of
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import NodeRole, Observation
-from kafkactl.migration.plan.step import Move, Progress, Step
 from kafkactl.migration.render.facts import (
     PHASES,
     ClusterFacts,
@@ -29,6 +28,7 @@ from kafkactl.migration.render.facts import (
 from kafkactl.migration.render.folder import FromFolder, difference_text, from_folder
 from kafkactl.migration.render.hand_edits import NO_EDITS, EditAnswers, HandEdit, HandEdits, edit_finding, hand_edit
 from kafkactl.migration.render.node import render
+from kafkactl.migration.steps.step import Move, Progress, Step
 
 _RENDERED: Final = (
     "files: rendered from the nodes' own files, which the journal keeps; a folder of `migrate render` is used only"

@@ -1,19 +1,29 @@
-"""The gate of a step: what keeps it closed, how long it is waited for, and what cannot be observed from here."""
+"""The gates of steps and states: the reasons why a gate is closed, the timeout, and steps without an observation."""
 
 from __future__ import annotations
 
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.case import case_of
+from kafkactl.migration.checks.registry import check
 from kafkactl.migration.checks.topic_ids import stray_finding
 from kafkactl.migration.driver.actions import Place, is_running
+from kafkactl.migration.driver.gate_text import observed_instead
 from kafkactl.migration.driver.ports import MigrationWaitPolicy
 from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.driver.stops import isr_incomplete, not_caught_up
 from kafkactl.migration.observed.observation import NodeRole, Observation
-from kafkactl.migration.plan.gate_words import seen_instead
-from kafkactl.migration.plan.step import File, Move, Progress, Step
 from kafkactl.migration.state.brokers import answers
+from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.gates import gates_seen
+from kafkactl.migration.steps.step import File, Move, Progress, Step
+
+
+def gates_of(state: State, observation: Observation, earlier: Observation | None = None) -> tuple[Finding, ...]:
+    """Return the findings between a state and the next one, with those of the checks; see `gates_seen`."""
+    evidence = evidence_of(observation)
+    return gates_seen(state, evidence, checked=check(observation, evidence=evidence), earlier=earlier)
 
 
 def limit_of(step: Step, patience: MigrationWaitPolicy) -> int:
@@ -35,7 +45,7 @@ def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation)
         if (other.action, other.target, other.file) == (step.action, step.target, step.file)
     ]
     if any(other.state is Progress.PENDING for other in same):
-        return (seen_instead(seen, step),)
+        return (observed_instead(seen, step),)
     if step.action is Move.FORMAT_DISK:
         return _formatted_for_another(crew, step, seen)
     if step.action is not Move.RESTART_NODE or step.node is None:

@@ -16,17 +16,17 @@ from kafkactl.migration.checks.ids import accept_word, is_accepted
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.driver.files import missing_files
+from kafkactl.migration.driver.gate import gates_of
+from kafkactl.migration.driver.liveness import majority_at_risk, replicas_at_risk
 from kafkactl.migration.driver.ports import MigrationPort
 from kafkactl.migration.driver.steps import Files, RunContext, StepPlan
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.observed.silence import refusals
-from kafkactl.migration.plan.gate import gates_of
-from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk
-from kafkactl.migration.plan.step import Barrier, Move, Progress, Step
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import election_between, soak_findings, soak_of
+from kafkactl.migration.steps.step import Barrier, Move, Progress, Step
 from kafkactl.zookeeper.znode import encode_znodes
 
 _BEFORE_ANYTHING: Final = (State.M0, State.M1)

@@ -15,8 +15,8 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.step import Step
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Znode
 

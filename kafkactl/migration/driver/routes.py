@@ -12,11 +12,11 @@ from kafkactl.migration.driver.journal import BACK, JournalState
 from kafkactl.migration.driver.steps import StepPlan
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import NodeRole, Observation
-from kafkactl.migration.plan.forward import plan_forward
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.rollback_memory import Remembered, started_again
-from kafkactl.migration.plan.step import File, Move, Progress, Step
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.forward import plan_forward
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.rollback_case import Remembered, started_again
+from kafkactl.migration.steps.step import File, Move, Progress, Step
 
 
 class RollbackRoute:

@@ -45,8 +45,8 @@ from kafkactl.migration.driver.stops import (
 )
 from kafkactl.migration.driver.watch import AWAY, StepWatch
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.step import File, Progress, Step
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.step import File, Progress, Step
 from kafkactl.migration.steps.table import observed_state
 
 _NOT_UP = frozenset({"step-not-confirmed", "started-node-ended"})  # of a node that an earlier run started

@@ -12,7 +12,7 @@ from kafkactl.migration.driver.actions import is_running
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.step import Move, Step
+from kafkactl.migration.steps.step import Move, Step
 from kafkactl.protocol.redact import redacted_text
 
 _STARTS: Final = frozenset({Move.RESTART_NODE, Move.START_NODE})

@@ -21,7 +21,7 @@ from kafkactl.migration.driver.journal import DriverJournal
 from kafkactl.migration.driver.ports import DriverLock, MigrationPort, MigrationWaitPolicy
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import Mode, NodeRole, Observation
-from kafkactl.migration.plan.step import Step
+from kafkactl.migration.steps.step import Step
 from kafkactl.zookeeper.znode import Znode, render_znode
 
 ORIGINAL: Final = "original"

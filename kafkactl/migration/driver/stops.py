@@ -12,8 +12,8 @@ from kafkactl.core.wording import some
 from kafkactl.migration.driver.journal import BACK, JournalState
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.observed.silence import leader_unknown
-from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.step import Step
 from kafkactl.migration.zktree.parse import parse_tree
 
 _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second

@@ -11,10 +11,10 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.progress import Event
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.findings import Finding, blocker, error_finding
+from kafkactl.migration.driver.liveness import others_alive, stops_a_living_node
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.liveness import others_alive, stops_a_living_node
-from kafkactl.migration.plan.step import Step
+from kafkactl.migration.steps.step import Step
 
 AWAY: Final = frozenset(
     {"zookeeper-unreachable", "zookeeper-timed-out", "zookeeper-connection-lost", "zookeeper-read-only"}

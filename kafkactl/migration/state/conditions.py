@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kafkactl.core.kafka_names import ZkMigrationState
-from kafkactl.migration.observed.observation import Mode
-from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, is_finalized_by_flag
+from kafkactl.migration.observed.observation import Mode, NodeSeen
+from kafkactl.migration.state.brokers import answers
+from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, file_has_flag, is_finalized_by_flag
 
 
 def is_final(e: Evidence) -> bool:
@@ -61,3 +62,8 @@ def shown_by_tree_alone(e: Evidence) -> bool:
     """Return True if only ZooKeeper shows the brokers: a broker that left it, and is not down, is then on KRaft."""
     knows_brokers = e.tree is not None and e.tree.knows_brokers and e.log is None
     return knows_brokers and all(broker.on_kraft is None and broker.answers is not False for broker in e.brokers)
+
+
+def gets_migration_file(controller: NodeSeen | None) -> bool:
+    """Return True if `run` installs the migration file of a controller: it is down, and its file has no flag."""
+    return answers(controller) is not True and (controller is None or file_has_flag(controller) is not True)

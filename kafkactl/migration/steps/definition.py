@@ -1,12 +1,24 @@
-"""The parts of a state's file: rows of the table of states, and the headings between them."""
+"""The parts of a state's file: rows of the table of states, forward steps, exit gate and rollback."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.rollback_case import RollbackCase
+from kafkactl.migration.steps.step import Step
+
+Plan = Callable[[Evidence, tuple[int, ...]], Iterable[Step]]
+"""The steps that lead to a state, from the evidence and the ids of all controllers; finished steps are marked."""
+
+Gate = Callable[[Evidence], Iterable[Finding]]
+"""The findings that keep a state from being left."""
+
+Undo = Callable[[RollbackCase], Iterable[Step]]
+"""The steps of a rollback that undo the steps of a state; none if there is nothing to undo."""
 
 
 @frozen(kw_only=False)
@@ -24,3 +36,22 @@ class Band:
 
     name: str
     reason: str
+
+
+@frozen
+class StateDefinition:
+    """A state of the procedure. Its rows are listed in the table of states, which gives them their order.
+
+    `plan` leads to the state. A forward plan shows its steps up to the observed state `shown_until`. `gate` is asked
+    before the state is left, and `undo` in a rollback.
+    `needs_quorum`: a controller that is down is started before anything else, because the next one may be the majority.
+    `is_mirrored`: KRaft writes ZooKeeper, so `/migration` has to advance between two observations.
+    """
+
+    state: State
+    plan: Plan | None = None
+    shown_until: State | None = None
+    gate: tuple[Gate, ...] = ()
+    undo: Undo | None = None
+    needs_quorum: bool = False
+    is_mirrored: bool = False

@@ -1,4 +1,7 @@
-"""M11: the migration is finalized; ZooKeeper is not used any more."""
+"""M11: the migration is finalized; ZooKeeper is not used any more.
+
+`checks/afterwards.py` has the findings about what is left to do.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.state.conditions import is_final
 from kafkactl.migration.state.evidence import Evidence, file_has_flag, has_flag, state_metric
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row
+from kafkactl.migration.steps.definition import Row, StateDefinition
 
 
 def _all_controllers_final(e: Evidence) -> bool:
@@ -34,3 +37,5 @@ FINALIZED: Final = Row(
     lambda e: is_final(e) and _all_controllers_final(e),
     "the log says POST_MIGRATION, and no controller has the flag",
 )
+
+M11: Final = StateDefinition(state=State.M11)

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
+from kafkactl.core.findings import Finding, warning
 from kafkactl.migration.state.conditions import copied
+from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row
+from kafkactl.migration.steps.definition import Row, StateDefinition
 
 COPIED: Final = Row(State.M6, copied, "the copy is done, and all brokers are in ZooKeeper mode")
+
+
+def mirror_follows(e: Evidence) -> Iterator[Finding]:
+    """Report a ZooKeeper that does not follow the log. The lag metric does not show this: a stuck driver reports 0."""
+    mirror = e.dual_write
+    if mirror.follows is None:
+        text = "/migration and the end of a log were not both observed"
+        yield warning("dual-write-not-seen", "/migration", text, "Observe the log of a controller.")
+    elif not mirror.follows:
+        text = f"/migration is at offset {mirror.offset}, {mirror.lag} records behind the log"
+        yield warning("dual-write-not-seen", "/migration", text, metadata_offset=mirror.offset, lag=mirror.lag)
+
+
+M6: Final = StateDefinition(state=State.M6, gate=(mirror_follows,), needs_quorum=True, is_mirrored=True)

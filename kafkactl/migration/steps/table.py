@@ -17,10 +17,10 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.unknown import missing_evidence, several_clusters, what_is_left_over
-from kafkactl.migration.steps import broken, m0, m2, m3, m4, m5, m6, m7, m8, m10, m11
-from kafkactl.migration.steps.definition import Band, Row
+from kafkactl.migration.steps import broken, m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11
+from kafkactl.migration.steps.definition import Band, Row, StateDefinition
 
-__all__ = ["TABLE", "ObservedState", "State", "observed_state", "state_of_evidence"]
+__all__ = ["PROCEDURE", "TABLE", "ObservedState", "State", "definition_of", "observed_state", "state_of_evidence"]
 
 
 @frozen
@@ -47,6 +47,28 @@ def state_of_evidence(evidence: Evidence) -> ObservedState:
     left = what_is_left_over(evidence) if row.state in (State.M0, State.INCOMPLETE_ROLLBACK) else ()
     return ObservedState(state=row.state, why=row.why, findings=tuple(findings), leftovers=left)
 
+
+def definition_of(state: State) -> StateDefinition | None:
+    """Return the definition of a state; None if no step of the procedure leads to it."""
+    return next((definition for definition in PROCEDURE if definition.state is state), None)
+
+
+PROCEDURE: Final[tuple[StateDefinition, ...]] = (
+    m0.M0,
+    m1.M1,
+    m2.M2,
+    m3.M3,
+    m4.M4,
+    m4.M4L,
+    m5.M5,
+    m6.M6,
+    m7.M7,
+    m8.M8,
+    m9.M9,
+    m10.M10,
+    m11.M11,
+)
+"""The states of the procedure in their order, which is that of the steps of a forward plan."""
 
 TABLE: Final[tuple[Band | Row, ...]] = (
     Band(

@@ -58,7 +58,7 @@ def accept_words() -> list[str]:
 
 def rollback_words() -> list[str]:
     """Return the ids of the refusals that a rollback of a migration accepts."""
-    from kafkactl.migration.plan.rollback_refusals import ACCEPTABLE
+    from kafkactl.migration.steps.refusals import ACCEPTABLE
 
     return sorted(ACCEPTABLE)
 

@@ -16,11 +16,11 @@ import pytest
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Outcome, Severity
 from kafkactl.migration.compare.comparison import compare_observation
+from kafkactl.migration.driver.gate import gates_of
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.forward import plan_forward
-from kafkactl.migration.plan.gate import gates_of
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.step import Move
+from kafkactl.migration.steps.forward import plan_forward
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.step import Move
 from kafkactl.migration.steps.table import State, observed_state
 from kafkactl.migration.zktree.parse import parse_tree
 from tests.lab.migration.cluster import MigrationCluster

@@ -20,7 +20,7 @@ PLANTED = [
     ("kafkactl/storage/format/guard.py", "path in over", "path not in over", "tests/storage/format/test_guard.py"),
     ("kafkactl/change/journal.py", '"of"] == flight.seq', '"of"] != flight.seq', "tests/change/test_journal.py"),
     ("kafkactl/protocol/crc32c.py", "crc >> 1", "crc << 1", "tests/protocol/test_crc32c.py"),
-    ("kafkactl/migration/state/evidence.py", "offset <= 0", "offset > 0", "tests/migration/state/test_table.py"),
+    ("kafkactl/migration/state/evidence.py", "offset <= 0", "offset > 0", "tests/migration/steps/test_table.py"),
 ]  # fmt: skip
 
 

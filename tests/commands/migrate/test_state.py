@@ -15,9 +15,9 @@ from kafkactl.core.frozen import changed
 from kafkactl.migration.api.position import _Earlier, status
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen
-from tests.migration.plan.test_rollback import WAYS
 from tests.migration.saved_folder import save
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
+from tests.migration.steps.test_rollback import WAYS
 from tests.migration.zk_trees import CLUSTER_ID
 from tests.sampling import one_in
 

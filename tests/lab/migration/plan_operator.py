@@ -12,9 +12,9 @@ from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.saved import observation_from
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.forward import plan_forward
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.step import File, Move, Step, Way
+from kafkactl.migration.steps.forward import plan_forward
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.step import File, Move, Step, Way
 from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 

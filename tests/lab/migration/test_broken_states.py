@@ -10,7 +10,7 @@ import pytest
 from kafkactl.core.findings import Finding
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.rollback import plan_rollback
+from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.plan_operator import Operator, delete

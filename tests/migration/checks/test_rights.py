@@ -7,9 +7,9 @@ import pytest
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.registry import check
+from kafkactl.migration.driver.gate import gates_of
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole, Observation, QuorumSeen
 from kafkactl.migration.observed.silence import leader_unknown, refusing, silent_brokers
-from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.table import observed_state

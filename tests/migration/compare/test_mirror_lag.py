@@ -15,8 +15,8 @@ from kafkactl.migration.compare.phase import LAG_ALLOWED_MS, MIRROR_LAG
 from kafkactl.migration.driver.guards import _compared
 from kafkactl.migration.observed.log_facts import Mirror
 from kafkactl.migration.observed.observation import NodeRole, Observation
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.step import Move, Step
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.step import Move, Step
 from tests.migration.observations import END, migration, world
 
 _NEW = Uuid(bytes(15) + b"\x09")

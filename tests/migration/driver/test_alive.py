@@ -13,12 +13,12 @@ from kafkactl.core.findings import Outcome, warning
 from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
+from kafkactl.migration.driver.liveness import majority_at_risk, replicas_at_risk
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole, Observation
-from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk
-from kafkactl.migration.plan.step import File, Move, Step
+from kafkactl.migration.steps.step import File, Move, Step
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, open_crew
 from tests.fakes.migration_hooks import FakeWorld

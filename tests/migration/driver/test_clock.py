@@ -17,6 +17,7 @@ from kafkactl.files.clock import SystemClock
 from kafkactl.files.run_hook import HookLimits, run_hook
 from kafkactl.migration.compare import comparison as compare
 from kafkactl.migration.compare.comparison import CompareFacts
+from kafkactl.migration.driver.gate import gates_of
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FORWARD
 from kafkactl.migration.driver.ports import RunResult
@@ -24,7 +25,6 @@ from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identi
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.observed.observation import Mode, Observation
-from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from tests.fakes.migrating_cluster import FakeCluster

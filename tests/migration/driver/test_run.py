@@ -18,7 +18,7 @@ from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identi
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.stops import moved_against, not_caught_up
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen, ReplicaSeen
-from kafkactl.migration.plan.step import Barrier
+from kafkactl.migration.steps.step import Barrier
 from tests.fakes.interruption import killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, fused, open_crew

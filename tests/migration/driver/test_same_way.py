@@ -11,9 +11,9 @@ import pytest
 from kafkactl.core.findings import Outcome
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import remembered_of
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.rollback_memory import NOTHING, Remembered
-from kafkactl.migration.plan.step import Move, Step
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.rollback_case import NOTHING, Remembered
+from kafkactl.migration.steps.step import Move, Step
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, fused, inventory_of, open_crew

@@ -14,7 +14,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Outcome
 from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.observed.observation import Mode, NodeRole
-from kafkactl.migration.plan.rollback import plan_rollback
+from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.zookeeper.znode import encode_znodes

@@ -16,12 +16,12 @@ from kafkactl.core.errors import KafkactlError
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.io.saved import load_observation
-from kafkactl.migration.plan.expected_copy import expected_copy
-from kafkactl.migration.plan.forward import forward_of, next_step
-from kafkactl.migration.plan.gate import gates_seen
-from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.view import observed_view
+from kafkactl.migration.steps.forward import forward_of, next_step
+from kafkactl.migration.steps.gates import gates_seen
+from kafkactl.migration.steps.m5 import expected_copy
+from kafkactl.migration.steps.rollback import rollback_of
 from kafkactl.migration.steps.table import state_of_evidence
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.hypothesis_profiles import examples

@@ -13,9 +13,9 @@ from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.view import observed_view
+from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import State, observed_state
 from kafkactl.zookeeper.tree import tree_of
 from kafkactl.zookeeper.znode import decode_znodes, parse_znode, render_znode

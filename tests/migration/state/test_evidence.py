@@ -14,7 +14,7 @@ from kafkactl.migration.steps.broken import is_version_untold
 from kafkactl.migration.steps.table import State, observed_state
 from tests.migration.state.states_seen import HEALTHY
 from tests.migration.state.test_soak import in_m8, soak
-from tests.migration.state.test_table import SITUATIONS
+from tests.migration.steps.test_table import SITUATIONS
 
 _M8 = HEALTHY["M8"]
 

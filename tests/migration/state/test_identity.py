@@ -9,11 +9,11 @@ from kafkactl.core.frozen import changed
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import DirectorySeen, NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.raw import RawNode, RawObservation, parse_observation, render_observation
-from kafkactl.migration.plan.forward import next_step, plan_forward
-from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.forward import next_step, plan_forward
+from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import observed_state, state_of_evidence
 from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.observations import uuid

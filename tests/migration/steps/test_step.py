@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.findings import Outcome, Severity, blocker, note, warning
-from kafkactl.migration.plan.step import File, Move, Step, Way
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.step import File, Move, Step, Way
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from kafkactl.core.frozen import changed
 from kafkactl.migration.api.driving import DriveOptions, patience_of
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy, shown_secrets
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.steps.m5 import copy_deadline_ms, expected_copy, shown_secrets
 from kafkactl.migration.steps.table import state_of_evidence
 from kafkactl.zookeeper.znode import Hidden
 from tests.migration.observations import World, world

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Mode, Observation
-from kafkactl.migration.plan.forward import plan_forward
-from kafkactl.migration.plan.order import rack_of, roll_order
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.step import File, Move, Way
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.steps.forward import plan_forward
+from kafkactl.migration.steps.order import rack_of, roll_order
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.step import File, Move, Way
 from tests.migration.state.states_seen import HEALTHY, MIG, Seen
 
 

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from kafkactl.core.findings import Outcome, blockers
+from kafkactl.migration.driver.gate import gates_of
 from kafkactl.migration.io.saved import load_observation
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.forward import next_step, plan_forward
-from kafkactl.migration.plan.gate import gates_of
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.step import Move
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.steps.forward import next_step, plan_forward
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.step import Move
 from kafkactl.migration.steps.table import State, observed_state, state_of_evidence
 
 _FOLDER = Path(__file__).parents[2] / "golden" / "states"

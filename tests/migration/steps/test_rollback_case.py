@@ -7,9 +7,9 @@ import pytest
 from kafkactl.core.findings import Outcome
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observed.observation import Mode
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.rollback_memory import Remembered
-from kafkactl.migration.plan.step import File, Move, Way
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.rollback_case import Remembered
+from kafkactl.migration.steps.step import File, Move, Way
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
 
 _M0 = HEALTHY["M0"]

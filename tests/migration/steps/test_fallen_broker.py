@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafkactl.migration.checks.registry import check
-from kafkactl.migration.plan.forward import plan_forward
-from kafkactl.migration.plan.rollback import plan_rollback
+from kafkactl.migration.steps.forward import plan_forward
+from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import observed_state
 from tests.migration.observations import World, world
 from tests.migration.state.states_seen import HEALTHY, KR, ZK

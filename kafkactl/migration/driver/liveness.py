@@ -14,8 +14,8 @@ from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.core.wording import some
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.silence import silent_brokers
-from kafkactl.migration.plan.step import Move, Step
 from kafkactl.migration.state.evidence import Evidence, evidence_of
+from kafkactl.migration.steps.step import Move, Step
 
 _STOPS: Final = frozenset({Move.RESTART_NODE, Move.STOP_NODE})
 _VOTERS_THAT_STAND_A_LOSS: Final = 3

@@ -1,14 +1,14 @@
-"""The forward plan: every step from where a migration is to its end, those that are done already marked as done.
+"""The forward plan: every step from the observed state to the end, finished steps marked as done.
 
-The order is that of Kafka's documentation made stricter: the quorum before any broker, brokers one at a time with the
-ZooKeeper controller last, a barrier before the last one because the copy then begins automatically, no KRaft file on a
-broker's disk before the copy is verified, the leader of the quorum last of all. What a step waits for is its gate; what
-has to hold between two states are the gates of `gate.py`.
+The steps are those of the states, in the order of the procedure. It is the order of Kafka's documentation, made
+stricter: the quorum before any broker, brokers one at a time with the ZooKeeper controller last, a barrier before the
+last one because the copy then begins automatically, no KRaft file on a broker's disk before the copy is verified, the
+leader of the quorum last of all. Each step has a gate of its own; `gates.py` has the exit gates of the states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkactl.core.findings import Finding, Outcome, Severity, blockers, warning
@@ -16,15 +16,14 @@ from kafkactl.core.frozen import changed
 from kafkactl.migration.copy.forecast import CopyOutcome
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.brokers import copy_step, entering_steps, kraft_steps
-from kafkactl.migration.plan.controllers import final_steps, ids_down, quorum_steps, started
-from kafkactl.migration.plan.expected_copy import expected_copy
-from kafkactl.migration.plan.rollback import rollback_of, wipes
-from kafkactl.migration.plan.step import Barrier, File, Move, Progress, Step, Way
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.unknown import several_clusters
-from kafkactl.migration.steps.table import ObservedState, state_of_evidence
+from kafkactl.migration.steps import m3, m7
+from kafkactl.migration.steps.m5 import expected_copy
+from kafkactl.migration.steps.rollback import rollback_of, wipes
+from kafkactl.migration.steps.step import Barrier, File, Move, Progress, Step, Way, numbered
+from kafkactl.migration.steps.table import PROCEDURE, ObservedState, definition_of, state_of_evidence
 
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
 # Started again on its old disk, a controller continues with the old log: a split brain within seconds.
@@ -37,27 +36,16 @@ _ROLLBACK_STATES: Final = (
     State.QUORUM_WITHOUT_BROKERS,
     State.INCOMPLETE_ROLLBACK,
 )
-# A controller that is down comes up before anything else is restarted: the next one may be the majority.
-_WITH_A_QUORUM: Final = (State.M5, State.M6, State.M7, State.M8)
-_Steps = Callable[[Evidence, tuple[int, ...]], Iterable[Step]]
-# A stage with the last state that it can be in: what lies behind is not shown again.
-_STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
-    (State.M4L, quorum_steps),
-    (State.M4L, lambda e, _: entering_steps(e)),
-    (State.M5, lambda e, _: (copy_step(e),)),
-    (State.M7, lambda e, _: kraft_steps(e)),
-    (State.M10, final_steps),
-)
 
 
 def plan_forward(observation: Observation, inventory: Inventory | None = None) -> Way:
-    """The forward plan from what was observed. Never raises for what it holds; the gates are not part of it."""
+    """Return the forward plan from an observation. Never raises for what was observed; exit gates are not a part."""
     evidence = evidence_of(observation)
     return forward_of(evidence, state_of_evidence(evidence), inventory)
 
 
 def forward_of(e: Evidence, observed: ObservedState, inventory: Inventory | None = None) -> Way:
-    """The same from evidence that was gathered already."""
+    """Return the forward plan from evidence that was gathered already."""
     findings = (
         *(_repairable(finding, observed, e) for finding in observed.findings),
         *(
@@ -69,7 +57,7 @@ def forward_of(e: Evidence, observed: ObservedState, inventory: Inventory | None
     )
     if blockers(findings):
         return Way(outcome=Outcome.REFUSED, state=observed.state, steps=(), findings=findings)
-    steps = tuple(changed(step, number=number) for number, step in enumerate(_steps(e, observed, inventory), start=1))
+    steps = numbered(_steps(e, observed, inventory))
     if all(step.state is Progress.DONE for step in steps):
         return Way(outcome=Outcome.NOTHING_TO_DO, state=observed.state, steps=(), findings=findings)
     return Way(
@@ -82,15 +70,13 @@ def forward_of(e: Evidence, observed: ObservedState, inventory: Inventory | None
 
 
 def next_step(e: Evidence, observed: ObservedState, inventory: Inventory | None = None) -> Step | None:
-    """The one thing to do now: the first step forward, or out of what is broken; None where nothing is left to do, or
-    it is unknown what is safe.
-    """
+    """Return the first step forward, or out of a broken state; None if nothing is left, or no safe step is known."""
     if several_clusters(e):
         return None
     if observed.state in _ROLLBACK_STATES:
         steps: Iterable[Step] = rollback_of(e, observed, inventory).pending
     elif observed.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
-        steps = (step for step in kraft_steps(e) if step.state is Progress.PENDING)
+        steps = (step for step in m7.plan(e) if step.state is Progress.PENDING)
     elif observed.state is State.M0 and observed.leftovers:
         steps = wipes(e, inventory) or forward_of(e, observed, inventory).pending
     else:
@@ -99,7 +85,7 @@ def next_step(e: Evidence, observed: ObservedState, inventory: Inventory | None 
 
 
 def _unnamed(e: Evidence, observed: ObservedState, inventory: Inventory | None) -> Iterator[Finding]:
-    """Without controllers there are no steps for them."""
+    """Report that the plan has no steps for controllers, because nothing names them."""
     if observed.state.place is not None and not e.observation.controllers and not (inventory and inventory.controllers):
         yield warning(
             "controllers-not-named",
@@ -109,8 +95,9 @@ def _unnamed(e: Evidence, observed: ObservedState, inventory: Inventory | None) 
 
 
 def _repairable(finding: Finding, observed: ObservedState, e: Evidence) -> Finding:
-    """Controllers that are merely down are started: the copy begins again from zero, the dual write goes on. Not where
-    each of them would end at the same znode again.
+    """Return a blocker as a warning if starting the controllers repairs it.
+
+    The copy begins again from zero, and dual write continues; but a controller would end at the same bad znode again.
     """
     if observed.state not in _RESTARTABLE or finding.id != observed.state.value:
         return finding
@@ -128,13 +115,14 @@ def _steps(e: Evidence, observed: ObservedState, inventory: Inventory | None) ->
     )
     place = observed.state.place
     if place is None:
-        yield from started(e, ids, State.M5)
+        yield from m3.started(e, ids, State.M5)
         place = State.M5.place or 0
-    elif observed.state in _WITH_A_QUORUM:
-        yield from started(e, ids_down(e, ids), observed.state)
-    for last, steps in _STAGES:
-        if place <= (last.place or 0):
-            yield from steps(e, ids)
+    elif (definition := definition_of(observed.state)) is not None and definition.needs_quorum:
+        yield from m3.started(e, m3.ids_down(e, ids), observed.state)
+    for definition in PROCEDURE:
+        last = definition.shown_until
+        if definition.plan is not None and last is not None and place <= (last.place or 0):
+            yield from definition.plan(e, ids)
 
 
 def _consequences(steps: tuple[Step, ...]) -> Iterator[str]:

@@ -8,18 +8,19 @@ from hypothesis import strategies as st
 
 from kafkactl.core.findings import Outcome
 from kafkactl.core.frozen import changed
+from kafkactl.migration.driver.gate import gates_of
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.expected_copy import expected_copy
-from kafkactl.migration.plan.forward import next_step, plan_forward
-from kafkactl.migration.plan.gate import gates_of, is_open
-from kafkactl.migration.plan.gate_progress import witnesses
-from kafkactl.migration.plan.step import Barrier, File, Move, Way
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.steps.forward import next_step, plan_forward
+from kafkactl.migration.steps.gates import is_open
+from kafkactl.migration.steps.m4 import witnesses
+from kafkactl.migration.steps.m5 import expected_copy
+from kafkactl.migration.steps.step import Barrier, File, Move, Way
 from kafkactl.migration.steps.table import State, state_of_evidence
 from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.observations import world
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen
-from tests.migration.state.test_table import SITUATIONS, partial
+from tests.migration.steps.test_table import SITUATIONS, partial
 from tests.migration.zk_trees import text
 
 _M3, _M4, _M6, _M8 = (HEALTHY[name] for name in ("M3", "M4", "M6", "M8"))

@@ -28,22 +28,22 @@ class EpochGate:
 
     @property
     def value(self) -> int:
-        """What to raise it to."""
+        """Return the epoch to write."""
         return (self.highest or 0) + 1
 
     @property
     def is_beaten(self) -> bool:
-        """Whether some state is above it, so that the active controller, or the next one, could not change it."""
+        """Return True if a partition state is above the epoch, so that no ZooKeeper controller could change it."""
         return self.needed and (self.highest or 0) > (self.epoch or 0)
 
     @property
     def is_known(self) -> bool:
-        """Whether both sides were seen."""
+        """Return True if both sides were observed."""
         return self.epoch is not None and self.highest is not None
 
 
 def epoch_gate(e: Evidence) -> EpochGate:
-    """The gate as the tree has it, with the epochs that KRaft may still stamp while it is active."""
+    """Return the gate by the tree, with the epochs that KRaft may still stamp while it is active."""
     if e.tree is None or _unseen_states(e):
         return EpochGate(
             epoch=None if e.tree is None else e.tree.controller_epoch, highest=None, needed=False, after_election=False
@@ -59,5 +59,5 @@ def epoch_gate(e: Evidence) -> EpochGate:
 
 
 def _unseen_states(e: Evidence) -> bool:
-    """Whether the state of some partition is there and was not shown."""
+    """Return True if the state of some partition exists and was not shown."""
     return e.tree is not None and any(path.endswith("/state") for path in e.tree.hidden)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.frozen import changed
+from kafkactl.migration.driver.liveness import majority_at_risk, replicas_at_risk, stops_a_living_node
 from kafkactl.migration.observed.observation import NodeRole, Observation
-from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk, stops_a_living_node
-from kafkactl.migration.plan.step import Move, Step
+from kafkactl.migration.steps.step import Move, Step
 from tests.migration.state.states_seen import HEALTHY, without
 
 _M8 = HEALTHY["M8"]

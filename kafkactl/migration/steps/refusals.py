@@ -1,6 +1,6 @@
-"""When there is no rollback, or none that is known to be safe; and what should be known before it is gone.
+"""Refusals of a rollback that is impossible or not known to be safe, and warnings before a rollback.
 
-Each rule is a row: what it asks of the evidence and what it says. A refusal that an operator may accept is
+Each rule is a function of the evidence and the state. A refusal that an operator may accept is
 accepted by its id; those about the point of no return and about disks that ZooKeeper mode cannot read are not.
 """
 
@@ -15,10 +15,10 @@ from kafkactl.core.kafka_names import ZkMigrationState
 from kafkactl.core.wording import some
 from kafkactl.migration.compare.comparison import compare_observation, copied_escaped
 from kafkactl.migration.observed.observation import Mode
-from kafkactl.migration.plan.rollback_epoch import epoch_gate
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, has_flag, is_finalized_by_flag
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.unknown import different_clusters, several_clusters
+from kafkactl.migration.steps.epoch import epoch_gate
 from kafkactl.migration.steps.table import ObservedState
 
 ACCEPTABLE: Final = frozenset(
@@ -49,7 +49,7 @@ _KEPT_BY_BOTH: Final = frozenset(
 
 
 def objections(e: Evidence, observed: ObservedState, accepted: frozenset[str]) -> tuple[Finding, ...]:
-    """What speaks against a rollback from here, blockers first; accepted ones are warnings."""
+    """Return the objections to a rollback, blockers first; accepted ones are warnings."""
     final = [*_mixed_up(e), *_finalized(e), *_no_way(observed)]
     found = final or [_accepted(finding, accepted) for rule in _RULES for finding in rule(e, observed)]
     return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
@@ -99,7 +99,7 @@ def _unreadable(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
 
 
 def _perhaps_final(e: Evidence, _: ObservedState) -> Iterator[Finding]:
-    """Behind the point of no return ZooKeeper is out of date, and looks as it did before it."""
+    """Refuse if the point of no return may be passed: then ZooKeeper is out of date, and does not show it."""
     if e.kraft_state is not None or e.holder is not Holder.KRAFT or e.controllers in (Quorum.DOWN, Quorum.MINORITY):
         return
     flagged = any(has_flag(controller) for controller in e.observation.controllers)
@@ -121,7 +121,7 @@ def _strangers(e: Evidence, _: ObservedState) -> Iterator[Finding]:
 
 
 def _in_motion(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
-    """Znodes are read before the log, so in the seconds of the copy they are from before it."""
+    """Refuse an observation during whose seconds the copy ended: its znodes were read before its log."""
     if observed.state is State.M5 and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.ZOOKEEPER:
         yield blocker(
             "copy-ended-during-observation",
@@ -131,7 +131,7 @@ def _in_motion(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
 
 
 def _disks(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
-    """A broker on ZooKeeper reads meta.properties of version 0 only (core `KafkaServer`)."""
+    """Refuse disks of KRaft: a broker on ZooKeeper reads meta.properties of version 0 only (core `KafkaServer`)."""
     if observed.state is State.M0:
         return
     for broker in e.brokers:
@@ -278,7 +278,7 @@ def _partitions(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
 
 
 def _differences(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
-    """What KRaft has and ZooKeeper has not is lost by a rollback (measured: a topic re-created while it was away)."""
+    """Report metadata that ZooKeeper lacks: a rollback loses it (measured: a topic re-created during an outage)."""
     if e.holder is not Holder.KRAFT or observed.state not in _MIRRORED or e.tree is None or e.log is None:
         return
     seen = [
@@ -322,7 +322,7 @@ def _differences(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
 
 
 def _early_kraft(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
-    """A broker with its KRaft file before the copy takes every partition for a stray one (measured on 3.9.2)."""
+    """Warn of a KRaft file before the copy: its broker takes every partition for a stray one (measured on 3.9.2)."""
     if (
         observed.state not in (State.M3, State.M4, State.M4L, State.M5, State.QUORUM_WITHOUT_MIGRATION_FLAG)
         or e.kraft_state == ZkMigrationState.MIGRATION

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from kafkactl.core.findings import Outcome, Severity
 from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.forward import next_step, plan_forward
-from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.steps.forward import next_step, plan_forward
+from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import State, observed_state, state_of_evidence
 from kafkactl.zookeeper.tree import tree_of
 from tests.hypothesis_profiles import examples

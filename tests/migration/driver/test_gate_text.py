@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.frozen import changed
+from kafkactl.migration.driver.gate_text import observed_instead
 from kafkactl.migration.observed.observation import NodeRole, Observation, QuorumSeen
-from kafkactl.migration.plan.gate_words import seen_instead
-from kafkactl.migration.plan.step import File, Move, Step
+from kafkactl.migration.steps.step import File, Move, Step
 from tests.migration.state.states_seen import HEALTHY, Seen, without
 
 _M3, _M4, _M7, _M8 = (HEALTHY[name] for name in ("M3", "M4", "M7", "M8"))
@@ -33,13 +33,13 @@ def wait(action: Move) -> Step:
 )
 def test_a_controller_that_still_runs_with_its_earlier_file(has_flag: bool, file: File, words: str) -> None:
     observation = _M8.but(flags={3001: has_flag}).observation()
-    assert seen_instead(observation, restart(3001, NodeRole.CONTROLLER, file)) == words
+    assert observed_instead(observation, restart(3001, NodeRole.CONTROLLER, file)) == words
 
 
 def test_a_controller_of_which_only_the_quorum_was_heard() -> None:
     observation = without(_M8.observation(), api_versions=None)
     step = restart(3001, NodeRole.CONTROLLER, File.FINAL)
-    assert seen_instead(observation, step) == "controller 3001 answers"
+    assert observed_instead(observation, step) == "controller 3001 answers"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_controller_of_which_only_the_quorum_was_heard() -> None:
     ],
 )
 def test_a_broker_by_its_mode_and_its_own_registration(seen: Seen, id: int, words: str) -> None:
-    assert seen_instead(seen.observation(), restart(id, NodeRole.BROKER)) == words
+    assert observed_instead(seen.observation(), restart(id, NodeRole.BROKER)) == words
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def test_a_broker_by_its_mode_and_its_own_registration(seen: Seen, id: int, word
 )
 def test_a_quorum_that_is_waited_for(controllers: dict[int, bool | None], words: str) -> None:
     observation = _M3.but(controllers=controllers).observation()
-    assert seen_instead(observation, wait(Move.WAIT_QUORUM)) == words
+    assert observed_instead(observation, wait(Move.WAIT_QUORUM)) == words
 
 
 def test_a_quorum_without_a_leader() -> None:
     observation = _with_answer(QuorumSeen(partition_error=6))
-    assert seen_instead(observation, wait(Move.WAIT_QUORUM)) == "no controller leads yet"
+    assert observed_instead(observation, wait(Move.WAIT_QUORUM)) == "no controller leads yet"
 
 
 def test_denied_question_leaves_the_leader_unknown() -> None:
-    words = seen_instead(_with_answer(QuorumSeen(error_code=31)), wait(Move.WAIT_QUORUM))
+    words = observed_instead(_with_answer(QuorumSeen(error_code=31)), wait(Move.WAIT_QUORUM))
     assert words == "the leader is unknown: controller 3001 denied DescribeQuorum to the user of kafkactl"
 
 
@@ -88,14 +88,14 @@ def _with_answer(answer: QuorumSeen) -> Observation:
 
 def test_who_holds_controller_is_named_while_an_election_or_the_copy_is_waited_for() -> None:
     observation = _M3.observation()
-    assert seen_instead(observation, wait(Move.WAIT_ZOOKEEPER_CONTROLLER)) == "/controller is held by zookeeper"
+    assert observed_instead(observation, wait(Move.WAIT_ZOOKEEPER_CONTROLLER)) == "/controller is held by zookeeper"
     copy = "/controller is held by zookeeper, /migration is not-copied"
-    assert seen_instead(observation, wait(Move.WAIT_COPY)) == copy
+    assert observed_instead(observation, wait(Move.WAIT_COPY)) == copy
 
 
 def test_a_node_that_is_silent_and_a_file_that_is_not_in_place() -> None:
     observation = _M4.but(modes={**_M4.modes, 2: None}).observation()
     step = restart(2, NodeRole.BROKER, File.MIGRATION)
-    assert seen_instead(observation, step) == "broker 2 does not answer yet"
+    assert observed_instead(observation, step) == "broker 2 does not answer yet"
     put = changed(step, action=Move.PUT_CONFIG)
-    assert seen_instead(observation, put) == "the file of broker 2 is not its migration file yet"
+    assert observed_instead(observation, put) == "the file of broker 2 is not its migration file yet"

@@ -1,7 +1,7 @@
-"""In which order brokers are restarted, forward and back: one rule for every roll.
+"""The order in which brokers are restarted, forward and back: one rule for every roll.
 
-One that is down comes up before another one is stopped. Then rack by rack, so that replicas in other racks stay whole,
-the broker that holds `/controller` last of all, and its rack with it: each time it stops, another one is elected.
+A broker that is down comes up before another one is stopped. Then the order is rack by rack, so that replicas in other
+racks stay whole, with the broker that holds `/controller` and its rack last: each stop of it causes an election.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkactl.migration.state.brokers import BrokerEvidence
-from kafkactl.migration.state.evidence import Evidence
+from kafkactl.migration.state.evidence import Evidence, Holder
 
 _RACK = "broker.rack"
 
@@ -17,7 +17,7 @@ _RACK = "broker.rack"
 def roll_order(
     brokers: Iterable[BrokerEvidence], e: Evidence, *, last: int | None = None, first: int | None = None
 ) -> list[BrokerEvidence]:
-    """The brokers as they are restarted; `last` and `first` are ids that their racks go with."""
+    """Return the brokers in the order of their restarts; the racks of the ids `last` and `first` go with them."""
     every = list(brokers)
     racks: dict[str | None, list[int]] = {}
     for broker in every:
@@ -39,7 +39,7 @@ def roll_order(
 
 
 def rack_of(broker: BrokerEvidence, e: Evidence) -> str | None:
-    """A broker's rack by its file, its registration or its znode; None for none, or one that is not shown."""
+    """Return a broker's rack by its file, its registration or its znode; None if there is none, or it is not shown."""
     config = None if broker.node is None else broker.node.config
     znode = None if e.tree is None else e.tree.brokers.get(broker.id)
     named = (
@@ -48,3 +48,16 @@ def rack_of(broker: BrokerEvidence, e: Evidence) -> str | None:
         None if znode is None else znode.rack,
     )
     return next((rack for rack in named if rack), None)
+
+
+def known_brokers(e: Evidence) -> list[BrokerEvidence]:
+    """Return the brokers that the inventory names or that are in ZooKeeper."""
+    return [broker for broker in e.brokers if broker.node is not None or broker.in_zookeeper]
+
+
+def zookeeper_controller_last(e: Evidence) -> list[BrokerEvidence]:
+    """Return the known brokers in the order of their restarts, the broker that is the active controller last."""
+    held_by = None
+    if e.holder is Holder.ZOOKEEPER and e.tree is not None and e.tree.controller is not None:
+        held_by = e.tree.controller.broker_id
+    return roll_order(known_brokers(e), e, last=held_by)

@@ -7,11 +7,11 @@ import pytest
 from kafkactl.core.findings import Outcome
 from kafkactl.migration.api.position import status
 from kafkactl.migration.checks.registry import check
-from kafkactl.migration.plan.forward import plan_forward
-from kafkactl.migration.plan.gate import gates_of
-from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.plan.step import Move, Progress
+from kafkactl.migration.driver.gate import gates_of
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.forward import plan_forward
+from kafkactl.migration.steps.rollback import plan_rollback
+from kafkactl.migration.steps.step import Move, Progress
 from kafkactl.migration.steps.table import observed_state
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
 

@@ -15,15 +15,15 @@ from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import Topic
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Mode, Observation
-from kafkactl.migration.plan.rollback import Step, plan_rollback
-from kafkactl.migration.plan.rollback_epoch import epoch_gate
-from kafkactl.migration.plan.rollback_memory import Remembered
-from kafkactl.migration.plan.step import File, Move, Progress, Way
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.steps.epoch import epoch_gate
+from kafkactl.migration.steps.rollback import Step, plan_rollback
+from kafkactl.migration.steps.rollback_case import Remembered
+from kafkactl.migration.steps.step import File, Move, Progress, Way
 from kafkactl.migration.steps.table import State, observed_state
 from kafkactl.protocol.schema.explanations import explanations
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen, without
-from tests.migration.state.test_table import SITUATIONS, partial
+from tests.migration.steps.test_table import SITUATIONS, partial
 
 _M0, _M3, _M4, _M6, _M7, _M8 = (HEALTHY[name] for name in ("M0", "M3", "M4", "M6", "M7", "M8"))
 _DOWN = {3001: False}

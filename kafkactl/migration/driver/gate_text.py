@@ -5,15 +5,15 @@ from __future__ import annotations
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.silence import leader_unknown, refusals
-from kafkactl.migration.plan.step import File, Move, Step
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.evidence import evidence_of
+from kafkactl.migration.steps.step import File, Move, Step
 
 _MODES = {Mode.ZK: "on ZooKeeper", Mode.MIGRATING: "in migration mode", Mode.KRAFT: "on KRaft"}
 _OF_FILES = (Move.PUT_CONFIG, Move.RESTORE_CONFIG)
 
 
-def seen_instead(seen: Observation, step: Step) -> str:
+def observed_instead(seen: Observation, step: Step) -> str:
     """Why a step is not done yet, by what was observed last; a clause that names its subject."""
     node = None if step.node is None or step.role is None else seen.node(step.node, step.role)
     if node is None:

@@ -1,4 +1,4 @@
-"""Steps of forward plans and rollbacks: action, target, order and progress (docs/reference/kinds.md)."""
+"""Steps of forward plans and rollbacks: move, target, order and progress (docs/reference/kinds.md)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome, Severity
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.state.brokers import BrokerEvidence
 from kafkactl.migration.state.names import State
 
 
 class Move(StrEnum):
-    """What a step does; the first seven are of the forward plan only."""
+    """The action of a step; the first seven are of the forward plan only. The driver has a function for each."""
 
     PUT_CONFIG = "put-config"
     FORMAT_DISK = "format-disk"
@@ -36,14 +37,14 @@ class Move(StrEnum):
 
 
 class Progress(StrEnum):
-    """How far a step is."""
+    """The progress of a step."""
 
     DONE = "done"
     PENDING = "pending"
 
 
 class File(StrEnum):
-    """Which file a node gets: its own, that of migration mode, a broker's for KRaft, a controller's last one."""
+    """The file that a node gets: its own, that of migration mode, a broker's for KRaft, a controller's last one."""
 
     ORIGINAL = "original"
     MIGRATION = "migration"
@@ -52,7 +53,7 @@ class File(StrEnum):
 
 
 class Barrier(StrEnum):
-    """What an operator has to allow before a step: what begins automatically from there, and what cannot be undone."""
+    """The permission of an operator that a step needs: the copy begins automatically, or nothing can be undone."""
 
     LAST_BROKER = "last-broker"
     FINALIZE = "finalize"
@@ -60,10 +61,10 @@ class Barrier(StrEnum):
 
 @frozen
 class Step:
-    """One step, back or forward. `gate` is what has to be observed before the next one begins.
+    """A step, back or forward. `gate` is the condition to observe before the next step begins.
 
-    `node` and `role` are those of a step about one node, `file` which file it gets or is restarted with, `path` and
-    `version` the znode that is changed if it still has that version, `value` the new `/controller_epoch`.
+    `node` and `role` are those of a step about one node, `file` is the file that the node gets or is restarted with,
+    `path` and `version` the znode that is changed if it still has that version, `value` the new `/controller_epoch`.
     `phase` is the state of the forward plan that the step belongs to.
     """
 
@@ -84,7 +85,7 @@ class Step:
 
     @property
     def words(self) -> str:
-        """For people: `put-config broker 2 (migration)`."""
+        """Return the text for people: `put-config broker 2 (migration)`."""
         return f"{self.action} {self.target}{'' if self.file is None else f' ({self.file})'}"
 
     def is_before(self, last: int | None) -> bool:
@@ -99,9 +100,9 @@ class Step:
 
 @frozen
 class Way:
-    """A forward plan or a rollback from where a migration is; refused if something has to be repaired (`findings`).
+    """A forward plan or a rollback from the observed state; refused if something has to be repaired (`findings`).
 
-    `consequences` are sentences about what happens on the way.
+    `consequences` are sentences for the operator about what happens on the way.
     """
 
     outcome: Outcome
@@ -112,14 +113,71 @@ class Way:
 
     @property
     def pending(self) -> tuple[Step, ...]:
-        """What is left to do."""
+        """Return the steps that are left to do."""
         return tuple(step for step in self.steps if step.state is Progress.PENDING)
 
     def weighed(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """What else there is to say: of a way that is not refused nothing stops it, so what blocks elsewhere warns."""
+        """Return other findings with their severity for this way: a blocker is a warning if the way is not refused."""
         if self.outcome is Outcome.REFUSED:
             return tuple(findings)
         return tuple(
             changed(finding, severity=Severity.WARNING) if finding.severity is Severity.BLOCKER else finding
             for finding in findings
         )
+
+
+def broker_step(
+    broker: BrokerEvidence,
+    action: Move,
+    file: File | None,
+    *,
+    gate: str,
+    why: str,
+    is_done: bool = False,
+    phase: State | None = None,
+    barrier: Barrier | None = None,
+) -> Step:
+    """Return a step about one broker."""
+    return Step(
+        action=action,
+        target=broker.name,
+        gate=gate,
+        why=why,
+        state=Progress.DONE if is_done else Progress.PENDING,
+        node=broker.id,
+        role=NodeRole.BROKER,
+        file=file,
+        barrier=barrier,
+        phase=phase,
+    )
+
+
+def controller_step(
+    id: int,
+    action: Move,
+    file: File | None = None,
+    *,
+    gate: str,
+    why: str,
+    is_done: bool = False,
+    phase: State | None = None,
+    barrier: Barrier | None = None,
+) -> Step:
+    """Return a step about one controller."""
+    return Step(
+        action=action,
+        target=f"controller {id}",
+        gate=gate,
+        why=why,
+        state=Progress.DONE if is_done else Progress.PENDING,
+        node=id,
+        role=NodeRole.CONTROLLER,
+        file=file,
+        barrier=barrier,
+        phase=phase,
+    )
+
+
+def numbered(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return the steps with numbers from 1."""
+    return tuple(changed(step, number=number) for number, step in enumerate(steps, start=1))

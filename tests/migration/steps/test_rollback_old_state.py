@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkactl.core.findings import Outcome, Severity
 from kafkactl.core.frozen import changed
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.rollback import plan_rollback
+from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.table import observed_state
 from tests.migration.observations import state, world
 from tests.migration.zk_trees import text

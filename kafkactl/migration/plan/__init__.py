@@ -1,1 +1,0 @@
-"""The steps of a migration, forward and back, and what each waits for."""
