@@ -1,4 +1,4 @@
-"""What to do about an error or finding that was made without a next step of its own: its remedy in the catalogue.
+"""The next step of an error or finding that has none of its own: the remedy of its id in the catalogue.
 
 Cause, consequence and remedy of an id are written once, in schemas/explain/*.toml. Code gives a `next_step` only where
 it knows more than that text: a path, an id, or a command with the values of the case.
@@ -8,13 +8,30 @@ from __future__ import annotations
 
 import functools
 
+from kafkactl.core.package_data import DataMissingError, data_file, data_names
+
 
 @functools.cache
 def remedy_of(id: str) -> str:
-    """The remedy of this id in schemas/explain; where there is none, the command that explains the id.
+    """Return the remedy of this id in schemas/explain, or the command that explains the id where there is none.
 
-    The catalogue is read when something is shown that needs it: neither help nor an answer without findings loads it.
+    The catalogue is read when something is shown that needs it, and only the table of the id is parsed. A damaged
+    installation must not hide the error or finding whose remedy is asked for.
     """
-    from kafkactl.protocol.schema.explanations import remedy
+    try:
+        text = _catalogue()
+    except DataMissingError:
+        text = ""
+    start = text.find(f"\n[{id}]\n") + 1
+    if not start:
+        return f"Run `kafkactl explain {id}`."
+    end = text.find("\n[", start)
+    import tomli
 
-    return remedy(id) or f"Run `kafkactl explain {id}`."
+    found: str = tomli.loads(text[start : end if end > 0 else None])[id]["remedy"]
+    return found
+
+
+@functools.cache
+def _catalogue() -> str:
+    return "\n".join(["", *(data_file(name).decode("utf-8") for name in data_names("explain", ".toml"))])

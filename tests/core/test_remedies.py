@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
-from kafkactl.core.errors import InputError, SchemaError
+from kafkactl.core import remedies
+from kafkactl.core.errors import InputError
 from kafkactl.core.findings import blocker, note, warning
+from kafkactl.core.package_data import DataMissingError
 from kafkactl.core.remedies import remedy_of
 from kafkactl.protocol.schema import explanations as catalogue
 
@@ -19,7 +21,7 @@ ID = "zookeeper-mode-node"
 def _nothing_is_kept():
     yield
     remedy_of.cache_clear()
-    catalogue._catalogue.cache_clear()
+    remedies._catalogue.cache_clear()
 
 
 @pytest.mark.parametrize("finding", [blocker, warning])
@@ -47,7 +49,7 @@ def test_an_error_without_a_next_step_shows_the_remedy():
 
 
 def test_the_remedy_of_every_id_is_that_of_its_explanation():
-    assert {id: catalogue.remedy(id) for id in catalogue.explanations()} == {
+    assert {id: remedy_of(id) for id in catalogue.explanations()} == {
         id: explanation.remedy for id, explanation in catalogue.explanations().items()
     }
 
@@ -58,10 +60,10 @@ def test_an_id_without_an_explanation_shows_how_to_ask_for_one():
 
 def test_a_catalogue_that_cannot_be_read_hides_no_finding(monkeypatch):
     def missing(*_args):
-        raise SchemaError("gone", id="data-file-missing")
+        raise DataMissingError("gone")
 
-    monkeypatch.setattr(catalogue, "list_data", missing)
-    catalogue._catalogue.cache_clear()
+    monkeypatch.setattr(remedies, "data_names", missing)
+    remedies._catalogue.cache_clear()
     remedy_of.cache_clear()
     assert blocker(ID, "node 1", "its process.roles is empty").to_dict()["next_step"] == f"Run `kafkactl explain {ID}`."
 

@@ -42,29 +42,6 @@ def explanations() -> Mapping[str, Explanation]:
     return dict(sorted(found.items()))
 
 
-def remedy(id: str) -> str | None:
-    """The remedy of one id: of the catalogue only this table is parsed.
-
-    None for an id that is not explained, and where the data cannot be read: a damaged installation must not hide the
-    error or finding whose remedy is asked for.
-    """
-    try:
-        text = _catalogue()
-    except SchemaError:
-        return None
-    start = text.find(f"\n[{id}]\n") + 1
-    if not start:
-        return None
-    end = text.find("\n[", start)
-    found: str = tomli.loads(text[start : end if end > 0 else None])[id]["remedy"]
-    return found
-
-
-@functools.cache
-def _catalogue() -> str:
-    return "\n".join(["", *(read_data(name).decode("utf-8") for name in list_data("explain", ".toml"))])
-
-
 @functools.cache
 def renamed_ids() -> Mapping[str, str]:
     """The present id by each id of an earlier version (schemas/renamed_ids.toml)."""

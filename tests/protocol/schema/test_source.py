@@ -33,13 +33,11 @@ def test_a_missing_folder_is_our_fault_and_says_so() -> None:
 
 
 def test_data_next_to_the_package_is_found_where_the_link_is_lost(tmp_path: Path) -> None:
-    package = tmp_path / "kafkactl"
-    package.mkdir()
-    for name in ("__init__.py", "_version.py", "errors.py", "lazy.py", "remedies.py"):
-        (package / name).write_bytes((ROOT / "kafkactl" / name).read_bytes())
-    (package / "schema").mkdir()
-    for name in ("__init__.py", "source.py"):
-        (package / "schema" / name).write_bytes((ROOT / "kafkactl" / "schema" / name).read_bytes())
+    names = ("__init__.py", "_version.py", "protocol/__init__.py", "protocol/schema/__init__.py")
+    for name in (*names, "protocol/schema/source.py"):
+        copy(tmp_path, name)
+    for path in sorted((ROOT / "kafkactl" / "core").glob("*.py")):
+        copy(tmp_path, f"core/{path.name}")
     (tmp_path / "schemas").mkdir()
     program = "from kafkactl.protocol.schema.source import read_data; print(read_data('x.toml'))"
     without = _run(program, tmp_path)
@@ -49,6 +47,13 @@ def test_data_next_to_the_package_is_found_where_the_link_is_lost(tmp_path: Path
     (tmp_path / "schemas" / "x.toml").unlink()
     (tmp_path / "schemas").rmdir()
     assert "neither in" in _run(program, tmp_path).stderr
+
+
+def copy(folder: Path, name: str) -> None:
+    """Copy one module of kafkactl to a folder."""
+    path = folder / "kafkactl" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes((ROOT / "kafkactl" / name).read_bytes())
 
 
 def _run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -26,7 +26,7 @@ TOUCHES_THE_WORLD = {"open", "input", "print", "exit", "breakpoint"}
 READS_THE_CLOCK = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
 TOUCHES_DISKS = {"read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "unlink", "iterdir", "rename"}
 # Reads the data that belongs to the package; what it reads is as fixed as the code.
-READS_PACKAGE_DATA = "kafkactl/protocol/schema/source.py"
+READS_PACKAGE_DATA = "kafkactl/core/package_data.py"
 # Open segments in Spark's driver and workers.
 SPARK_ENGINE = tuple(f"kafkactl/dryrun/engine/spark/{part}.py" for part in ("source", "engine", "files"))
 
