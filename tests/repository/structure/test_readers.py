@@ -39,7 +39,7 @@ WITHOUT = {
     "playground.broker": "the fake node of the demo, on loopback, is asked by kafkactl itself",
     "playground.released": _OWN_TEXT,
     "protocol.schema.dialect": _OWN_DATA,
-    "protocol.schema.explanations": _OWN_DATA,
+    "core.remedies": _OWN_DATA,
     "tiered.packed": _OWN_BYTES,
 }
 
