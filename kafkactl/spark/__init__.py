@@ -1,1 +1,26 @@
-"""Spark: its JVM, sessions and workers."""
+"""The data pipeline on Spark: metadata logs as DataFrames of a caller's SparkSession.
+
+Each function takes the session first, uses its settings, and never stops it or changes a setting. Files come in through
+Spark's `binaryFile` source; one task folds one log with the same code as the commands in process, so equal logs give
+equal rows. The functions need the extra `spark`, on the workers too: pyspark, pyarrow, pandas and numpy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkactl.core.lazy import lazy_names
+
+__all__ = ["errors", "findings", "records", "ship_code", "state"]
+
+if TYPE_CHECKING:
+    from kafkactl.spark.frames import errors, findings, records, state
+    from kafkactl.spark.ship import ship_code
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            f"{__name__}.frames": ("errors", "findings", "records", "state"),
+            f"{__name__}.ship": ("ship_code",),
+        },
+    )

@@ -169,7 +169,7 @@ def dump_records(
     result is iterated over. Raises InputError `no-such-record-type`; iterating raises InputError and UnreachableError.
     """
     wanted = Wanted(
-        types=_types(types),
+        types=record_types(types),
         key=None if key is None else KeyFilter(Key(sorts=None, name=key)),
         from_offset=from_offset,
         to_offset=to_offset,
@@ -177,7 +177,7 @@ def dump_records(
     return RecordDump(place, wanted, checkpoints=checkpoints, show_secrets=show_secrets)
 
 
-def _types(names: Iterable[str]) -> frozenset[str] | None:
+def record_types(names: Iterable[str]) -> frozenset[str] | None:
     """The record types with these names, kafkactl's or those of Kafka's tool, `Record` optional. Raises InputError."""
     known = {name.lower(): name for name in record_type_names()}
     found = set()

@@ -31,6 +31,7 @@ WITHOUT = {
     "migration.io.observe": "its parser is that of the target znode-values",
     "files.children": _OWN_BYTES,
     "spark.session": "it looks into the archives of the installed Spark",
+    "spark.record_rows": _OWN_TEXT,
     "tiered.io.spark": _OWN_BYTES,
     "dryrun.engine.spark.pack": _OWN_BYTES,
     "dryrun.engine.spark.read": _OWN_BYTES,

@@ -1,0 +1,150 @@
+"""The functions of the pipeline: each returns a DataFrame of the caller's session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+from kafkactl.core.errors import InputError
+from kafkactl.metadata.api.records import record_types
+from kafkactl.metadata.dump.lines import Wanted
+from kafkactl.spark.columns import TABLES, check_state_table, ddl
+from kafkactl.spark.job import Build, Failures, Job
+from kafkactl.spark.listing import Paths, contents, planned_clusters, planned_logs
+from kafkactl.spark.logs import PlannedLog, without_too_large
+from kafkactl.spark.ship import ship_code
+from kafkactl.spark.tables import Findings, Records, State
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OnError = Literal["rows", "raise"]
+# A task costs some 0.1 s: small logs share one. A log counts for more than its bytes, because it has to be opened.
+_TASK_BYTES: Final = 64 << 20
+_LOG_BYTES: Final = 8 << 20
+
+
+def records(
+    session: SparkSession,
+    paths: Paths,
+    *,
+    types: Iterable[str] | None = None,
+    from_offset: int | None = None,
+    to_offset: int | None = None,
+    secrets: bool = False,
+    cluster_of: str | None = None,
+    on_error: OnError = "rows",
+) -> DataFrame:
+    """Return the records of the logs, one a row, as `log dump` shows them: the segments of a folder, and a checkpoint
+    that is named.
+
+    `types` are names as `--type` takes them; both offsets are included. With `secrets` nothing is redacted. Raises
+    InputError `no-such-record-type`, and as all functions of this module: `input-file-unreadable`,
+    `invalid-cluster-pattern`, `cluster-not-named`, `spark-needs-extra`.
+    """
+    wanted = Wanted(types=record_types(types or ()), from_offset=from_offset, to_offset=to_offset)
+    build = Records(wanted, not secrets, _failures("records", on_error))
+    return _frame(session, "records", _single(planned_logs(session, paths, cluster_of)), build)
+
+
+def state(
+    session: SparkSession,
+    paths: Paths,
+    table: str,
+    *,
+    at_offset: int | None = None,
+    at_time: datetime | str | None = None,
+    cluster_of: str | None = None,
+    on_error: OnError = "rows",
+) -> DataFrame:
+    """Return a table of the state of each cluster: at the end of its log, after the record at `at_offset`, or at a
+    time (a datetime, or ISO 8601 text; without a zone UTC).
+
+    Raises InputError `unknown-table`, `invalid-time`, `cluster-named-twice`, `several-clusters`; ValueError for both
+    points.
+    """
+    check_state_table(table)
+    if at_offset is not None and at_time is not None:
+        raise ValueError("state: at_offset and at_time exclude each other")
+    at_time_ms = None if at_time is None else milliseconds(at_time)
+    build = State(table, at_offset, at_time_ms, _failures(table, on_error))
+    return _frame(session, table, planned_clusters(session, paths, cluster_of), build)
+
+
+def findings(
+    session: SparkSession, paths: Paths, *, cluster_of: str | None = None, on_error: OnError = "rows"
+) -> DataFrame:
+    """Return the findings of `log verify` and `log lint` about each log."""
+    build = Findings(_failures("findings", on_error))
+    return _frame(session, "findings", _single(planned_logs(session, paths, cluster_of)), build)
+
+
+def errors(session: SparkSession, paths: Paths, *, cluster_of: str | None = None) -> DataFrame:
+    """Return the logs that cannot be read, with the error of each."""
+    build = Findings(_failures("errors", "rows"), errors_only=True)
+    return _frame(session, "errors", _single(planned_logs(session, paths, cluster_of)), build)
+
+
+def milliseconds(time: datetime | str) -> int:
+    """Return a time in milliseconds since 1970. Raises InputError `invalid-time`.
+
+    >>> milliseconds("1970-01-01T00:00:01Z"), milliseconds("1970-01-01T01:00:00+01:00")
+    (1000, 0)
+    """
+    if isinstance(time, str):
+        try:
+            time = datetime.fromisoformat(time)
+        except ValueError as error:
+            raise InputError(
+                f"{time!r} is not a time",
+                id="invalid-time",
+                next_step="Write a time in ISO 8601, such as 2026-11-28T03:00:00Z.",
+            ) from error
+    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return round(aware.timestamp() * 1000)
+
+
+def _failures(table: str, on_error: OnError) -> Failures:
+    if on_error not in ("rows", "raise"):
+        raise ValueError(f"on_error is {on_error!r}; expected 'rows' or 'raise'")
+    return Failures(table, raises=on_error == "raise")
+
+
+Units = Sequence[tuple[PlannedLog, ...]]
+
+
+def _single(logs: Iterable[PlannedLog]) -> Units:
+    return [(log,) for log in logs]
+
+
+def _frame(session: SparkSession, table: str, units: Units, build: Build) -> DataFrame:
+    """Return the table of all units: those whose files workers can open, and those whose content Spark has to bring."""
+    ship_code(session)
+    checked = [tuple(map(without_too_large, unit)) for unit in units]
+    local = tuple(unit for unit in checked if all(log.is_local for log in unit))
+    remote = tuple(unit for unit in checked if not all(log.is_local for log in unit))
+    schema = ddl(TABLES[table])
+    frames = []
+    if local or not remote:
+        tasks = _tasks(local)
+        job = Job(table, local, build, tasks)
+        frames.append(session.range(0, len(tasks), 1, max(len(tasks), 1)).mapInArrow(job, schema))
+    if remote:
+        places = [(unit, path, size) for unit, logs in enumerate(remote) for log in logs for path, size in log.files]
+        frames.append(contents(session, places).mapInArrow(Job(table, remote, build), schema))
+    return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+
+
+def _tasks(units: Units) -> tuple[tuple[int, ...], ...]:
+    """Return the units of each task."""
+    tasks: list[list[int]] = []
+    room = 0
+    for number, unit in enumerate(units):
+        size = sum(log.size + _LOG_BYTES for log in unit)
+        if size > room:
+            tasks.append([])
+            room = _TASK_BYTES
+        tasks[-1].append(number)
+        room -= size
+    return tuple(map(tuple, tasks))

@@ -1,0 +1,143 @@
+"""What the file systems of a session hold: names and sizes by Spark's own listing, and the small files that say whose
+logs they are."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.metadata.verify.folder import PARTITION_METADATA
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
+from kafkactl.spark.logs import (
+    BUNDLE_SUFFIX,
+    PlannedLog,
+    by_cluster,
+    escaped,
+    find_logs,
+    named,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+_NAMES: Final = ("*.log", "*.checkpoint", META_PROPERTIES, PARTITION_METADATA, f"*{BUNDLE_SUFFIX}")
+_MOST_META_BYTES: Final = 1 << 20
+_DEPTH: Final = 4  # folders between a path and a log directory below it
+
+
+def path_list(paths: Paths) -> list[str]:
+    """Return paths as texts, each once. Raises InputError `input-file-unreadable` for an empty path, or none."""
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    found = list(dict.fromkeys(os.fspath(path) for path in several))
+    if not found or not all(found):
+        raise InputError("the path of the log is empty", id="input-file-unreadable")
+    return found
+
+
+def planned_logs(session: SparkSession, paths: Paths, cluster_of: str | None) -> list[PlannedLog]:
+    """List the logs that paths lead to. Raises InputError as `logs.named`, and what Spark raises for a file system."""
+    given = path_list(paths)
+    logs = find_logs(given, _listed(session, given))
+    return named(logs, cluster_of, _cluster_ids(session, logs))
+
+
+def planned_clusters(session: SparkSession, paths: Paths, cluster_of: str | None) -> list[tuple[PlannedLog, ...]]:
+    """List the logs of each cluster. Raises as `planned_logs` and `logs.by_cluster`."""
+    return by_cluster(planned_logs(session, paths, cluster_of))
+
+
+def _listed(session: SparkSession, given: Sequence[str]) -> list[tuple[str, int]]:
+    """Return path and size of each file at or below the given paths whose name is that of a part of a log."""
+    from pyspark.errors import AnalysisException
+
+    names = [*_NAMES, *(path.rstrip("/").rpartition("/")[2] for path in given)]
+    try:
+        return _rows(_files(session, list(map(_searched, given)), names))
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+    found: dict[str, int] = {}
+    for path in given:
+        try:
+            found |= dict(_rows(_files(session, [_searched(path)], names)))
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+    return list(found.items())
+
+
+def _searched(path: str) -> str:
+    """Return a glob for what a path leads to: itself, the metadata logs below it, and the meta.properties next to it.
+
+    Spark passes over folders whose name begins with an underscore, unless a path names them.
+    """
+    path = path.rstrip("/")
+    name = path.rpartition("/")[2]
+    above = path.removesuffix(name)
+    if above.endswith("://"):  # the root of an object store
+        above, name = f"{path}/", "*"
+    below = [f"{name}{'/*' * depth}/{METADATA_LOG}" for depth in range(_DEPTH + 1)]
+    return f"{above}{{{','.join([name, *below, META_PROPERTIES])}}}"
+
+
+def _files(session: SparkSession, paths: Sequence[str], names: Sequence[str]) -> DataFrame:
+    reader = session.read.format("binaryFile").option("pathGlobFilter", f"{{{','.join(names)}}}")
+    return reader.option("recursiveFileLookup", "true").load(list(paths))
+
+
+def _rows(files: DataFrame) -> list[tuple[str, int]]:
+    """Return path and size of all files: Spark reads no rows of empty ones, but lists them."""
+    found = dict.fromkeys(map(_path_of, files.inputFiles()), 0)
+    found |= {row["path"]: row["length"] for row in files.select("path", "length").collect()}
+    return list(found.items())
+
+
+def _path_of(uri: str) -> str:
+    """Return a URI as the column `path` of `binaryFile` shows it.
+
+    >>> _path_of("file:///logs/a%20b")
+    'file:/logs/a b'
+    """
+    return re.sub(r"^file:/+", "file:/", unquote(uri))
+
+
+def _cluster_ids(session: SparkSession, logs: Sequence[PlannedLog]) -> dict[str, str]:
+    """Return the cluster id by the path of the meta.properties that has it."""
+    metas = sorted({path for log in logs for path, _ in log.files if path.endswith(f"/{META_PROPERTIES}")})
+    if not metas:
+        return {}
+    files = _files(session, list(map(escaped, metas)), [META_PROPERTIES])
+    small = files.where(files["length"] <= _MOST_META_BYTES).select("path", "content")
+    found: dict[str, str] = {}
+    for row in small.collect():
+        try:
+            cluster_id = parse_meta_properties(bytes(row["content"]), file=row["path"]).cluster_id
+        except DecodeError:
+            continue
+        if cluster_id is not None:
+            found[row["path"]] = cluster_id
+    return found
+
+
+def contents(session: SparkSession, places: Sequence[tuple[int, str, int]]) -> DataFrame:
+    """Return the content of files as rows (unit, path, content), those of one unit in one task, one after the other.
+
+    `places` has the unit, path and size of each file. The number of a unit is also that of its task.
+    """
+    from pyspark.sql import functions as sql
+
+    count = max(unit for unit, _, _ in places) + 1
+    units = session.createDataFrame([(unit, path) for unit, path, _ in places], "unit long, wanted string")
+    files = _files(session, [escaped(path) for path in dict.fromkeys(path for _, path, _ in places)], ["*"])
+    joined = files.select("path", "content").join(sql.broadcast(units), files["path"] == units["wanted"])
+    rows = joined.select("unit", "path", "content")
+    empty = [(unit, path, b"") for unit, path, size in places if size == 0]
+    if empty:
+        rows = rows.unionByName(session.createDataFrame(empty, "unit long, path string, content binary"))
+    return rows.repartitionById(count, sql.col("unit").cast("int")).sortWithinPartitions("unit", "path")

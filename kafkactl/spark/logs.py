@@ -1,0 +1,242 @@
+"""From listed files to the logs that tasks read: which files are one log, and which logs are one cluster's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urlsplit
+
+from kafkactl.core.errors import InputError
+from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.metadata.verify.folder import PARTITION_METADATA
+from kafkactl.protocol.text.meta_properties import META_PROPERTIES
+
+BUNDLE_SUFFIX: Final = ".zip"
+MOST_SEGMENT_BYTES: Final = 512 << 20
+_SEGMENT: Final = re.compile(r"\d{20}\.log")
+_CHECKPOINT: Final = re.compile(r"\d{20}-\d{10}\.checkpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLog:
+    """A log as a task reads it. `path` is its folder, a single file or a bundle; `files` are its files with their
+    sizes, those of a folder with the meta.properties that belong to it; `singles` are the files that were named one by
+    one, empty for a folder. `name` is what `cluster_of` made of the path. `is_missing`: there is no log at the path;
+    `too_large`: the file that does not fit into a row of Spark.
+    """
+
+    path: str
+    files: tuple[tuple[str, int], ...]
+    singles: tuple[str, ...] = ()
+    name: str | None = None
+    cluster_id: str | None = None
+    is_missing: bool = False
+    too_large: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether workers can open the files as files: executors read `file:` paths from their own disks, too."""
+        return all(scheme_of(path) == "file" for path, _ in self.files)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(size for _, size in self.files)
+
+    @property
+    def title(self) -> str:
+        """The name of the cluster where there is neither a pattern nor an id."""
+        parts = plain(self.path).rstrip("/").split("/")
+        is_named = parts[-1] == METADATA_LOG or bool(self.singles)
+        above = [part for part in parts[: -1 if is_named else None] if part and part != METADATA_LOG]
+        return above[-1] if above else parts[-1]
+
+
+def scheme_of(uri: str) -> str:
+    """Return the scheme of a path as Spark lists it; `file` for a plain path."""
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", uri)
+    return found[1].lower() if found else "file"
+
+
+def plain(uri: str) -> str:
+    """Return a `file:` path as a plain path, and any other path unchanged.
+
+    >>> plain("file:/logs/a b"), plain("hdfs://nn/logs")
+    ('/logs/a b', 'hdfs://nn/logs')
+    """
+    if not re.match(r"file:/", uri):
+        return uri
+    return "/" + uri.removeprefix("file:").lstrip("/")
+
+
+# --- globs -----------------------------------------------------------------------------------------------------------
+
+_SCHEME: Final = "(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/]*)?"
+
+
+def pattern_of(given: str) -> re.Pattern[str]:
+    """Return a regular expression that matches the paths of a Hadoop path or glob, in whatever scheme."""
+    path = re.sub(r"/+", "/", urlsplit(given).path if "://" in given else given.partition(":/")[2] or given)
+    path = path if "://" in given or ":/" not in given else f"/{path.lstrip('/')}"
+    path = path.removeprefix("./").rstrip("/")
+    out = [] if path.startswith("/") or not path else [".*/"]
+    at = depth = 0
+    while at < len(path):
+        letter, end = path[at], path.find("]", at + 1)
+        if letter == "\\" and at + 1 < len(path):
+            at += 1
+            out.append(re.escape(path[at]))
+        elif letter == "[" and end > 0:
+            out.append(path[at : end + 1])
+            at = end
+        else:
+            depth += {"{": 1, "}": -1}.get(letter, 0)
+            out.append("|" if letter == "," and depth else _EXPANDED.get(letter, re.escape(letter)))
+        at += 1
+    return re.compile(f"{_SCHEME}{''.join(out)}(?=/|\\Z)")
+
+
+_EXPANDED: Final = {"*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
+
+
+def escaped(path: str) -> str:
+    """Return a path in which Hadoop expands nothing.
+
+    >>> print(escaped("/logs/a[1]"))
+    /logs/a\\[1\\]
+    """
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)
+
+
+# --- logs ------------------------------------------------------------------------------------------------------------
+
+
+def find_logs(given: Sequence[str], listed: Iterable[tuple[str, int]]) -> list[PlannedLog]:
+    """Return the logs among the listed files (path and size), in the order of their paths.
+
+    A path that leads to no log gives one with `is_missing`.
+    """
+    patterns = [(text, pattern_of(text)) for text in given]
+    folders: dict[str, dict[str, int]] = {}
+    for path, size in sorted(listed):
+        folder, _, name = path.rpartition("/")
+        folders.setdefault(folder, {})[name] = size
+    found: dict[str, PlannedLog] = {}
+    used: set[str] = set()
+    for folder, files in folders.items():
+        for text, pattern in patterns:
+            for log in _logs_in(folder, files, pattern, folders):
+                used.add(text)
+                found.setdefault(f"{log.path}\0{bool(log.singles)}", log)
+    none = [PlannedLog(path=text, files=(), is_missing=True) for text in given if text not in used]
+    return [*found.values(), *none]
+
+
+def _logs_in(
+    folder: str, files: Mapping[str, int], pattern: re.Pattern[str], folders: Mapping[str, Mapping[str, int]]
+) -> Iterator[PlannedLog]:
+    """Return the logs of a folder that one given path names: single files and bundles, or the folder."""
+    named = [name for name in files if pattern.fullmatch(f"{folder}/{name}")]
+    for name in named:
+        if name.endswith(BUNDLE_SUFFIX):
+            path = f"{folder}/{name}"
+            yield PlannedLog(path=path, files=((path, files[name]),), singles=(path,))
+    singles = [name for name in named if not name.endswith(BUNDLE_SUFFIX) and name != META_PROPERTIES]
+    if singles:
+        held = tuple((f"{folder}/{name}", files[name]) for name in singles)
+        yield PlannedLog(path=folder, files=held + _owners(folder, folders), singles=tuple(path for path, _ in held))
+        return
+    inside = pattern.match(f"{folder}/")
+    if inside is None or not any(map(_is_log_file, files)):
+        return
+    is_given = inside.end() == len(folder)
+    if is_given or folder.rpartition("/")[2] == METADATA_LOG or PARTITION_METADATA not in files:
+        own = tuple((f"{folder}/{name}", size) for name, size in files.items() if _is_kept(name))
+        yield PlannedLog(path=folder, files=own + _owners(folder, folders))
+
+
+def _is_log_file(name: str) -> bool:
+    return bool(_SEGMENT.fullmatch(name) or _CHECKPOINT.fullmatch(name))
+
+
+def _is_kept(name: str) -> bool:
+    return _is_log_file(name) or name in (META_PROPERTIES, PARTITION_METADATA)
+
+
+def _owners(folder: str, folders: Mapping[str, Mapping[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Return the meta.properties above a folder."""
+    above = folder.rpartition("/")[0]
+    size = folders.get(above, {}).get(META_PROPERTIES)
+    return () if size is None else ((f"{above}/{META_PROPERTIES}", size),)
+
+
+def without_too_large(log: PlannedLog) -> PlannedLog:
+    """Return a log without its files if one of them does not fit into a row of Spark and workers cannot open it as a
+    file."""
+    large = next((path for path, size in log.files if size > MOST_SEGMENT_BYTES), None)
+    if large is None or log.is_local:
+        return log
+    return replace(log, files=(), too_large=large)
+
+
+# --- clusters --------------------------------------------------------------------------------------------------------
+
+
+def named(logs: Iterable[PlannedLog], cluster_of: str | None, ids: Mapping[str, str]) -> list[PlannedLog]:
+    """Return the logs with the names that `cluster_of` gives them, and with the cluster ids by the path of their
+    meta.properties. Raises InputError `invalid-cluster-pattern`, `cluster-not-named`."""
+    try:
+        pattern = None if cluster_of is None else re.compile(cluster_of)
+    except re.error as error:
+        raise InputError(
+            f"cluster_of {cluster_of!r} is not a regular expression: {error}", id="invalid-cluster-pattern"
+        ) from error
+    found = []
+    for log in logs:
+        # As on disk: the file above the folder decides, if there is one.
+        metas = [path for path, _ in log.files if path.endswith(f"/{META_PROPERTIES}") and path in ids]
+        cluster_id = ids[min(metas, key=len)] if metas else None
+        found.append(replace(log, name=_name(pattern, plain(log.path)), cluster_id=cluster_id))
+    return found
+
+
+def _name(pattern: re.Pattern[str] | None, path: str) -> str | None:
+    if pattern is None:
+        return None
+    found = pattern.search(path)
+    name = None if found is None else found[1] if pattern.groups else found[0]
+    if not name:
+        raise InputError(f"cluster_of {pattern.pattern!r} gives {path} no name", id="cluster-not-named")
+    return name
+
+
+def by_cluster(logs: Iterable[PlannedLog]) -> list[tuple[PlannedLog, ...]]:
+    """Return the logs of each cluster: those of one name, else of one cluster id; any other log is a cluster.
+
+    Raises InputError `several-clusters` if one name is given to two clusters, `cluster-named-twice` if one cluster has
+    two names.
+    """
+    groups: dict[tuple[str, str], list[PlannedLog]] = {}
+    names: dict[str, str] = {}
+    for log in logs:
+        if log.name is not None:
+            key = ("name", log.name)
+            if log.cluster_id is not None and names.setdefault(log.cluster_id, log.name) != log.name:
+                raise InputError(
+                    f"cluster_of names the cluster {log.cluster_id} {names[log.cluster_id]} and {log.name}",
+                    id="cluster-named-twice",
+                )
+        else:
+            key = ("path", log.path) if log.cluster_id is None else ("id", log.cluster_id)
+        groups.setdefault(key, []).append(log)
+    for (_, name), group in groups.items():
+        ids = sorted({log.cluster_id for log in group if log.cluster_id is not None})
+        if len(ids) > 1:
+            raise InputError(
+                f"cluster_of gives the name {name} to the clusters {', '.join(ids)}",
+                id="several-clusters",
+                next_step="Take the log of the other cluster away, or write a pattern that names it otherwise.",
+            )
+    return [tuple(group) for group in groups.values()]

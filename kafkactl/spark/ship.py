@@ -1,0 +1,51 @@
+"""kafkactl's own code for the workers of a session: one zip, added once."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import shutil
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
+
+from kafkactl.core.errors import InputError
+from kafkactl.core.extras import install_advice
+from kafkactl.spark.session import write_zip
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NEEDED: Final = ("pyspark", "pyarrow", "pandas", "numpy")
+_DIGITS: Final = 12
+_HAVE: WeakSet[SparkSession] = WeakSet()
+
+
+def ship_code(session: SparkSession) -> None:
+    """Make kafkactl importable on the workers of a session. Each function of this package calls it.
+
+    Raises InputError `spark-needs-extra` if a package that the functions need is missing here.
+    """
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"kafkactl.spark needs the extra `spark`: {', '.join(missing)} cannot be imported",
+            id="spark-needs-extra",
+            next_step=f"{install_advice('spark')}.",
+        )
+    if session not in _HAVE:
+        session.addArtifacts(str(_zip()), pyfile=True)
+        _HAVE.add(session)
+
+
+@cache
+def _zip() -> Path:
+    """Return a zip that lasts as long as this process. The name has a hash: a session keeps one file of each name."""
+    folder = Path(tempfile.mkdtemp(prefix="kafkactl-code-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = write_zip(folder / "kafkactl.zip")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:_DIGITS]
+    return path.rename(folder / f"kafkactl-{digest}.zip")

@@ -1,0 +1,113 @@
+"""The rows of each table for the logs of one unit: a single log, or all logs of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kafkactl.core.errors import KafkactlError
+from kafkactl.dryrun.api.clusters import Cluster
+from kafkactl.dryrun.api.logs import Chosen, choose
+from kafkactl.metadata.api.image import load_image
+from kafkactl.metadata.dump.lines import Wanted
+from kafkactl.spark.finding_rows import finding_rows
+from kafkactl.spark.job import Failures, LogError, ReadLog, failed
+from kafkactl.spark.record_rows import record_rows
+from kafkactl.spark.state_rows import state_rows
+
+Row = tuple[Any, ...]
+Logs = list[ReadLog | LogError]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of each log."""
+
+    wanted: Wanted
+    hide: bool
+    failures: Failures
+
+    def __call__(self, logs: Logs) -> Iterator[Row]:
+        """Return the rows of the logs, one after the other."""
+        for log in logs:
+            if isinstance(log, LogError):
+                yield self.failures.row(log)
+                continue
+            head = (log.source.cluster_id, log.cluster, log.source.node_id)
+            try:
+                for row in record_rows(log.source, self.wanted, hide=self.hide):
+                    yield (*head, *row, None)
+            except KafkactlError as error:
+                yield self.failures.row(failed(log, error))
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The findings of each log; with `errors_only` the logs that cannot be read."""
+
+    failures: Failures
+    errors_only: bool = False
+
+    def __call__(self, logs: Logs) -> Iterator[Row]:
+        """Return the rows of the logs, one after the other."""
+        for log in logs:
+            if isinstance(log, LogError):
+                yield self.failures.row(log)
+                continue
+            head = (log.source.cluster_id, log.cluster, log.source.node_id, log.shown)
+            errors: list[KafkactlError] = []
+            rows = dict.fromkeys(row for path in log.paths for row in finding_rows(path, errors.append))
+            if not self.errors_only:
+                yield from ((*head, *row, None) for row in rows)
+            for error in {error.id: error for error in errors}.values():
+                yield self.failures.row(failed(log, error))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A table of the state of a cluster, from the log that ends last."""
+
+    table: str
+    at: int | None
+    at_time_ms: int | None
+    failures: Failures
+
+    def __call__(self, logs: Logs) -> Iterator[Row]:
+        """Return the rows of the cluster, and a row for each log that cannot be read."""
+        yield from map(self.failures.row, errors_of(logs))
+        readable = readable_of(logs)
+        if not readable:
+            return
+        first = readable[0]
+        try:
+            chosen = chosen_of(readable)
+            loaded = load_image(chosen.log, at=self.at, at_time_ms=self.at_time_ms)
+            place = loaded.provenance
+            head = (chosen.cluster.cluster_id, first.cluster, place.offset, place.epoch, place.timestamp_ms)
+            for row in state_rows(loaded.image, self.table):
+                yield (*head, *row, None)
+        except KafkactlError as error:
+            yield self.failures.row(failed(first, error))
+
+
+def errors_of(logs: Logs) -> list[LogError]:
+    """Return the logs that cannot be opened."""
+    return [log for log in logs if isinstance(log, LogError)]
+
+
+def readable_of(logs: Logs) -> list[ReadLog]:
+    """Return the logs that were opened."""
+    return [log for log in logs if isinstance(log, ReadLog)]
+
+
+def chosen_of(logs: list[ReadLog]) -> Chosen:
+    """Return the log of a cluster that ends last, as the dry run chooses it."""
+    ids = {log.source.cluster_id for log in logs} - {None}
+    cluster = Cluster(
+        paths=tuple(log.shown for log in logs),
+        logs=tuple(log.source for log in logs),
+        cluster_id=next(iter(ids), None),
+        name=logs[0].name,
+    )
+    return choose(cluster)
