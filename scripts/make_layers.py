@@ -88,11 +88,12 @@ def _inner_layers() -> dict[str, list[list[str]]]:
 
 
 def package_layers() -> list[list[str]]:
-    """The layers of the contract, top first, each a list of packages next to each other."""
+    """Return the layers of the contract, top first, each a list of packages; without the number of the version."""
     plan = configparser.ConfigParser()
     plan.read(ROOT / "setup.cfg", encoding="utf-8")
     lines = plan["importlinter:contract:layers"]["layers"].strip().splitlines()
-    return [[name.strip().removeprefix("kafkactl.") for name in line.split("|")] for line in lines]
+    layers = [[name.strip().removeprefix("kafkactl.") for name in line.split("|")] for line in lines]
+    return [layer for layer in layers if not layer[0].startswith("_")]
 
 
 def _legend() -> str:
