@@ -19,7 +19,6 @@ _NODE: Final = re.compile(r"([a-z]+)-(\d+)")
 _ROLES: Final = ("broker", "controller")
 _NEAR: Final = 3
 _OPTION: Final = "--accept"
-_OBSERVED: Final = "X-SEEN"  # the check of what an observation could not read
 
 
 def accepted_words(accepted: Iterable[str]) -> tuple[str, ...]:
@@ -29,13 +28,13 @@ def accepted_words(accepted: Iterable[str]) -> tuple[str, ...]:
     """
     if not accepted:
         return ()
-    from kafkactl.migration.api.checking import UNKNOWN_ID, accept_names, present_word
+    from kafkactl.migration.api.checking import OBSERVED, UNKNOWN_ID, accept_names, present_word
 
     ids = accept_names()
     words = {word: present_word(word) for word in accepted}
     for word, present in words.items():
         name = present.partition("@")[0]
-        if name in (UNKNOWN_ID, _OBSERVED):
+        if name in (UNKNOWN_ID, OBSERVED):
             raise click.BadOptionUsage(_OPTION, f"{name} covers several findings. Accept each by its own id.")
         if name not in ids:
             raise click.BadOptionUsage(_OPTION, f"There is no finding {name!r}.{meant(nearest(name.lower(), ids))}")

@@ -9,7 +9,7 @@ from kafkactl.core.findings import Finding, Severity, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.checks import registry
-from kafkactl.migration.checks.ids import UNKNOWN_ID, accept_word, ids_by_check, present_word
+from kafkactl.migration.checks.ids import OBSERVED, UNKNOWN_ID, accept_word, ids_by_check, present_word
 from kafkactl.migration.driver.files import hand_edit_findings
 from kafkactl.migration.io.journal_view import JournalView, read_journal_view
 from kafkactl.migration.state.evidence import evidence_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observed.observation import Observation
 
-__all__ = ["UNKNOWN_ID", "CheckResult", "accept_names", "check", "check_ids", "present_word"]
+__all__ = ["OBSERVED", "UNKNOWN_ID", "CheckResult", "accept_names", "check", "check_ids", "present_word"]
 
 
 @frozen
