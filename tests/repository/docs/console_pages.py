@@ -1,6 +1,8 @@
-"""Pages of docs/ that are run: every command of their console blocks, in order, and what it prints is compared.
+"""Pages of docs/ that are run: their commands in order, in one shell, and what they print is compared.
 
-`…` in a page matches any text; blanks are not compared. Lines that begin with `> ` continue the command.
+A `bash` block is run as a whole, as if it were pasted; the `text` block after it is what it prints. Without one it has
+to succeed. In a `console` block commands begin with `$ `, and lines that begin with `> ` continue them. `…` in a page
+matches any text; blanks are not compared.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ def check_page(page: Path, folder: Path, *, environment: Mapping[str, str] | Non
     """Run the commands of a page in a new folder under `folder`; each has to print what the page says."""
     steps = _steps(page)
     assert len(steps) >= at_least
-    script = f"\nrc=$?; echo '{MARK}'; (exit $rc)\n".join(command for command, _ in steps)
+    script = "".join(f"{command}\nrc=$?; echo '{MARK}' $rc; (exit $rc)\n" for command, _ in steps)
     run = subprocess.run(
         ["bash", "-c", script],
         cwd=_made(folder / "work"),
@@ -33,24 +35,40 @@ def check_page(page: Path, folder: Path, *, environment: Mapping[str, str] | Non
         timeout=120,
         check=False,
     )
-    printed = run.stdout.split(f"{MARK}\n")
+    printed = re.findall(rf"(?s)(.*?){MARK} (\d+)\n", run.stdout)
     assert len(printed) == len(steps), run.stdout
-    for (command, expected), actual in zip(steps, printed, strict=True):
+    for (command, expected), (actual, code) in zip(steps, printed, strict=True):
+        if expected is None:
+            assert code == "0", f"$ {command}\n{actual}"
+            continue
         assert re.fullmatch(_pattern(expected), _squeezed(actual), re.DOTALL), f"$ {command}\n{actual}"
 
 
-def _steps(page: Path) -> list[tuple[str, str]]:
-    """Commands and what they print, over all console blocks."""
-    steps: list[tuple[str, str]] = []
-    for block in re.findall(r"(?s)```console\n(.*?)```", page.read_text(encoding="utf-8")):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                steps.append((line[2:], ""))
-            elif line.startswith(">") and not steps[-1][1]:
-                steps[-1] = (f"{steps[-1][0]}\n{line[2:]}", "")
-            else:
-                steps[-1] = (steps[-1][0], f"{steps[-1][1]}{line}\n")
+def _steps(page: Path) -> list[tuple[str, str | None]]:
+    """Return the commands and what each prints, None where the page does not show it."""
+    steps: list[tuple[str, str | None]] = []
+    before = ""
+    for kind, block in re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8")):
+        if kind == "bash":
+            steps.append((block, None))
+        elif kind == "text" and before == "bash":
+            steps[-1] = (steps[-1][0], block)
+        elif kind == "console":
+            steps += _commands_of(block)
+        before = kind
     return steps
+
+
+def _commands_of(block: str) -> list[tuple[str, str | None]]:
+    steps: list[tuple[str, str]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            steps.append((line[2:], ""))
+        elif line.startswith(">") and not steps[-1][1]:
+            steps[-1] = (f"{steps[-1][0]}\n{line[2:]}", "")
+        else:
+            steps[-1] = (steps[-1][0], f"{steps[-1][1]}{line}\n")
+    return list(steps)
 
 
 def user_environment(folder: Path) -> dict[str, str]:
