@@ -41,7 +41,7 @@ def check_page(page: Path, folder: Path, *, environment: Mapping[str, str] | Non
         if expected is None:
             assert code == "0", f"$ {command}\n{actual}"
             continue
-        assert re.fullmatch(_pattern(expected), _squeezed(actual), re.DOTALL), f"$ {command}\n{actual}"
+        assert re.fullmatch(pattern(expected), squeezed(actual), re.DOTALL), f"$ {command}\n{actual}"
 
 
 def _steps(page: Path) -> list[tuple[str, str | None]]:
@@ -88,9 +88,11 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _squeezed(text: str) -> str:
+def squeezed(text: str) -> str:
+    """Return the text with one blank for any white space."""
     return re.sub(r"\s+", " ", text).strip()
 
 
-def _pattern(expected: str) -> str:
-    return ".*?".join(re.escape(part) for part in re.split(r" ?… ?", _squeezed(expected)))
+def pattern(expected: str) -> str:
+    """Return the expression that matches squeezed output, with any text for `…`."""
+    return ".*?".join(re.escape(part) for part in re.split(r" ?… ?", squeezed(expected)))
