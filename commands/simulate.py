@@ -39,7 +39,7 @@ class _Nodes(click.ParamType[tuple[int, ...]]):
         self.counts = counts
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """The ids; a usage error for any other text."""
+        """Return the ids; a usage error for any other text."""
         if isinstance(value, tuple):
             return value
         words = [word.strip() for word in value.split(",")]

@@ -137,7 +137,7 @@ def _places(common: Common) -> dict[str, str]:
 
 
 def _live(common: Common) -> dict[str, str]:
-    """The log of the live cluster, fetched to this machine until the command ends."""
+    """Return the log of the live cluster, fetched to this machine until the command ends."""
     from kafkactl.commands.framework.connection import open_client, title_of_cluster
     from kafkactl.dryrun.api.live import saved_log
 
@@ -281,7 +281,7 @@ def _tags(titles: Sequence[str]) -> list[str]:
 
 
 def tagged(path: str | None, tag: str) -> str | None:
-    """The file of one cluster.
+    """Return the file of one cluster.
 
     >>> tagged("out/page.html", "prod")
     'out/page-prod.html'

@@ -21,12 +21,15 @@ class _Order(NodeIds):
     """Node ids, or the word auto."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The ids in their order, or "auto"."""
+        """Return the ids in their order, or "auto"."""
         return value if value == "auto" else super().convert(value, param, ctx)
 
 
 def scenario_command(scenario: Scenario) -> click.Command:
-    """The command with the options of a scenario; help and completion read the same description as the library."""
+    """Return the command with the options of a scenario.
+
+    Help and completion read the same description as the library.
+    """
 
     def command(*, common: Common, **given: Any) -> None:
         answer(common, scenario, _asked(scenario, given))
@@ -41,7 +44,7 @@ def scenario_command(scenario: Scenario) -> click.Command:
 
 
 def _asked(scenario: Scenario, given: dict[str, Any]) -> Any:
-    """The `Input` of what was typed."""
+    """Return the `Input` of what was typed."""
     from kafkactl.dryrun.api import OptionsError, input_of_options
 
     try:
@@ -72,14 +75,14 @@ def _click_option(scenario: Scenario, option: Option) -> Callable[[Any], Any]:
 
 
 def _typed(default: Any) -> Any:
-    """A default as it would be typed."""
+    """Return a default as it would be typed."""
     if isinstance(default, tuple):
         return list(default)
     return default.value if isinstance(default, Enum) else default
 
 
 def _click_type(form: Form, choices: tuple[str, ...], option: Option) -> tuple[Any, str | None]:
-    """The type by the form of the option, and how its value is shown."""
+    """Return the type by the form of the option, and how its value is shown."""
     from kafkactl.dryrun.api import Form
 
     if option.document is not None:

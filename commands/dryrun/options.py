@@ -34,7 +34,7 @@ class NodeIds(click.ParamType[list[int]]):
     name = "ids"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
-        """The ids in their order; anything else is a usage error."""
+        """Return the ids in their order; anything else is a usage error."""
         if isinstance(value, list):
             return value
         parts = [part.strip() for part in str(value).split(",")]
@@ -64,7 +64,7 @@ class Common(NamedTuple):
 
     @property
     def context(self) -> str | None:
-        """The context that was named; it may name a Spark master, too."""
+        """Return the context that was named; it may name a Spark master, too."""
         return self.connection.context
 
 
@@ -133,7 +133,7 @@ def scenario_options(function: Function) -> Function:
 
 
 def saved_options(function: Function) -> Function:
-    """The same for a scenario of anything but a metadata log: a SOURCE or a bundle has to be named."""
+    """Return the same for a scenario of anything but a metadata log: a SOURCE or a bundle has to be named."""
     where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(), bundle_option
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 

@@ -39,7 +39,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
 
 
 def _observed(common: Common, added: frozenset[int]) -> Observed:
-    """The live quorum, where the scenario depends on who is alive now."""
+    """Return the live quorum, where the scenario depends on who is alive now."""
     from kafkactl.commands.framework.connection import open_client
     from kafkactl.dryrun.api.live import observed_quorum
 
@@ -48,7 +48,7 @@ def _observed(common: Common, added: frozenset[int]) -> Observed:
 
 
 def prediction_of(common: Common, found: Prediction, opened: Opened) -> PredictionDict:
-    """The answer of one scenario, but for where the log is from."""
+    """Return the answer of one scenario, but for where the log is from."""
     from kafkactl.dryrun.api.outputs import answer_of
 
     return answer_of(found, with_records=common.records, facts=opened.context.facts)

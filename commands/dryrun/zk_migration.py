@@ -83,7 +83,7 @@ def _limit_ms() -> float:
 
 
 def _static(common: Common) -> Mapping[str, str] | None:
-    """The properties of `--config`; what its file gives away is said as of any other."""
+    """Return the properties of `--config`; what its file gives away is said as of any other."""
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.dryrun.api.logs import read_static
     from kafkactl.kafka.api.exposure import zookeeper_exposure
@@ -95,7 +95,7 @@ def _static(common: Common) -> Mapping[str, str] | None:
 
 
 def _write_details(common: Common, copy: PredictedCopy) -> str | None:
-    """The table of all records, and the folder that it is in."""
+    """Return the table of all records, and the folder that it is in."""
     from kafkactl.dryrun.api.outputs import records_table, write_details
 
     if common.details is None:

@@ -37,7 +37,7 @@ def until_the_end(context: AbstractContextManager[Held]) -> Held:
 
 
 def stored(path: str, part: str) -> tuple[dict[str, Any], int]:
-    """The answer of a part of a bundle, as its command printed it, and the exit code of that command.
+    """Return the answer of a part of a bundle, as its command printed it, and the exit code of that command.
 
     Raises as `open_bundle`, InputError `bundle-without-part`, and `invalid-bundle` for an answer of another shape.
     """
@@ -62,7 +62,7 @@ def stored_as(read: Callable[[Mapping[str, Any]], Value], path: str, part: str) 
 
 
 def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The fields of an answer in a bundle, which has the shape that is published for its kind.
+    """Return the fields of an answer in a bundle, which has the shape that is published for its kind.
 
     Raises InputError `invalid-bundle`, `bundle-too-new`.
     """

@@ -52,7 +52,8 @@ def import_click() -> None:
 
 
 def clean_text(text: str) -> str:
-    """A docstring without the indentation of its code and empty lines around it (PEP 257): as `inspect.cleandoc`.
+    """Return a docstring without the indentation of its code and empty lines around it (PEP 257): as
+    `inspect.cleandoc`.
 
     >>> clean_text("One.\\n\\n    Two.\\n      Three.\\n    ")
     'One.\\n\\nTwo.\\n  Three.'

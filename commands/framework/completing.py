@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def contexts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """The contexts of `kafkactl config`."""
+    """Return the contexts of `kafkactl config`."""
     from kafkactl.tool.api.completion import context_words
 
     return items_of(((word, "") for word in context_words()), incomplete)
@@ -33,14 +33,14 @@ def releases(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> I
 
 
 def findings(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """The ids of findings and questions that `--accept` of a migration accepts."""
+    """Return the ids of findings and questions that `--accept` of a migration accepts."""
     from kafkactl.tool.api.completion import accept_words
 
     return items_of(((word, "") for word in accept_words()), incomplete)
 
 
 def refusals(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """The ids of refusals that `--accept` of a rollback accepts."""
+    """Return the ids of refusals that `--accept` of a rollback accepts."""
     from kafkactl.tool.api.completion import rollback_words
 
     return items_of(((word, "") for word in rollback_words()), incomplete)
@@ -57,7 +57,7 @@ def register() -> None:
 
 
 def items_of(words: Iterable[tuple[str, str]], incomplete: str) -> Items:
-    """The words that begin like the incomplete one, each with its description."""
+    """Return the words that begin like the incomplete one, each with its description."""
     from click.shell_completion import CompletionItem
 
     return [

@@ -34,17 +34,17 @@ def features(ctx: click.Context, _param: click.Parameter, incomplete: str) -> It
 
 
 def nodes(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """The id of any node."""
+    """Return the id of any node."""
     return _of_roles(ctx, incomplete, "brokers", "controllers")
 
 
 def brokers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """The id of a broker."""
+    """Return the id of a broker."""
     return _of_roles(ctx, incomplete, "brokers")
 
 
 def controllers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """The id of a controller."""
+    """Return the id of a controller."""
     return _of_roles(ctx, incomplete, "controllers")
 
 

@@ -52,7 +52,7 @@ def connection_options(function: Function) -> Function:
 def open_client(
     connection: ConnectionArguments, *, timeout_ms: float | None = None, is_node_config: bool = False
 ) -> Client:
-    """A client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
+    """Return a client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
 
     All calls together may take a little less than the command's --timeout, one of them at most `timeout_ms`. What the
     client's file says and kafkactl does not do is reported on stderr, and so is what the connection exposes
@@ -97,7 +97,7 @@ def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
 
 
 def target_of(connection: ConnectionArguments) -> Target:
-    """The arguments together with the context that they name, or the current one. Raises InputError."""
+    """Return the arguments together with the context that they name, or the current one. Raises InputError."""
     from kafkactl.kafka.api.connection import resolve_target
 
     return resolve_target(**connection._asdict())
@@ -136,7 +136,7 @@ def _gathered(**_given: str | None) -> ConnectionArguments:
 
 
 def connection_in(ctx: click.Context) -> ConnectionArguments:
-    """The connection options of this command and of the groups around it, each from its nearest place."""
+    """Return the connection options of this command and of the groups around it, each from its nearest place."""
     typed: dict[str, str] = {}
     environment: dict[str, str] = {}
     scope: click.Context | None = ctx

@@ -33,7 +33,7 @@ READING = (DONE, FAILED, USAGE, UNREACHABLE, UNKNOWN, PROBLEMS_FOUND)
 
 
 def exit_code_of(error: BaseException) -> int:
-    """The process exit code for an exception that ended a command."""
+    """Return the process exit code for an exception that ended a command."""
     match error:
         case KafkactlError():
             return error.exit_code
@@ -50,7 +50,8 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def has_too_many_digits(error: ValueError) -> bool:
-    """Whether Python refused to turn so many digits into a number (CVE-2020-10735): such a number comes from an input.
+    """Return True if Python refused to turn so many digits into a number (CVE-2020-10735): such a number comes from an
+    input.
 
     Where a reader knows the place it says more; this is for all places where digits are read.
     """

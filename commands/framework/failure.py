@@ -50,7 +50,7 @@ def report(error: BaseException, settings: Settings) -> int:
 
 
 def describe(error: BaseException, command: str = "") -> dict[str, Any]:
-    """The error object (docs/reference/kinds.md) for any exception that ended this command."""
+    """Return the error object (docs/reference/kinds.md) for any exception that ended this command."""
     match error:
         case KafkactlError():
             return {key: _clean(value) for key, value in error.to_dict().items()}  # findings hold no secret
@@ -74,7 +74,7 @@ def describe(error: BaseException, command: str = "") -> dict[str, Any]:
 
 
 def redacted(text: str) -> str:
-    """The text with everything that looks like a password left out."""
+    """Return the text with everything that looks like a password left out."""
     from kafkactl.tool.api import text as texts
 
     return texts.redacted(text)
@@ -126,7 +126,10 @@ def _for_people(described: Mapping[str, Any], error: BaseException, settings: Se
 
 
 def _parts(message: str, error: BaseException) -> list[str]:
-    """The lines of a message. Click breaks lines itself, to list choices; an inventory's problems take one each."""
+    """Return the lines of a message.
+
+    Click breaks lines itself, to list choices; an inventory's problems take one each.
+    """
     if isinstance(error, click.ClickException):
         return message.replace("\t", "    ").split("\n")
     more = [redacted(problem) for problem in getattr(error, "problems", ())[1:]]
@@ -134,7 +137,7 @@ def _parts(message: str, error: BaseException) -> list[str]:
 
 
 def _traced(piece: str) -> str:
-    """A piece of a traceback: the lines of a frame, or the exception, whose text may be foreign, in one line."""
+    """Return a piece of a traceback: the lines of a frame, or the exception, whose text may be foreign, in one line."""
     shown = redacted(piece)
     return visible_lines(shown) if piece.startswith("  File ") else visible(shown.strip("\n")) + "\n"
 

@@ -25,7 +25,7 @@ class UnbrokenFormatter(click.HelpFormatter):
         super().write_dl([(term, text.replace("-", _UNBROKEN)) for term, text in rows], *args, **kwargs)
 
     def getvalue(self) -> str:
-        """The help, with the hyphens that were typed."""
+        """Return the help, with the hyphens that were typed."""
         return super().getvalue().replace(_UNBROKEN, "-")
 
 

@@ -66,7 +66,7 @@ def check_point(at: int | None, at_time: int | None) -> None:
 
 
 def code_of(findings: Iterable[Finding]) -> int:
-    """The exit code of an answer about a log: what is wrong with it, or that nothing was in it."""
+    """Return the exit code of an answer about a log: what is wrong with it, or that nothing was in it."""
     from kafkactl.core.findings import blockers
     from kafkactl.metadata.api.places import says_empty
 

@@ -40,7 +40,7 @@ class PluginGroup(LazyGroup):
     """A group that has the commands of its table, and behind them those of plugins."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of the table; else the plugin's. Raises FailedError for a plugin that cannot be loaded."""
+        """Return the command of the table; else the plugin's. Raises FailedError for a plugin that cannot be loaded."""
         return super().get_command(ctx, cmd_name) or self._load(cmd_name)
 
     def resolve_command(
@@ -121,7 +121,7 @@ def find_plugins() -> Iterator[Plugin]:
 
 
 def load(plugin: Plugin) -> click.Command:
-    """The command of a plugin. Raises FailedError `plugin-not-loaded` for one that is not to be had."""
+    """Return the command of a plugin. Raises FailedError `plugin-not-loaded` for one that is not to be had."""
     if plugin.is_executable:
         return _executable(plugin)
     module, _, attribute = plugin.target.partition(":")
@@ -164,7 +164,7 @@ def _named_where_it_fails(command: click.Command, plugin: Plugin) -> click.Comma
 
 
 def _executable(plugin: Plugin) -> click.Command:
-    """A command that becomes the program, with all words unchanged; --help is the program's own."""
+    """Return a command that becomes the program, with all words unchanged; --help is the program's own."""
 
     def run(words: tuple[str, ...]) -> NoReturn:
         sys.stdout.flush()
@@ -194,7 +194,7 @@ def _without_working_directory() -> list[str]:
 
 
 def _program_folders() -> list[str]:
-    """The absolute folders of PATH: write access to the working directory must not decide what is run."""
+    """Return the absolute folders of PATH: write access to the working directory must not decide what is run."""
     return [folder for folder in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)) if os.path.isabs(folder)]
 
 
@@ -233,7 +233,7 @@ def _keep(path: str, data: bytes) -> None:
 
 
 def _read(path: str) -> bytes:
-    """The first MiB of a file; nothing of one that cannot be read."""
+    """Return the first MiB of a file; nothing of one that cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
@@ -257,7 +257,7 @@ def _entries(folder: str, *, prefix: str = "", suffix: tuple[str, ...] | str = "
 
 
 def _entry_points(metadata: str) -> Iterator[Plugin]:
-    """The plugins of one installed package, from its entry_points.txt (PyPA's entry points specification)."""
+    """Yield the plugins of one installed package, from its entry_points.txt (PyPA's entry points specification)."""
     data = _read(f"{metadata}/entry_points.txt")
     if _HEADER not in data:
         return

@@ -76,7 +76,7 @@ class BashCompletion(BashComplete):
         self._prefix = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is completed, and that word."""
+        """Return the words before the one that is completed, and that word."""
         line = os.environ.get("KAFKACTL_COMP_LINE")
         if line is None:
             return super().get_completion_args()

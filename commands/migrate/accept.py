@@ -63,11 +63,11 @@ def meant(near: Iterable[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """The words most like this one, the best first."""
+    """Return the words most like this one, the best first."""
     return difflib.get_close_matches(word, sorted(known), n=_NEAR, cutoff=0.6)
 
 
 def _is_node(subject: str) -> bool:
-    """Whether a subject is meant as one node; `brokr-3` is, `orders-3` is a partition."""
+    """Return True if a subject is meant as one node; `brokr-3` is, `orders-3` is a partition."""
     found = _NODE.fullmatch(subject)
     return found is not None and bool(difflib.get_close_matches(found[1], _ROLES, n=1, cutoff=0.8))

@@ -85,7 +85,7 @@ drive_options = option_group(
 
 
 def options_of(arguments: DriveArguments, accepted: tuple[str, ...]) -> DriveOptions:
-    """The options as the driver takes them."""
+    """Return the options as the driver takes them."""
     from kafkactl.migration.api.driving import DriveOptions
 
     given = arguments._asdict()
@@ -103,7 +103,7 @@ def refuse_edits_of_unknown_nodes(arguments: DriveArguments, inventory: Inventor
 def prepared(
     inventory: str | None, accepted: tuple[str, ...], arguments: DriveArguments
 ) -> tuple[Inventory, DriveOptions]:
-    """The inventory and the options of a drive. Raises click.UsageError for what cannot be accepted in it."""
+    """Return the inventory and the options of a drive. Raises click.UsageError for what cannot be accepted in it."""
     from kafkactl.commands.migrate.accept import accepted_words, refuse_unknown_nodes
     from kafkactl.commands.migrate.options import read_inventory
 

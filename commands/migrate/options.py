@@ -77,7 +77,7 @@ def _source(*, bundle: str | None = None, **named: str | None) -> ObservationArg
 
 
 def open_observation(source: ObservationArguments) -> Observation:
-    """The observation that was saved, or one that is made now.
+    """Return the observation that was saved, or one that is made now.
 
     Raises InputError `observation-or-inventory-missing`, and those of the folder, the inventory and its files.
     """
@@ -113,7 +113,7 @@ def time_for_nodes_ms() -> float:
 
 
 def open_inventory(source: ObservationArguments) -> Inventory | None:
-    """The inventory; None where only an observation was given.
+    """Return the inventory; None where only an observation was given.
 
     Raises InventoryError, InputError `input-file-unreadable`, and `observation-or-inventory-missing` for neither.
     """
@@ -125,7 +125,7 @@ def open_inventory(source: ObservationArguments) -> Inventory | None:
 
 
 def read_inventory(path: str | None) -> Inventory:
-    """The inventory in a file; what the inventory and its settings expose is reported.
+    """Return the inventory in a file; what the inventory and its settings expose is reported.
 
     Raises click.UsageError where none was given, InventoryError, InputError `input-file-unreadable`, RefusedError where
     the operator is strict.

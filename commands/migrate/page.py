@@ -240,7 +240,7 @@ def unknowns(page: Page, findings: Sequence[Finding]) -> None:
 
 
 def is_unknown(finding: Finding) -> bool:
-    """Whether a finding is a question that the observation does not answer."""
+    """Return True if a finding is a question that the observation does not answer."""
     return "unknown" in finding.evidence and "question" in finding.evidence
 
 

@@ -54,7 +54,7 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
 
 
 def _files(source: ObservationArguments) -> NodeFiles:
-    """The configuration file of every node: of the saved observation, else of the cluster."""
+    """Return the configuration file of every node: of the saved observation, else of the cluster."""
     from kafkactl.commands.migrate.options import open_inventory
     from kafkactl.migration.api.rendering import NodeFiles, node_files, saved_node_files
 
@@ -103,7 +103,10 @@ def _table(page: Page, files: Sequence[RenderedFile]) -> None:
 
 
 def _different(files: Sequence[RenderedFile]) -> list[tuple[str, str]]:
-    """The differences by the nodes that have them; alike are those of the same lines but for the node's own id."""
+    """Return the differences by the nodes that have them.
+
+    Alike are those of the same lines but for the node's own id.
+    """
     found: dict[tuple[str, str], tuple[list[str], str]] = {}
     for file in files:
         if not file.diff:

@@ -100,7 +100,7 @@ _OVERRIDE_HELP = {
 
 
 def overrides_in(parameters: Mapping[str, bool]) -> frozenset[str]:
-    """The flags that were given, from the parameters of `override_options`."""
+    """Return the flags that were given, from the parameters of `override_options`."""
     return frozenset(f"--{name.replace('_', '-')}" for name, given in parameters.items() if given)
 
 

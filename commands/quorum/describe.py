@@ -95,7 +95,7 @@ def command(
 
 @contextmanager
 def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patience_ms: float) -> Iterator[QuorumWatch]:
-    """The quorum that is meant: a live cluster, directories, or both."""
+    """Yield the quorum that is meant: a live cluster, directories, or both."""
     from kafkactl.quorum.api.observation import QuorumWatch
 
     if log_dirs and not (any(connection[:2]) or connection.context):

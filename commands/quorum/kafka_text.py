@@ -21,7 +21,7 @@ _NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def status_lines(state: QuorumState) -> list[str]:
-    """The lines of `describe --status`."""
+    """Return the lines of `describe --status`."""
     lag, lag_time_ms = _most_behind(state)
     rows: list[tuple[str, object]] = [
         ("ClusterId", state.cluster_id or ""),
@@ -37,7 +37,7 @@ def status_lines(state: QuorumState) -> list[str]:
 
 
 def replication_lines(state: QuorumState, *, now_ms: int | None = None) -> list[str]:
-    """The table of `describe --replication`; with `now_ms` (since the epoch) ages in place of times."""
+    """Return the table of `describe --replication`; with `now_ms` (since the epoch) ages in place of times."""
     leader = state.leader_id
     roles = [(replica, "Leader") for replica in state.replicas if replica.id == leader][:1]
     roles += [(voter, "Follower") for voter in state.voters if voter.id != leader]

@@ -107,7 +107,7 @@ def _roles(state: QuorumState) -> Iterator[tuple[Replica, Cell]]:
 
 
 def _elsewhere(answer: QuorumDescription) -> dict[str, list[str]]:
-    """The voters that answer at other addresses than the voter set has, and these addresses."""
+    """Return the voters that answer at other addresses than the voter set has, and these addresses."""
     found: dict[str, list[str]] = {}
     for finding in answer.findings:
         found |= finding.evidence.get("addresses", {}) if finding.id == "voters-at-other-addresses" else {}
@@ -143,7 +143,7 @@ def _alive(alive: bool | None) -> Word:
 
 
 def _leaders_clock(state: QuorumState) -> int | None:
-    """The leader's time in the same answer: ages are never measured with another machine's clock."""
+    """Return the leader's time in the same answer: ages are never measured with another machine's clock."""
     own = [replica for replica in state.replicas if replica.id == state.leader_id]
     times = [replica.last_fetch_timestamp_ms for replica in own or state.replicas]
     return max((time for time in times if time is not None), default=None)

@@ -74,12 +74,12 @@ def emit(
 
 
 def json_answer(kind: str, payload: Answer | Mapping[str, Any]) -> dict[str, Any]:
-    """The whole JSON of an answer."""
+    """Return the whole JSON of an answer."""
     return {"kind": kind, "schema_version": SCHEMA_VERSION, **plain_values(payload)}
 
 
 def drawn(kind: str, payload: Given, render: Callable[[Page, Given], None]) -> Page:
-    """The page of an answer."""
+    """Return the page of an answer."""
     page = Page()
     render(page, cast("Given", json_answer(kind, payload)) if isinstance(payload, Mapping) else payload)
     return page
@@ -154,7 +154,7 @@ def _show(page: Page, settings: Settings) -> None:
 
 
 def write_data(text: str) -> bool:
-    """A part of an answer that is too long to be held, safe to show; False when its reader has gone.
+    """Write a part of an answer that is too long to be held, safe to show; return False when its reader has gone.
 
     Raises FailedError `output-not-written`.
     """
@@ -162,7 +162,7 @@ def write_data(text: str) -> bool:
 
 
 def write_bytes(data: bytes) -> bool:
-    """The same, in UTF-8 already."""
+    """Write a part that is UTF-8 already; return False when its reader has gone."""
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -226,7 +226,7 @@ def answer_to(lines: Sequence[str]) -> str:
 
 
 def asked(prompt: str) -> str:
-    """The next line that a person at a terminal types. Raises EOFError, KeyboardInterrupt."""
+    """Return the next line that a person at a terminal types. Raises EOFError, KeyboardInterrupt."""
     return input(visible(prompt))
 
 

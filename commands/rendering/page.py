@@ -200,7 +200,7 @@ def _alike(text: str, subject: str) -> str:
 
 
 def _with(text: str, subject: str, other: str) -> str:
-    """A text with another word for its subject: `broker 1` is not the beginning of `broker 12`."""
+    """Return a text with another word for its subject: `broker 1` is not the beginning of `broker 12`."""
     parts = re.split(rf"{re.escape(subject)}(?!\d)", text) if subject else [text]
     return other.join(parts)
 

@@ -20,13 +20,13 @@ from kafkactl.commands.rendering.page import (
 
 
 def render(page: Page, *, color: bool) -> str:
-    """The whole page, blocks set apart by an empty line."""
+    """Return the whole page, blocks set apart by an empty line."""
     blocks = ["\n".join(_block(block, color)) for block in page.blocks]
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
 def paint(word: Word, *, color: bool, width: int = 0) -> str:
-    """A word in its tone, padded to a width counted without the colour codes."""
+    """Return a word in its tone, padded to a width counted without the colour codes."""
     padding = " " * (width - len(word.text))
     code = ANSI.get(word.tone) if color else None
     return (f"\x1b[{code}m{word.text}\x1b[0m" if code and word.text else word.text) + padding

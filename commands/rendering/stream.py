@@ -40,7 +40,7 @@ class RecordStream:
         return self.write_bytes(text.encode("utf-8"))
 
     def write_bytes(self, data: bytes) -> bool:
-        """The same, in UTF-8 already."""
+        """Write a part that is UTF-8 already; return False when its reader has gone."""
         from kafkactl.commands.rendering import output
 
         if not self._closed:
@@ -120,7 +120,7 @@ def _table(record: Mapping[str, Any]) -> str:
 
 
 def content_of(data: Mapping[str, Any]) -> str:
-    """The fields of a record in one line."""
+    """Return the fields of a record in one line."""
     return " ".join(f"{name}={_value(value)}" for name, value in data.items())
 
 
@@ -131,7 +131,7 @@ def _value(value: Any) -> str:
 
 
 def time_text(timestamp_ms: int) -> str:
-    """A time as people read it, in UTC; the bare number where it is none of this world."""
+    """Return a time as people read it, in UTC; the bare number where it is none of this world."""
     try:
         return datetime.fromtimestamp(timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     except (ValueError, OverflowError, OSError):

@@ -43,7 +43,7 @@ def show(page: Page, stream: TextIO, *, color: bool) -> None:
 
 
 def group(page: Page, width: int) -> RenderableType:
-    """The page as one thing to draw, for a view that draws it again and again."""
+    """Return the page as one thing to draw, for a view that draws it again and again."""
     from rich.console import Group
     from rich.text import Text
 
@@ -70,7 +70,7 @@ def cut(page: Page, console: Console) -> RenderableType:
 
 
 def console_for(stream: TextIO, *, color: bool) -> Console:
-    """A rich console that adds nothing of its own: no markup, no emoji, no highlighting."""
+    """Return a rich console that adds nothing of its own: no markup, no emoji, no highlighting."""
     from rich.console import Console
 
     system: Literal["auto"] | None = "auto" if color else None

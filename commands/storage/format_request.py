@@ -102,7 +102,7 @@ def _all_of(options: tuple[Callable[[Any], Any], ...], function: Function) -> Fu
 
 
 def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[FormatRequest, list[Finding]]:
-    """The request that the options of this module make, and what is to be said about how they were given.
+    """Return the request that the options of this module make, and what is to be said about how they were given.
 
     Raises InputError for a file that cannot be read or an unknown owner, UsageError for flags that exclude each other.
     """

@@ -104,7 +104,10 @@ def _show(page: Page, found: Leftovers) -> None:
 
 
 def _of(reason: str, found: Leftovers) -> list[tuple[str | Word, ...]]:
-    """The first objects of a reason, and how many more there are. The size stands first: a key may fill the line."""
+    """Return the first objects of a reason, and how many more there are.
+
+    The size stands first: a key may fill the line.
+    """
     objects = [leftover.found for leftover in found.objects if leftover.reason == reason]
     rows: list[tuple[str | Word, ...]] = [(size_text(stored.size), stored.key) for stored in objects[:_SHOWN]]
     if len(objects) > _SHOWN:

@@ -214,14 +214,14 @@ def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
 
 
 def says_empty(findings: Iterable[Finding]) -> bool:
-    """Whether there was no record to judge when an audit was made."""
+    """Return True if there was no record to judge when an audit was made."""
     from kafkactl.tiered.api import EMPTY
 
     return any(finding.id == EMPTY for finding in findings)
 
 
 def _context_master(inputs: Inputs) -> str | None:
-    """The Spark master of the context that is named, else of the current one where the engine is not."""
+    """Return the Spark master of the context that is named, else of the current one where the engine is not."""
     from kafkactl.dryrun.api.engines import context_master
 
     if inputs.engine == "local" or inputs.master is not None:
@@ -249,7 +249,7 @@ def observed(connection: ConnectionArguments) -> LiveObservation:
 
 
 def filters_of(wanted: Wanted) -> Filters:
-    """The filters as the library takes them."""
+    """Return the filters as the library takes them."""
     from kafkactl.tiered.api import Filters
 
     return Filters(topics=wanted.topic, partitions=wanted.partition, segments=wanted.segment, states=wanted.state)

@@ -13,7 +13,7 @@ TITLE = "METADATA    OFFSET  TIME                     WHAT\n"
 
 
 def line_of(record: Mapping[str, Any]) -> str:
-    """A record's place and time, the state and id of the segment, and why brokers do not apply the record."""
+    """Return a record's place and time, the state and id of the segment, and why brokers do not apply the record."""
     words = " ".join(_words(record))
     refused = "" if record["applied"] else f"  NOT APPLIED: {record['why']}"
     time = time_text(record["timestamp_ms"])

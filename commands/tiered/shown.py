@@ -96,7 +96,7 @@ def _findings(page: Page, findings: Sequence[Finding]) -> None:
 
 
 def _totals_line(sums: AuditTotals) -> str:
-    """The sums of an audit."""
+    """Return the sums of an audit."""
     return (
         f"{counted(sums.topics, 'topic')}, {counted(sums.partitions, 'partition')}, "
         f"{counted(sums.segments, 'segment')}, {size_text(sums.bytes)} complete, {counted(sums.records, 'record')}"

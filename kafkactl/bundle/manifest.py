@@ -51,7 +51,7 @@ class PartResult:
 
     @property
     def is_gathered(self) -> bool:
-        """Whether it is in the bundle."""
+        """Return True if it is in the bundle."""
         return self.error is None
 
     @property
@@ -104,7 +104,7 @@ class Manifest:
         return next((part for part in self.parts if part.name == name), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The file as JSON values."""
+        """Return the file as JSON values."""
         return {
             "kind": KIND,
             "schema_version": SCHEMA_VERSION,
@@ -118,12 +118,12 @@ class Manifest:
 
 
 def render_manifest(manifest: Manifest) -> bytes:
-    """The bytes of the file; equal manifests give equal bytes."""
+    """Return the bytes of the file; equal manifests give equal bytes."""
     return json.dumps(manifest.to_dict(), indent=1, ensure_ascii=True).encode() + b"\n"
 
 
 def parse_manifest(data: bytes, *, file: str) -> Manifest:
-    """The manifest of the bundle `file`. Raises InputError `invalid-bundle`, `bundle-too-new`."""
+    """Return the manifest of the bundle `file`. Raises InputError `invalid-bundle`, `bundle-too-new`."""
     try:
         document = parse_json(data)
     except JsonInputError as error:

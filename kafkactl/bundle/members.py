@@ -39,7 +39,7 @@ class Entry:
 
 
 def is_member_name(name: str) -> bool:
-    """Whether a member may have this name.
+    """Return True if a member may have this name.
 
     >>> is_member_name("logs/1/__cluster_metadata-0/00000000000000000000.log"), is_member_name("../etc/passwd")
     (True, False)
@@ -83,7 +83,7 @@ def check_entries(entries: Sequence[Entry], archive_bytes: int, *, file: str) ->
 
 
 def hostile(file: str, why: str) -> InputError:
-    """The error for an archive that is refused as a whole."""
+    """Return the error for an archive that is refused as a whole."""
     return InputError(f"{file} was not read: {why}", id="hostile-bundle")
 
 
@@ -111,7 +111,7 @@ def _clashing_names(paths: Sequence[str]) -> str | None:
 
 
 def _shares_bytes(entries: Sequence[Entry], archive_bytes: int) -> bool:
-    """Whether compressed data is counted twice (how small archives come to petabytes), or lies outside."""
+    """Return True if compressed data is counted twice (how small archives come to petabytes), or lies outside."""
     if not entries:
         return False
     placed = sorted(entries, key=lambda entry: entry.offset)

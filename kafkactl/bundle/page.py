@@ -31,7 +31,7 @@ _HEAD: Final = """<!DOCTYPE html>
 
 
 def index_page(manifest: Mapping[str, Any], findings: Mapping[str, Sequence[Mapping[str, Any]]]) -> bytes:
-    """The page of a manifest (`Manifest.to_dict`), in UTF-8; `findings` are those of each part, by its name."""
+    """Return the page of a manifest (`Manifest.to_dict`), in UTF-8; `findings` are those of each part, by its name."""
     parts = manifest["parts"]
     missing = [part for part in parts if part["error"] is not None]
     tone, verdict = ("warn", "incomplete") if missing else ("good", "complete")

@@ -62,7 +62,7 @@ class Wanted:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether there is nothing to gather from."""
+        """Return True if there is nothing to gather from."""
         return not (self.configs or self.logs or self.has_cluster or self.has_migration or self.has_tiered)
 
 
@@ -71,7 +71,7 @@ _OF_A_CLUSTER: Final = (PartKind.QUORUM, PartKind.FEATURES, PartKind.NODES)
 
 
 def plan_parts(wanted: Wanted) -> tuple[Part, ...]:
-    """The parts in the order in which they are gathered; each source once."""
+    """Return the parts in the order in which they are gathered; each source once."""
     configs, logs = list(dict.fromkeys(wanted.configs)), list(dict.fromkeys(wanted.logs))
     found = [
         Part(kind=kind, number=number, source=config)

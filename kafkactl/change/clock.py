@@ -31,7 +31,7 @@ class Deadline:
 
     @classmethod
     def after(cls, duration_ms: float, clock: Clock) -> Deadline:
-        """The moment that far from now."""
+        """Return the moment that far from now."""
         return cls(clock, clock.now_ms() + duration_ms)
 
     @property
@@ -41,9 +41,9 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        """Whether the moment is over."""
+        """Return True if the moment is over."""
         return self.left_ms <= 0
 
     def at_most(self, duration_ms: float) -> Deadline:
-        """The earlier of this moment and that far from now."""
+        """Return the earlier of this moment and that far from now."""
         return Deadline(self.clock, min(self.at_ms, self.clock.now_ms() + duration_ms))

@@ -154,7 +154,7 @@ class Journey(ABC, Generic[O, P, S, A]):
 
     @abstractmethod
     def plan(self, seen: O) -> P:
-        """The steps from here to the goal."""
+        """Return the steps from here to the goal."""
 
     @abstractmethod
     def step_of(self, plan: P) -> S:
@@ -181,7 +181,7 @@ class Journey(ABC, Generic[O, P, S, A]):
         return seen
 
     def may_pass(self, plan: P) -> bool:
-        """Whether what refuses this plan may pass without help, so that it is worth observing again."""
+        """Return True if what refuses this plan may pass without help, so that it is worth observing again."""
         return False
 
     def waits(self, plan: P) -> None:
@@ -223,16 +223,16 @@ class Journey(ABC, Generic[O, P, S, A]):
         """A step was taken: for the operator who watches."""
 
     def changes(self, step: S) -> bool:
-        """Whether a step that was done changed something."""
+        """Return True if a step that was done changed something."""
         return True
 
     def error_finding(self, error: KafkactlError) -> Finding:
-        """An error that ended the run in the middle."""
+        """Return an error that ended the run in the middle."""
         return blocker(error.id, "cluster", error.message, error.advice)
 
 
 def out_of_time(subject: str, error: KafkactlError, known: Sequence[str]) -> Finding:
-    """The time limit that ended a run in the middle: what is `known` of it by then, and how it is resumed."""
+    """Return the time limit that ended a run in the middle: what is `known` of it by then, and how it is resumed."""
     return blocker(
         error.id,
         subject,
@@ -299,7 +299,7 @@ class Engine(Generic[O, P, S, A]):
         return seen
 
     def observe(self) -> O:
-        """A new observation."""
+        """Return a new observation."""
         return self.saw(self.journey.observe())
 
     def saw(self, seen: O) -> O:
@@ -309,7 +309,7 @@ class Engine(Generic[O, P, S, A]):
         return seen
 
     def _waits_for(self, plan: P) -> bool:
-        """Whether to observe again: some findings are resolved without a request."""
+        """Return True if to observe again: some findings are resolved without a request."""
         if not self.journey.may_pass(plan):
             return False
         self._passing = self._passing or Deadline.after(self.policy.passing_ms, self.clock)

@@ -35,7 +35,7 @@ class Journal(Protocol):
 
     @property
     def path(self) -> str:
-        """The file, for messages."""
+        """Return the file, for messages."""
         ...
 
     @property
@@ -134,7 +134,7 @@ class JournalFold:
 
 
 def _in_present_words(entry: Entry) -> Entry:
-    """The entry as this version would have written it."""
+    """Return the entry as this version would have written it."""
     data = entry.data
     if entry.entry == "undecided":
         return changed(entry, entry=END, data={**data, "outcome": Outcome.UNKNOWN.value})

@@ -57,13 +57,13 @@ class JournalText:
 
 
 def new_entry(before: JournalText, entry: str, data: Mapping[str, Any], *, at_ms: int) -> Entry:
-    """The next entry, with everything that looks like a secret left out of `data`."""
+    """Return the next entry, with everything that looks like a secret left out of `data`."""
     content = {"seq": len(before.entries), "at_ms": at_ms, "entry": entry, "data": redacted(data)}
     return Entry(**content, chain=_chained(before.chain, content))
 
 
 def entry_line(entry: Entry) -> bytes:
-    """The line of an entry, with its line break."""
+    """Return the line of an entry, with its line break."""
     return (_canonical({name: getattr(entry, name) for name in _FIELDS}) + "\n").encode()
 
 
@@ -104,7 +104,7 @@ def read_journal(content: bytes, *, file: str, subject: str, cluster_id: str | N
 
 
 def redacted(value: Any) -> Any:
-    """The value without what looks like a secret: by the name of the key, or as `password=…` in a text."""
+    """Return the value without what looks like a secret: by the name of the key, or as `password=…` in a text."""
     if isinstance(value, Mapping):
         return {
             str(name): REDACTED if _SECRET_KEY.search(str(name)) and item is not None else redacted(item)
@@ -134,7 +134,7 @@ def entries_understood() -> Iterator[None]:
 
 
 def value_of(data: Mapping[str, Any], key: str, kind: type[T]) -> T:
-    """The value of a key of an entry. Raises KeyError, and TypeError for a value of another type."""
+    """Return the value of a key of an entry. Raises KeyError, and TypeError for a value of another type."""
     value = data[key]
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise TypeError(f"of {key}: {type(value).__name__}, expected {kind.__name__}")
@@ -142,7 +142,7 @@ def value_of(data: Mapping[str, Any], key: str, kind: type[T]) -> T:
 
 
 def _explains(entry: Entry, broken: list[bytes]) -> bool:
-    """Whether this entry says of the lines before it that they are torn."""
+    """Return True if this entry says of the lines before it that they are torn."""
     return entry.entry == TORN and entry.data == torn_data(b"\n".join(broken))
 
 
@@ -187,7 +187,7 @@ def _check_header(text: JournalText, file: str, subject: str, cluster_id: str | 
 
 
 def _begins_a_journal(content: bytes) -> bool:
-    """Whether these bytes can be what is left of a first line: another program's file is never written to."""
+    """Return True if these bytes can be what is left of a first line: another program's file is never written to."""
     begin = b'{"at_ms":'
     return len(content) < _LONGEST_HEADER and (
         content.startswith(begin) or begin.startswith(content) or not content.strip(b"\0")

@@ -25,7 +25,7 @@ _Value = TypeVar("_Value")
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with its checksum."""
+    """Return the document with its checksum."""
     return {**document, CHECKSUM: checksum(document)}
 
 
@@ -37,12 +37,12 @@ def checksum(document: Mapping[str, Any]) -> str:
 
 
 def render_document(document: Mapping[str, Any]) -> bytes:
-    """The file: JSON with sorted keys, its checksum included."""
+    """Return the file: JSON with sorted keys, its checksum included."""
     return (escaped(json.dumps(sealed(document), indent=1, sort_keys=True, ensure_ascii=False)) + "\n").encode("utf-8")
 
 
 def read_document(data: bytes, *, file: str, kind: str, schema_version: int, made_by: str) -> dict[str, Any]:
-    """The object in a plan file of this kind; `made_by` is the command that makes one.
+    """Return the object in a plan file of this kind; `made_by` is the command that makes one.
 
     Raises InputError `not-a-plan-file` (not JSON, not a plan of this kind, a plan of another version) and RefusedError
     `plan-file-edited` where the checksum does not fit the rest.
@@ -84,7 +84,7 @@ def _load(data: bytes, file: str, made_by: str) -> dict[str, Any]:
 
 
 def checked(value: Any, type_: type[_Value], key: str) -> _Value:
-    """The value, if it has this type. Raises ValueError; a number has 64 bits, a text no control characters."""
+    """Return the value, if it has this type. Raises ValueError; a number has 64 bits, a text no control characters."""
     if not isinstance(value, type_) or (isinstance(value, bool) and type_ is not bool):
         raise ValueError(f"{key} is {type(value).__name__}, expected is {type_.__name__}")
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
@@ -95,12 +95,12 @@ def checked(value: Any, type_: type[_Value], key: str) -> _Value:
 
 
 def text_in(document: Mapping[str, Any], key: str) -> str:
-    """A text. Raises ValueError, and KeyError where there is none, as the functions below do."""
+    """Return a text. Raises ValueError, and KeyError where there is none, as the functions below do."""
     return checked(document[key], str, key)
 
 
 def number_in(document: Mapping[str, Any], key: str) -> int:
-    """A whole number of 64 bits."""
+    """Return a whole number of 64 bits."""
     return checked(document[key], int, key)
 
 
@@ -110,26 +110,26 @@ def flag_in(document: Mapping[str, Any], key: str) -> bool:
 
 
 def table_in(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """An object."""
+    """Return an object."""
     return checked(document[key], dict, key)
 
 
 def list_in(document: Mapping[str, Any], key: str) -> list[Any]:
-    """A list of anything."""
+    """Return a list of anything."""
     return checked(document[key], list, key)
 
 
 def tables_in(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """A list of objects."""
+    """Return a list of objects."""
     return [checked(item, dict, key) for item in list_in(document, key)]
 
 
 def texts_in(document: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """A list of texts."""
+    """Return a list of texts."""
     return tuple(checked(item, str, key) for item in list_in(document, key))
 
 
 def levels_in(document: Mapping[str, Any], key: str) -> dict[str, int]:
-    """An object of numbers, such as feature levels by name."""
+    """Return an object of numbers, such as feature levels by name."""
     table = table_in(document, key)
     return {name: number_in(table, name) for name in table}

@@ -84,7 +84,7 @@ def describe_members(state: FeatureState) -> tuple[MemberSeen, ...]:
 def kafka_lines(
     features: tuple[FeatureSeen, ...], epoch: int | None, asked: Mapping[str, Versions], *, padded: bool
 ) -> list[str]:
-    """The lines of Kafka's own describe, of the node whose supported features are `asked`.
+    """Return the lines of Kafka's own describe, of the node whose supported features are `asked`.
 
     `padded`: in columns (from 4.3 on) in place of tabs. Readers do well to look for the names before the colons.
     """

@@ -63,22 +63,25 @@ class Setting:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key and its synonyms, the first that is set wins."""
+        """Return the key and its synonyms, the first that is set wins."""
         return (self.key, *(name for name, _ in self.synonyms))
 
     @property
     def carried_over(self) -> bool:
-        """Whether a migration has to take the brokers' value to the controllers."""
+        """Return True if a migration has to take the brokers' value to the controllers."""
         return self.decided_by_brokers and self.controllers and not self.elsewhere
 
     @property
     def decides(self) -> tuple[Role, ...]:
-        """The processes that read it under KRaft."""
+        """Return the processes that read it under KRaft."""
         read = {Role.CONTROLLER: self.controllers, Role.BROKER: self.brokers}
         return tuple(role for role, reads in read.items() if reads)
 
     def canonical(self, value: str) -> str:
-        """The value in one spelling, so that equal settings are equal texts; as it is where it cannot be read."""
+        """Return the value in one spelling, so that equal settings are equal texts.
+
+        As it is where it cannot be read.
+        """
         text = value.strip()
         if self.type == "bool":
             flag = parse_boolean(text)
@@ -104,7 +107,7 @@ class Value:
 
     @property
     def overridden(self) -> bool:
-        """Whether the file sets another value than the one in force."""
+        """Return True if the file sets another value than the one in force."""
         return self.in_file is not None and self.in_file != self.text
 
 
@@ -171,18 +174,18 @@ class Difference:
 
     @property
     def matters(self) -> bool:
-        """Whether the cluster behaves otherwise for it, and not only shows something else."""
+        """Return True if the cluster behaves otherwise for it, and not only shows something else."""
         is_reported = bool({*self.kinds} - {Kind.UNREAD, Kind.OVERRIDDEN}) or self.endangers
         return self.setting.matters and is_reported
 
     @property
     def controller_values(self) -> list[HeldValue]:
-        """The values of controllers, with the ids of the nodes that have each."""
+        """Return the values of controllers, with the ids of the nodes that have each."""
         return [HeldValue(value=text, nodes=ids) for text, ids in self.controllers.items()]
 
     @property
     def broker_values(self) -> list[HeldValue]:
-        """The values of brokers, with the ids of the nodes that have each."""
+        """Return the values of brokers, with the ids of the nodes that have each."""
         return [HeldValue(value=text, nodes=ids) for text, ids in self.brokers.items()]
 
     @property
@@ -224,7 +227,10 @@ def of_file(
     given: Mapping[str, str], *, id: int, role: Role, file: str | None = None, release: Release | None = None,
     hidden: Callable[[str], bool] = lambda _: False,
 ) -> NodeSettings:  # fmt: skip
-    """A node's values as its properties file gives them; `hidden` recognises a value that was removed from the file."""
+    """Return a node's values as its properties file gives them.
+
+    `hidden` recognises a value that was removed from the file.
+    """
 
     def unknown(text: str) -> bool:
         return hidden(text) or has_variable(text)
@@ -287,7 +293,7 @@ def difference_findings(found: Iterable[Difference]) -> Iterator[Finding]:
 
 
 def difference_finding(difference: Difference) -> Finding:
-    """The finding of one setting. Its id is the gravest of its kinds."""
+    """Return the finding of one setting. Its id is the gravest of its kinds."""
     row = difference.setting
     decided = [
         f"{whose} decides {what}"
@@ -369,7 +375,7 @@ def _difference(row: Setting, nodes: Sequence[NodeSettings]) -> Difference | Non
 
 
 def _is_worse(row: Setting, value: Value) -> bool:
-    """Whether the value in force is worse for data than the one in the file."""
+    """Return True if the value in force is worse for data than the one in the file."""
     if row.worse == "lower":
         now, file = parse_int(value.text, _LONG_BITS), parse_int(value.in_file or "", _LONG_BITS)
         return now is not None and file is not None and now < file
@@ -377,7 +383,10 @@ def _is_worse(row: Setting, value: Value) -> bool:
 
 
 def _departs(row: Setting, value: Value, held: Mapping[str, Any]) -> bool:
-    """Whether a broker's value is none of the controllers'. What brokers do not read differs only where it is set."""
+    """Return True if a broker's value is none of the controllers'.
+
+    What brokers do not read differs only where it is set.
+    """
     return value.text not in held and (row.brokers or value.given)
 
 

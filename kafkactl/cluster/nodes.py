@@ -66,7 +66,7 @@ class NodeRow:
 
 
 def list_nodes(state: FeatureState) -> tuple[NodeRow, ...]:
-    """A row for every node id, lowest first."""
+    """Return a row for every node id, lowest first."""
     by_id: dict[int, list[Member]] = {}
     for member in state.members:
         by_id.setdefault(member.id, []).append(member)

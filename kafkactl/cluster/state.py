@@ -86,7 +86,7 @@ class NodeSeen:
 
     @property
     def levels(self) -> Mapping[str, int] | None:
-        """The finalized levels that it shows, level 0 left out; None where it shows none.
+        """Return the finalized levels that it shows, level 0 left out; None where it shows none.
 
         A node without metadata yet says epoch -1 and no levels, and so do the controllers of 3.3 at all times.
         """
@@ -114,7 +114,7 @@ class QuorumNode:
 
     @classmethod
     def of(cls, node_id: int, directory_id: Uuid, *, fetching: bool | None = None) -> QuorumNode:
-        """A voter with the directory id as an answer carries it."""
+        """Return a voter with the directory id as an answer carries it."""
         return cls(id=node_id, directory_id=None if directory_id == ZERO_UUID else directory_id, fetching=fetching)
 
 
@@ -175,7 +175,7 @@ class FeatureState:
     min_insync: MinInsync | None = None
 
     def level(self, feature: str) -> int:
-        """The finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""
+        """Return the finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""
         return self.finalized.get(feature, LEVEL_OF_SILENCE if feature == METADATA_VERSION else 0)
 
     @property
@@ -197,7 +197,7 @@ class FeatureState:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was learned of any level: no node answered, and the log was not read."""
+        """Return True if nothing was learned of any level: no node answered, and the log was not read."""
         return self.registrations is None and all(node.versions is None for node in self.nodes)
 
     def node(self, role: Role, node_id: int) -> NodeSeen | None:
@@ -206,13 +206,13 @@ class FeatureState:
 
     @property
     def migrating(self) -> bool:
-        """Whether a migration from ZooKeeper is in progress, as far as the log was read (KIP-866)."""
+        """Return True if a migration from ZooKeeper is in progress, as far as the log was read (KIP-866)."""
         state = None if self.registrations is None else self.registrations.zk_migration_state
         return state in MIGRATING_STATES
 
     @property
     def voter_ids(self) -> frozenset[int] | None:
-        """The voters' ids; None where they are unknown."""
+        """Return the voters' ids; None where they are unknown."""
         return None if self.voters is None else frozenset(voter.id for voter in self.voters)
 
     @property
@@ -230,7 +230,7 @@ class FeatureState:
 
     @property
     def controller_release(self) -> Release | None:
-        """The release of the active controller, as its range of metadata.version shows it."""
+        """Return the release of the active controller, as its range of metadata.version shows it."""
         supported = self.controller_range
         return None if supported is None else release_of(supported.get(METADATA_VERSION))
 
@@ -268,17 +268,17 @@ class Member:
 
     @property
     def supported(self) -> Mapping[str, Versions] | None:
-        """The ranges it supports, by feature; None where they are unknown."""
+        """Return the ranges it supports, by feature; None where they are unknown."""
         return self.answered if self.answered is not None else self.listed
 
     @property
     def release(self) -> Release | None:
-        """The release it runs, as far as its range of metadata.version shows."""
+        """Return the release it runs, as far as its range of metadata.version shows."""
         return release_of((self.supported or {}).get(METADATA_VERSION))
 
     @property
     def stale(self) -> bool:
-        """Whether it is registered and, by everything that was seen, gone.
+        """Return True if it is registered and, by everything that was seen, gone.
 
         A broker is gone when it is fenced and neither answers nor fetches; a controller when it neither answers nor
         votes nor fetches. A broker that starts is fenced, refuses connections and fetches. A node that was not asked or

@@ -26,7 +26,7 @@ _PLAIN_MAKERS: Final[set[Callable[[Any], dict[str, Any]]]] = set()
 
 
 def plain_values(value: Any) -> Any:
-    """The value in JSON's types. Raises TypeError for a type that has no place in an answer."""
+    """Return the value in JSON's types. Raises TypeError for a type that has no place in an answer."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Enum):
@@ -46,7 +46,7 @@ def plain_values(value: Any) -> Any:
 
 
 def by_fields(self: Any) -> dict[str, Any]:
-    """The fields as JSON values, in order."""
+    """Return the fields as JSON values, in order."""
     found: dict[str, Any] = {}
     for name in field_names(self):
         value = getattr(self, name)
@@ -58,7 +58,8 @@ _PLAIN_MAKERS.add(by_fields)
 
 
 def json_of(*entries: str, kind: str = "") -> Callable[[Any], dict[str, Any]]:
-    """A `to_dict` that gives these entries in order; `kind` is the kind of answer that it is (docs/reference/kinds.md).
+    """Return a `to_dict` that gives these entries in order; `kind` is the kind of answer that it is
+    (docs/reference/kinds.md).
 
     `name` is a field or property, `name=path` one of another name, or a part of it (`bytes=found.size`, which is None
     where `found` is), and `**name` all entries of a value that has `to_dict` itself.
@@ -93,7 +94,8 @@ def _path(entry: str) -> tuple[str, str, list[str]]:
 
 
 def read_fields(cls: type[Read], data: Mapping[str, Any]) -> Read:
-    """The value of a frozen class, or a named tuple, of which `by_fields` gave this JSON: read by its type hints.
+    """Return the value of a frozen class, or a named tuple, of which `by_fields` gave this JSON: read by its type
+    hints.
 
     Entries that are not fields are ignored, and a field without an entry has its default. Raises ValueError for JSON
     of another shape.
@@ -106,13 +108,13 @@ def read_fields(cls: type[Read], data: Mapping[str, Any]) -> Read:
 
 @functools.cache
 def _kinds(cls: Any) -> dict[str, Any]:
-    """The types of the fields."""
+    """Return the types of the fields."""
     hints = get_type_hints(cls)
     return {name: hints[name] for name in (cls._fields if issubclass(cls, tuple) else field_names(cls))}
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """A value of this type from its JSON; of a union the first type, where the value is not None."""
+    """Return a value of this type from its JSON; of a union the first type, where the value is not None."""
     if kind is Any:
         return value
     if (origin := get_origin(kind)) is not None:

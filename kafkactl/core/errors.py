@@ -44,7 +44,7 @@ class KafkactlError(Exception):
         return self.next_step or remedy_of(self.id)
 
     def to_dict(self) -> dict[str, Any]:
-        """The error object of `-o json` (spec: one object on stderr)."""
+        """Return the error object of `-o json` (spec: one object on stderr)."""
         return {
             "kind": "error",
             "schema_version": 1,
@@ -88,7 +88,7 @@ class UnknownOutcomeError(KafkactlError):
 
 
 def limit_behind(error: Exception) -> UnknownOutcomeError | None:
-    """The `timed-out` of --timeout that `error` was raised in the handling of, if any.
+    """Return the `timed-out` of --timeout that `error` was raised in the handling of, if any.
 
     The limit is raised wherever the command is, and code that it meets there may fail while it undoes its work:
     threading.Thread.start raises KeyError where the thread runs already.
@@ -130,7 +130,7 @@ class DecodeError(KafkactlError):
         super().__init__(f"{', '.join(where)}: {message}", id=id, next_step=next_step)
 
     def within(self, file: str) -> DecodeError:
-        """The same error, with the name of the file it was found in."""
+        """Return the same error, with the name of the file it was found in."""
         return DecodeError(
             self.reason, id=self.id, offset=self.offset, path=self.path, file=file, next_step=self.next_step
         )

@@ -9,7 +9,7 @@ from kafkactl._version import __version__
 
 
 def install_advice(extra: str) -> str:
-    """The command that installs an extra.
+    """Return the command that installs an extra.
 
     >>> install_advice("pkcs12").endswith("-py3-none-any.whl[pkcs12]'")
     True

@@ -49,7 +49,10 @@ class Finding:
         return self.next_step or ("" if self.severity is Severity.INFO else remedy_of(self.id))
 
     def to_dict(self) -> dict[str, Any]:
-        """The one shape of findings in every answer (docs/reference/kinds.md). What is wrong always has a next step."""
+        """Return the one shape of findings in every answer (docs/reference/kinds.md).
+
+        What is wrong always has a next step.
+        """
         return {
             "id": self.id,
             "severity": self.severity.value,
@@ -61,22 +64,22 @@ class Finding:
 
 
 def blocker(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
-    """A finding that stops a change; every other keyword is evidence."""
+    """Return a finding that stops a change; every other keyword is evidence."""
     return _finding(Severity.BLOCKER, evidence, id=id, subject=subject, message=message, next_step=next_step)
 
 
 def error_finding(subject: str, error: KafkactlError, severity: Severity = Severity.BLOCKER) -> Finding:
-    """An error as a finding about the subject."""
+    """Return an error as a finding about the subject."""
     return _finding(severity, {}, id=error.id, subject=subject, message=error.message, next_step=error.advice)
 
 
 def warning(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
-    """A finding that should be known before going on."""
+    """Return a finding that should be known before going on."""
     return _finding(Severity.WARNING, evidence, id=id, subject=subject, message=message, next_step=next_step)
 
 
 def note(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
-    """A finding that only informs."""
+    """Return a finding that only informs."""
     return _finding(Severity.INFO, evidence, id=id, subject=subject, message=message, next_step=next_step)
 
 
@@ -90,7 +93,7 @@ def each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def blockers(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings that stop a change."""
+    """Return the findings that stop a change."""
     return [finding for finding in findings if finding.severity is Severity.BLOCKER]
 
 
@@ -107,7 +110,7 @@ class Outcome(StrEnum):
 
     @property
     def exit_code(self) -> int:
-        """The process exit code of a command that ends like this."""
+        """Return the process exit code of a command that ends like this."""
         return _EXIT_CODES[self]
 
 

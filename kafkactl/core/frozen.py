@@ -46,7 +46,7 @@ def field_names(value: Any) -> Iterable[str]:
 
 
 def changed(value: Value, /, **changes: Any) -> Value:
-    """The value with some fields changed, as `dataclasses.replace` gives it, at the price of making one.
+    """Return the value with some fields changed, as `dataclasses.replace` gives it, at the price of making one.
 
     `replace` asks for the fields of a dataclass, and the first such question of a class costs a millisecond.
     Raises TypeError for a name that is not a field.
@@ -88,7 +88,7 @@ def _declared(cls: Any, kw_only: bool, order: bool) -> Any:
 
 
 def _is_of_class(kind: Any) -> bool:
-    """Whether an annotation, as text or as the type that it names, says ClassVar: then it is not a field."""
+    """Return True if an annotation, as text or as the type that it names, says ClassVar: then it is not a field."""
     return kind.startswith("ClassVar") if isinstance(kind, str) else (get_origin(kind) or kind) is ClassVar
 
 
@@ -123,7 +123,7 @@ def _shared_init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _values(shape: _Shape, given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The value of each field; None where one has none, or a name is none of a field."""
+    """Return the value of each field; None where one has none, or a name is none of a field."""
     values, used = {}, 0
     for name in shape.kinds:
         if name in given:
@@ -236,7 +236,7 @@ def _compiled_init(cls: Any) -> Callable[..., None]:
 
 
 def _parameter(name: str, default: Any, known: dict[str, Any]) -> tuple[str, str]:
-    """A field as a parameter, and what is stored."""
+    """Return a field as a parameter, and what is stored."""
     if isinstance(default, dataclasses.Field):
         if default.default_factory is not dataclasses.MISSING:
             known["MISSING"] = dataclasses.MISSING

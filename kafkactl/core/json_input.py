@@ -34,7 +34,8 @@ class JsonInputError(ValueError):
 def parse_json(
     data: bytes | str, *, unique_keys: bool = False, any_number: bool = False, is_first_of_several: bool = False
 ) -> Any:
-    """The value of a JSON text in UTF-8. Raises JsonInputError with words such as `line 3, column 7: expected a value`.
+    """Return the value of a JSON text in UTF-8. Raises JsonInputError with words such as `line 3, column 7: expected a
+    value`.
 
     Numbers with a fraction or an exponent become float, others int. `any_number` takes NaN and infinite numbers, too:
     for a text of which one value may be wrong without the others. `is_first_of_several` reads the first value and

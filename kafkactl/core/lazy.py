@@ -15,7 +15,8 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, tuple[str, ...]], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
-    """A `__getattr__` for `package`. `names`: by module, what is taken from it; `modules`: by name, a whole module.
+    """Return a `__getattr__` for `package`. `names`: by module, what is taken from it; `modules`: by name, a whole
+    module.
 
     What was found once is kept in the package. The function raises AttributeError for any other name.
     """

@@ -48,7 +48,7 @@ def expect(amount: int) -> None:
 
 
 def counted(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same pieces; the bytes of each count as done when the next is asked for, or no other is asked for."""
+    """Yield the same pieces; the bytes of each count as done when the next is asked for, or no other is asked for."""
     for piece in pieces:
         held, size = [piece], len(piece)
         del piece  # it may be large: it is its user's alone

@@ -37,7 +37,7 @@ def _unsafe_but_line_ends() -> re.Pattern[str]:
 
 
 def visible(text: str) -> str:
-    """The text in one line for people: unsafe characters are written out, as `\\x1b`, `\\n` or `\\u202e`.
+    """Return the text in one line for people: unsafe characters are written out, as `\\x1b`, `\\n` or `\\u202e`.
 
     A byte that is not text (PEP 383) is written as that byte.
     """
@@ -72,7 +72,7 @@ def json_text(value: Any, *, indent: int | None = None, compact: bool = False, a
 
 
 def is_unsafe(text: str) -> bool:
-    """Whether a character is in the text that has to be written out."""
+    """Return True if a character is in the text that has to be written out."""
     return not text.isprintable() and _unsafe().search(text) is not None
 
 
@@ -100,7 +100,7 @@ def _in_yaml(found: re.Match[str]) -> str:
 
 
 def if_plain(text: str, otherwise: str) -> str:
-    """A path or an address from a file for a message, or other words for it.
+    """Return a path or an address from a file for a message, or other words for it.
 
     What holds quotation marks, blanks, `=` or `;` may be a part of a login that lost its place, and is not repeated.
     """

@@ -28,7 +28,7 @@ def some(names: Iterable[str], most: int = 5) -> str:
 
 
 def plural(noun: str, count: int) -> str:
-    """The noun as it is written behind, or without, its number.
+    """Return the noun as it is written behind, or without, its number.
 
     >>> plural("node", 3)
     'nodes'
@@ -37,7 +37,7 @@ def plural(noun: str, count: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun.
 
     >>> counted(2, "step")
     '2 steps'
@@ -72,7 +72,7 @@ def age_text(age_ms: int) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The nearest known words as a question behind a message, or nothing.
+    """Return the nearest known words as a question behind a message, or nothing.
 
     >>> did_you_mean("storge", ["storage", "log"])
     " Did you mean 'storage'?"
@@ -86,7 +86,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def file_name_of(cluster_id: str) -> str:
-    """A cluster's id as a part of a file name: characters that Kafka's own ids do not have are written as `%2f`.
+    """Return a cluster's id as a part of a file name: characters that Kafka's own ids do not have are written as `%2f`.
 
     Ids are not always Kafka's: /cluster/id of ZooKeeper and meta.properties hold what was written there, and such a
     text must not lead to another folder.

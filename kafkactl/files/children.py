@@ -141,7 +141,7 @@ class _Child(Generic[Piece]):
         return self._pipe
 
     def has_ended(self) -> bool:
-        """Whether it has done its work, or failed."""
+        """Return True if it has done its work, or failed."""
         self._ended = self._ended or bool(select.select([self], [], [], 0)[0])
         return self._ended
 

@@ -20,7 +20,7 @@ _PACKAGE = "org.apache.kafka.common.config.provider."
 
 
 def resolve(provider: ConfigProvider, path: str, key: str) -> str:
-    """The value behind `${provider:path:key}`. Raises LookupError with the reason; never shows a value."""
+    """Return the value behind `${provider:path:key}`. Raises LookupError with the reason; never shows a value."""
     ask = _PROVIDERS.get(provider.class_name)
     if ask is None:
         raise LookupError(f"{provider.class_name} is not a provider that kafkactl knows")

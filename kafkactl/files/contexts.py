@@ -43,7 +43,7 @@ class Context:
     spark_master: str | None = None
 
     def given(self) -> dict[str, str]:
-        """The keys that are set, in the order in which they are shown."""
+        """Return the keys that are set, in the order in which they are shown."""
         return {name: value for name in CONTEXT_KEYS if (value := getattr(self, name)) is not None}
 
 
@@ -59,7 +59,7 @@ class Contexts:
     by_name: Mapping[str, Context]
 
     def context(self, name: str) -> Context:
-        """The context of that name. Raises InputError `unknown-context`."""
+        """Return the context of that name. Raises InputError `unknown-context`."""
         if name not in self.by_name:
             raise InputError(
                 f"{self.file} has no context {name!r}; it has {', '.join(sorted(self.by_name)) or 'none'}",
@@ -94,7 +94,7 @@ def contexts_file(environment: Mapping[str, str]) -> Path:
 
 
 def load_contexts(path: Path) -> Contexts:
-    """The file's contexts; none where there is no file.
+    """Return the file's contexts; none where there is no file.
 
     Raises InputError `unreadable-contexts-file`, `contexts-file-not-safe`, `malformed-contexts-file`.
     """
@@ -113,7 +113,7 @@ def load_contexts(path: Path) -> Contexts:
 
 
 def parse_contexts(data: bytes, *, file: str) -> Contexts:
-    """The contexts in the bytes of a file; values that do not belong there are not repeated in an error.
+    """Return the contexts in the bytes of a file; values that do not belong there are not repeated in an error.
 
     Raises InputError `malformed-contexts-file`.
     """
@@ -147,7 +147,7 @@ def resolve_target(
     controller_command_config: str | None = None,
     context: str | None = None,
 ) -> Target:
-    """The cluster that arguments and contexts name together.
+    """Return the cluster that arguments and contexts name together.
 
     A context that is named by the arguments is used, and other arguments override its values. The current context is
     used only if the arguments name no node: the credentials of one cluster must not be sent to another. Raises

@@ -104,7 +104,7 @@ def _not_written(path: Path, error: OSError) -> FailedError:
 
 
 def edited(text: str, before: Contexts, after: Contexts) -> str:
-    """The text of a file, made to say `after` by changing the lines that differ from `before`."""
+    """Return the text of a file, made to say `after` by changing the lines that differ from `before`."""
     lines = text.splitlines()
     for name in before.by_name:
         if name not in after.by_name:

@@ -22,7 +22,7 @@ def random_uuid() -> Uuid:
 
 
 def _version_4(drawn: bytes) -> Uuid:
-    """The bits of version and variant in 16 random bytes (RFC 4122); importing uuid would cost a start more."""
+    """Return the bits of version and variant in 16 random bytes (RFC 4122); importing uuid would cost a start more."""
     return Uuid(drawn[:6] + bytes([drawn[6] & 0x0F | 0x40, drawn[7], drawn[8] & 0x3F | 0x80]) + drawn[9:])
 
 
@@ -33,11 +33,11 @@ class SystemSource:
         self._given: set[Uuid] = set()
 
     def now_ms(self) -> int:
-        """The wall clock."""
+        """Return the wall clock."""
         return time.time_ns() // 1_000_000
 
     def directory_id(self, path: str) -> Uuid:
-        """A fresh id for any path."""
+        """Return a fresh id for any path."""
         while (fresh := random_uuid()) in self._given:
             pass
         self._given.add(fresh)

@@ -77,7 +77,7 @@ class InputKind(Enum):
 
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True, at: int | None = None) -> int:
-    """A descriptor for reading a regular file, opened without waiting; the caller closes it.
+    """Return a descriptor for reading a regular file, opened without waiting; the caller closes it.
 
     `at` is the descriptor of the folder that a relative path starts from; without `follow` a link is an error.
     Raises OSError; for anything that is not a regular file, its text says what it is.
@@ -164,7 +164,10 @@ def read_whole(path: str | os.PathLike[str], kind: InputKind, *, follow: bool = 
 
 
 def read_input(path: Path, what: str, kind: InputKind) -> bytes:
-    """A file that the operator named. `what` says what it should be. Raises InputError `input-file-unreadable`."""
+    """Return a file that the operator named.
+
+    `what` says what it should be. Raises InputError `input-file-unreadable`.
+    """
     try:
         return read_whole(path, kind)
     except OSError as error:

@@ -68,7 +68,7 @@ class Journal(Closing):
 
     @property
     def path(self) -> str:
-        """The file."""
+        """Return the file."""
         return self._path
 
     def now_ms(self) -> int:
@@ -184,7 +184,7 @@ def _of_whom(path: str) -> str | None:
 
 
 def journal_content(path: str) -> bytes | None:
-    """The bytes of a journal that nothing is written to; None where the file is not there or cannot be read."""
+    """Return the bytes of a journal that nothing is written to; None where the file is not there or cannot be read."""
     try:
         return read_whole(Path(path), InputKind.JOURNAL)
     except OSError:

@@ -8,7 +8,7 @@ from kafkactl.core.findings import Finding, note
 
 
 def each_once(paths: Iterable[str], place_of: Callable[[str], str]) -> dict[str, tuple[str, ...]]:
-    """The first path to each place, with the other names of it. `place_of` gives a place without links in it."""
+    """Return the first path to each place, with the other names of it. `place_of` gives a place without links in it."""
     found: dict[str, list[str]] = {}
     for path in paths:
         found.setdefault(place_of(path), []).append(path)

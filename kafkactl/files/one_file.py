@@ -11,7 +11,8 @@ from kafkactl.files.input_files import InputKind, check_regular, read_open
 
 
 def read_file(path: str, *, at: int | None = None) -> FileRead:
-    """A file's bytes with owner, mode and time, or the reason why there are none. It never waits and never raises.
+    """Return a file's bytes with owner, mode and time, or the reason why there are none. It never waits and never
+    raises.
 
     With `at`, the descriptor of its directory, no link is followed.
     """

@@ -13,7 +13,7 @@ from kafkactl.files.whole_file import check_place, write_whole
 
 
 def receipts_folder(plan_file: Path) -> Path:
-    """The folder of the receipts of a plan, next to the plan file."""
+    """Return the folder of the receipts of a plan, next to the plan file."""
     return plan_file.with_name(plan_file.name + ".receipts")
 
 

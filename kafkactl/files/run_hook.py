@@ -210,6 +210,6 @@ def _message(
 
 
 def _end_of(stream: _Kept) -> str:
-    """The last that was written, without what looks like a secret."""
+    """Return the last that was written, without what looks like a secret."""
     wrote = str(redacted(bytes(stream.kept).decode("utf-8", "replace").strip()))
     return wrote if len(wrote) <= _MESSAGE_CHARS else "…" + wrote[-_MESSAGE_CHARS:]

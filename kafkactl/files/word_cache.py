@@ -54,7 +54,7 @@ def cached_words(key: Sequence[str], gather: Callable[[], dict[str, Any]], *, fo
 
 
 def _read(path: Path) -> tuple[dict[str, Any], float]:
-    """The words and their age in seconds; what is too old, or cannot be read, is none."""
+    """Return the words and their age in seconds; what is too old, or cannot be read, is none."""
     try:
         document = json.loads(read_input(path, "the cache of completion", InputKind.DOCUMENT))
         age_s = time.time() - document["time_s"]

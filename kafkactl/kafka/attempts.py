@@ -41,7 +41,7 @@ def one_after_another(
     backoff: Backoff,
     randomness: Callable[[], float],
 ) -> T:
-    """The answer of the first candidate that gives one; tried in rounds as long as an error may be transient.
+    """Return the answer of the first candidate that gives one; tried in rounds as long as an error may be transient.
 
     Each attempt has half of the time that is left, so that one node that never answers does not use all of it. Raises
     the most informative error, with those of the other nodes as its cause.
@@ -75,7 +75,7 @@ class SilentNodes:
         return address in self._silent
 
     def has_question(self, address: Address) -> bool:
-        """Whether a silent node still has an earlier question."""
+        """Return True if a silent node still has an earlier question."""
         return address in self._silent and address in self._asked
 
     def ask(self, address: Address) -> None:
@@ -169,7 +169,7 @@ def _has_timed_out(answer: object) -> bool:
 
 
 def worst_of(failures: Sequence[KafkactlError]) -> UnreachableError:
-    """The one error to tell: a lasting reason before a lost office, and that before a passing one.
+    """Return the one error to tell: a lasting reason before a lost office, and that before a passing one.
 
     Those of the other nodes are its cause, so that no node that was asked is left out.
     """

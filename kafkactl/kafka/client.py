@@ -105,7 +105,8 @@ class Client(Closing):
         self._silent: set[Address] = set()
 
     def sibling(self, role: Role, bootstrap: Sequence[Address], *, timeout_ms: float | None = None) -> Client:
-        """A client with the same way in for other nodes of the cluster, or with less time for a call, closed apart.
+        """Return a client with the same way in for other nodes of the cluster, or with less time for a call, closed
+        apart.
 
         Its limits are those of this one, and at most `timeout_ms`. Both know which nodes did not answer in time.
         """
@@ -138,12 +139,12 @@ class Client(Closing):
 
     @property
     def clock(self) -> Clock:
-        """The clock that its time limits are measured by."""
+        """Return the clock that its time limits are measured by."""
         return self._clock
 
     @property
     def login(self) -> Login:
-        """The user that nodes take requests from, as far as it is known here."""
+        """Return the user that nodes take requests from, as far as it is known here."""
         return self._access_of(self.role).login
 
     @property
@@ -154,7 +155,7 @@ class Client(Closing):
     # --- who is there ---
 
     def cluster(self) -> ClusterView:
-        """The cluster as the first bootstrap node that can tell describes it.
+        """Return the cluster as the first bootstrap node that can tell describes it.
 
         Raises UnreachableError: `wrong-endpoint-type`, `request-not-supported` (controllers before 3.7),
         `not-authorised`, `cluster-not-described`, or that of the nodes tried.
@@ -204,7 +205,7 @@ class Client(Closing):
         return found
 
     def find_leader(self) -> Address:
-        """The address of the controller that leads the quorum now, found by asking controllers for the quorum.
+        """Return the address of the controller that leads the quorum now, found by asking controllers for the quorum.
 
         Raises UnreachableError `no-active-controller`, `not-authorised`, or the reason why no controller was reached.
         """
@@ -222,7 +223,8 @@ class Client(Closing):
     def open_connection(
         self, address: Address, deadline: Deadline | None = None, *, role: Role | None = None
     ) -> Connection:
-        """A connection of the caller's own, to watch while others wait. `role` is the kind of node that is expected
+        """Return a connection of the caller's own, to watch while others wait. `role` is the kind of node that is
+        expected there, by default that of this client. Raises UnreachableError.
         there, by default that of this client. Raises UnreachableError."""
         return connect(address, self._access_of(role), self._request(deadline or self._deadline()))
 
@@ -233,7 +235,8 @@ class Client(Closing):
     def kept_connection(
         self, address: Address, deadline: Deadline, *, role: Role | None = None
     ) -> Iterator[Connection]:
-        """The connection that this client keeps to a node, for the caller alone meanwhile; opened where there is none.
+        """Yield the connection that this client keeps to a node, for the caller alone meanwhile; opened where there is
+        none.
 
         What the node said of itself may be as old as the client. Raises UnreachableError.
         """
@@ -382,7 +385,10 @@ class Client(Closing):
         )
 
     def _controllers(self, deadline: Deadline) -> Iterator[Address]:
-        """The controllers, the likely leader first; those that were not named at the start only if they are needed."""
+        """Yield the controllers, the likely leader first.
+
+        Those that were not named at the start only if they are needed.
+        """
         tried = dict.fromkeys((self._leader, *self.bootstrap) if self._leader else self.bootstrap)
         yield from self._answering_first(tried)
         try:
@@ -394,7 +400,8 @@ class Client(Closing):
         yield from (address for address in dict.fromkeys(node.address for node in named) if address not in tried)
 
     def _view_of_any_node(self, deadline: Deadline) -> ClusterView:
-        """The cluster as described by the first bootstrap node that answers. One round only: the caller's search
+        """Return the cluster as described by the first bootstrap node that answers. One round only: the caller's search
+        has rounds of its own.
         has rounds of its own."""
         return one_after_another(
             functools.partial(self._answering_first, self.bootstrap),
@@ -411,7 +418,7 @@ class Client(Closing):
             return self._lines.setdefault(address, Line())
 
     def _connected(self, line: Line, address: Address, deadline: Deadline, *, role: Role | None = None) -> Connection:
-        """The line's connection; a new one if there is none or it is stale."""
+        """Return the line's connection; a new one if there is none or it is stale."""
         if line.connection is not None and line.connection.is_stale(self._clock.now_ms()):
             line.connection.close()
             line.connection = None

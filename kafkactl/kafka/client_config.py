@@ -39,12 +39,12 @@ class SecurityProtocol(Enum):
 
     @property
     def has_tls(self) -> bool:
-        """Whether TLS is around the connection."""
+        """Return True if TLS is around the connection."""
         return self.value[0]
 
     @property
     def has_sasl(self) -> bool:
-        """Whether the client says who it is by SASL."""
+        """Return True if the client says who it is by SASL."""
         return self.value[1]
 
 
@@ -59,7 +59,7 @@ class ClientConfig:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def limits(self, timeout_ms: float | None = None) -> Limits:
-        """The limits that the file sets; `timeout_ms` is that of the command, where it has one."""
+        """Return the limits that the file sets; `timeout_ms` is that of the command, where it has one."""
         get = self.properties.get
         backoff = Backoff(first_ms=get("retry.backoff.ms", 100), most_ms=get("retry.backoff.max.ms", 1000))
         return Limits(
@@ -105,7 +105,8 @@ def client_of(
     timeout_ms: float | None = None,
     time_left: Callable[[], float] | None = None,
 ) -> Client:
-    """A client of the cluster that `--bootstrap-server` or `--bootstrap-controller` names; one of them, as in Kafka.
+    """Return a client of the cluster that `--bootstrap-server` or `--bootstrap-controller` names; one of them, as in
+    Kafka.
 
     `for_controllers` takes the place of `config` where controllers are asked, the bootstrap ones included. `time_left`
     is that of `Client`. Without either name, the file's `bootstrap.servers` or `bootstrap.controllers`

@@ -40,7 +40,7 @@ class Role(Enum):
 
     @property
     def option(self) -> str:
-        """The option that names nodes of this kind."""
+        """Return the option that names nodes of this kind."""
         return "--bootstrap-server" if self is Role.BROKER else "--bootstrap-controller"
 
 
@@ -69,12 +69,12 @@ class ClusterView:
     may_alter: bool | None = None
 
     def node(self, node_id: int) -> Node | None:
-        """The node with that id, if it was named."""
+        """Return the node with that id, if it was named."""
         return next((node for node in self.nodes if node.id == node_id), None)
 
 
 def role_of(versions: NodeVersions) -> Role:
-    """The kind of listener that described itself like this."""
+    """Return the kind of listener that described itself like this."""
     return Role.CONTROLLER if versions.knows(_VOTE) else Role.BROKER
 
 
@@ -90,14 +90,14 @@ def check_role(address: Address, versions: NodeVersions, expected: Role) -> None
 
 
 def describe_cluster_body(role: Role, version: int) -> dict[str, Any]:
-    """The DescribeCluster request of this version: endpoint types since version 1, fenced brokers since 2."""
+    """Return the DescribeCluster request of this version: endpoint types since version 1, fenced brokers since 2."""
     body: dict[str, Any] = {"IncludeClusterAuthorizedOperations": True}
     body |= {"EndpointType": role.value} if version >= 1 else {}
     return body | ({"IncludeFencedBrokers": True} if version >= 2 else {})
 
 
 def cluster_view(body: Mapping[str, Any], *, role: Role, version: int) -> ClusterView:
-    """The value of a DescribeCluster answer without error."""
+    """Return the value of a DescribeCluster answer without error."""
     has_fenced = version >= 2 and role is Role.BROKER
     nodes = tuple(
         Node(

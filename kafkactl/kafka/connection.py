@@ -74,17 +74,17 @@ class Connection(Closing):
 
     @property
     def address(self) -> Address:
-        """The address of the node."""
+        """Return the address of the node."""
         return self._transport.address
 
     @property
     def login(self) -> Login:
-        """The user that the node takes requests from, as far as the client knows it."""
+        """Return the user that the node takes requests from, as far as the client knows it."""
         return self._access.login
 
     @property
     def is_secured(self) -> bool:
-        """Whether TLS is around it."""
+        """Return True if TLS is around it."""
         return self._transport.is_secured
 
     @property
@@ -94,7 +94,7 @@ class Connection(Closing):
         return self._versions
 
     def is_stale(self, now_ms: float) -> bool:
-        """Whether it is of no more use: hung up on, or its SASL session about to end (KIP-368)."""
+        """Return True if it is of no more use: hung up on, or its SASL session about to end (KIP-368)."""
         expired = self._expires_at_ms is not None and now_ms >= self._expires_at_ms
         return expired or self._framing.broken is not None or self._transport.is_stale()
 
@@ -185,7 +185,7 @@ class Connection(Closing):
             raise NotSentError(reason.message, id=reason.id, cause=reason.cause, next_step=reason.next_step)
 
     def _answer(self, deadline: Deadline) -> Response:
-        """The response to the one open request. Every error closes the connection."""
+        """Return the response to the one open request. Every error closes the connection."""
         try:
             while True:
                 responses = self._read(self._transport.receive(deadline))
@@ -221,7 +221,7 @@ def connect(address: Address, access: Access, deadline: Deadline) -> Connection:
 
 
 def _offered_mechanisms(address: Address, access: Access, deadline: Deadline) -> tuple[str, ...] | None:
-    """The SASL mechanisms of a listener; None where it has no SASL, or does not say.
+    """Return the SASL mechanisms of a listener; None where it has no SASL, or does not say.
 
     A listener without SASL answers a handshake with ILLEGAL_SASL_STATE, one with SASL refuses an unknown mechanism and
     lists its own.

@@ -11,7 +11,8 @@ QUORUM_REQUEST: Final = {"Topics": [{"TopicName": METADATA_TOPIC, "Partitions": 
 
 
 def empty_fetch(cluster_id: str | None = None) -> dict[str, Any]:
-    """A Fetch that brings no records, sent as no replica (-1), so that the leader does not list it as an observer.
+    """Return a Fetch that brings no records, sent as no replica (-1), so that the leader does not list it as an
+    observer.
 
     A node of another cluster refuses one that names `cluster_id` (KIP-595, from version 12 on).
     """

@@ -42,5 +42,5 @@ class Backoff:
 
 
 def is_transient(error: KafkactlError) -> bool:
-    """Whether the same question may be answered in a moment."""
+    """Return True if the same question may be answered in a moment."""
     return error.id in _TRANSIENT

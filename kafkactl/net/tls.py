@@ -73,7 +73,7 @@ class Tls:
 
 
 def make_context(settings: TlsSettings) -> ssl.SSLContext:
-    """The context of a client with these settings. Raises InputError."""
+    """Return the context of a client with these settings. Raises InputError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = settings.verifies_host
     # As in Java, whatever is in a truststore is trusted, be it no root.

@@ -13,7 +13,7 @@ _TYPES = ("JKS", "PKCS12", "PEM")
 
 
 def tls_settings(properties: ClientProperties) -> TlsSettings:
-    """The settings of a client.
+    """Return the settings of a client.
 
     Raises InputError `invalid-tls-setting`, `tls-setting-not-supported` where TLS would be another one than asked for.
     """

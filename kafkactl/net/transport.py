@@ -64,7 +64,7 @@ class Wrapper(Protocol):
     """What puts TLS around a connected socket, within the time-out that is set on it."""
 
     def wrap(self, plain: socket.socket, address: Address) -> socket.socket:
-        """The secured socket, to which `plain` belongs from now on. Raises OSError."""
+        """Return the secured socket, to which `plain` belongs from now on. Raises OSError."""
         ...
 
     def explain(self, error: OSError, address: Address, *, shaking_hands: bool) -> UnreachableError | None:
@@ -87,7 +87,7 @@ class Transport:
 
     @property
     def is_secured(self) -> bool:
-        """Whether TLS is around it."""
+        """Return True if TLS is around it."""
         return self._wrapper is not None
 
     def send(self, data: bytes, deadline: Deadline) -> None:
@@ -103,7 +103,7 @@ class Transport:
             raise NotSentError(reason.message, id=reason.id, cause=reason.cause, next_step=reason.next_step) from error
 
     def receive(self, deadline: Deadline) -> bytes:
-        """The next bytes, at least one. Raises UnreachableError, after which the transport is closed."""
+        """Return the next bytes, at least one. Raises UnreachableError, after which the transport is closed."""
         try:
             self._socket.settimeout(_left_s(deadline))
             data = self._socket.recv(_RECEIVE_BYTES)
@@ -116,7 +116,10 @@ class Transport:
         return data
 
     def is_stale(self) -> bool:
-        """Whether the other side has hung up, or said something unasked, while nothing was open; never blocks."""
+        """Return True if the other side has hung up, or said something unasked, while nothing was open.
+
+        Never blocks.
+        """
         if self.closed:
             return True
         try:
@@ -207,7 +210,7 @@ def _would_block(error: OSError) -> bool:
 
 
 def closed_by_peer(address: Address) -> UnreachableError:
-    """The error of a connection that the other side has closed."""
+    """Return the error of a connection that the other side has closed."""
     return UnreachableError(f"{address} closed the connection without an answer", id="connection-closed")
 
 

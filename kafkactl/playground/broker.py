@@ -82,7 +82,7 @@ class FakeBroker(Listening):
         self.connections = 0
 
     def names(self) -> list[str]:
-        """The requests so far, but for ApiVersions."""
+        """Return the requests so far, but for ApiVersions."""
         return [item.name for item in self.asked if item.name != "ApiVersions"]
 
     def hang_up(self) -> None:
@@ -119,7 +119,7 @@ class FakeBroker(Listening):
                 return
 
     def _act(self, connection: socket.socket, action: Action, asked: Asked | None) -> bool:
-        """Whether the conversation goes on."""
+        """Return True if the conversation goes on."""
         if isinstance(action, Raw):
             connection.sendall(action.data)
             return True
@@ -141,7 +141,7 @@ class FakeBroker(Listening):
         return Reply(body=self.self_description(asked.version))
 
     def self_description(self, version: int) -> dict[str, Any]:
-        """The body of a well-behaved ApiVersions answer."""
+        """Return the body of a well-behaved ApiVersions answer."""
         keys = [{"ApiKey": key, "MinVersion": low, "MaxVersion": high} for key, (low, high) in self.ranges.items()]
         if version < 3:
             return {"ApiKeys": keys}
@@ -160,7 +160,7 @@ class FakeBroker(Listening):
 
 
 def read_request(connection: socket.socket) -> Asked:
-    """The next request of a connection; EOFError at its end."""
+    """Return the next request of a connection; EOFError at its end."""
     size = int.from_bytes(exactly(connection, 4), "big")
     frame = exactly(connection, size)
     key, version = struct.unpack(">hh", frame[:4])
@@ -181,7 +181,7 @@ def read_request(connection: socket.socket) -> Asked:
 
 
 def written(asked: Asked, reply: Reply) -> bytes:
-    """A reply as it goes over the wire."""
+    """Return a reply as it goes over the wire."""
     version = asked.version if reply.version is None else reply.version
     correlation_id = asked.correlation_id if reply.correlation_id is None else reply.correlation_id
     spec = response(message(f"{asked.name}Request").api_key or 0)

@@ -22,12 +22,12 @@ class Cluster(Protocol):
 
     @property
     def release(self) -> str | None:
-        """The release of Kafka that runs; None for the fake cluster."""
+        """Return the release of Kafka that runs; None for the fake cluster."""
         ...
 
     @property
     def controllers(self) -> tuple[int, int, int]:
-        """The three voters: the leader first; the last may be stopped."""
+        """Return the three voters: the leader first; the last may be stopped."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class Cluster(Protocol):
         ...
 
     def directory_id(self, controller: int) -> str:
-        """The directory id of a voter."""
+        """Return the directory id of a voter."""
         ...
 
     def stop_controller(self, controller: int) -> None:

@@ -104,7 +104,7 @@ class _Clusters:
         self._stack.close()
 
     def get(self) -> Cluster:
-        """The running cluster."""
+        """Return the running cluster."""
         if self.running is None:
             self.running = self._stack.enter_context(self._opened())
         return self.running

@@ -38,7 +38,7 @@ _PREFIX = "The update failed for all features since the following feature had an
 
 
 def directory_of(node_id: int) -> Uuid:
-    """The directory id of a node of the fake quorum."""
+    """Return the directory id of a node of the fake quorum."""
     return Uuid(bytes([0x80 + node_id]) * 16)
 
 
@@ -308,7 +308,7 @@ class FakeQuorum:
         return encode_record(metadata_record(_REGISTER_CONTROLLER), 0, fields)
 
     def _from(self, offset: int) -> bytes:
-        """The batches from the one that holds this offset on."""
+        """Return the batches from the one that holds this offset on."""
         return b"".join(batch for end, batch in _batches(self._log) if end > offset)
 
 

@@ -45,7 +45,7 @@ class Kafka:
 
 
 def find_kafka(folder: Path) -> Kafka:
-    """The Kafka of an unpacked distribution (its jars are in `libs/`), or of a folder of its jars.
+    """Return the Kafka of an unpacked distribution (its jars are in `libs/`), or of a folder of its jars.
 
     Raises InputError `kafka-not-found`, `kafka-too-old`, `java-not-found`.
     """

@@ -82,7 +82,7 @@ class Stage:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster, started when it is first asked for."""
+        """Return the cluster, started when it is first asked for."""
         return self._cluster()
 
     def say(self, text: str) -> None:
@@ -107,7 +107,7 @@ class Stage:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment of commands whose home, contexts and temporary files are in `folder`."""
+    """Return the environment of commands whose home, contexts and temporary files are in `folder`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_UNWANTED)}
     package = str(Path(kafkactl.__file__).parents[1])
     places = [package, *filter(None, [kept.get("PYTHONPATH")])]

@@ -39,7 +39,7 @@ TOPICS: Final = (
 
 
 def cluster_records(level: int, ranges: Mapping[str, tuple[int, int]]) -> Iterator[bytes]:
-    """The framed records of the brokers and topics at this level of metadata.version.
+    """Yield the framed records of the brokers and topics at this level of metadata.version.
 
     `ranges` are the levels of features that the brokers support.
     """

@@ -38,16 +38,16 @@ class NodeVersions:
 
     @property
     def hides_features(self) -> bool:
-        """Whether supported features whose lowest level is 0 were left out of the answer."""
+        """Return True if supported features whose lowest level is 0 were left out of the answer."""
         return self.version < FIRST_VERSION
 
     def knows(self, api_key: int) -> bool:
-        """Whether the node takes this request at all."""
+        """Return True if the node takes this request at all."""
         return api_key in self.requests
 
 
 def request_body(software_version: str) -> dict[str, Any]:
-    """The body of an ApiVersions request in any version."""
+    """Return the body of an ApiVersions request in any version."""
     return {"ClientSoftwareName": SOFTWARE_NAME, "ClientSoftwareVersion": software_version}
 
 
@@ -85,7 +85,7 @@ def node_versions(version: int, body: Mapping[str, Any]) -> NodeVersions:
 
 
 def usable_version(spec: MessageSpec, node: NodeVersions, *, peer: str) -> int:
-    """The highest version of a request that both sides know.
+    """Return the highest version of a request that both sides know.
 
     Raises UnreachableError `request-not-supported` (the node does not take it: an older release, or a broker's
     request sent to a controller) or `no-common-version`.

@@ -46,14 +46,14 @@ class Damage:
 
     @property
     def may_be_tail(self) -> bool:
-        """Whether it is harmless if the log ends with it."""
+        """Return True if it is harmless if the log ends with it."""
         return self.error.id in TAIL_IDS
 
 
 def scan_batches(
     data: bytes, *, file: str | None = None, check_crc: bool = True, base: int = 0, next_offset: int = -(2**63)
 ) -> Iterator[BatchHeader | Damage]:
-    """The headers of all good batches in `data` and the damage between them, in order; never raises.
+    """Yield the headers of all good batches in `data` and the damage between them, in order; never raises.
 
     The headers and damages cover `data` without gap. With `check_crc` a batch of a wrong CRC is damage. Records are
     not looked at. What is found behind damage has no offset below that of what came before, or `next_offset`.
@@ -84,7 +84,7 @@ def _zeros(position: int, size: int, file: str | None) -> DecodeError:
 
 
 def _search(data: bytes, damaged: int, next_offset: int, budget: int, base: int) -> tuple[int | None, int]:
-    """The position of the next batch behind `damaged`, and what is left of the budget (negative: gave up)."""
+    """Return the position of the next batch behind `damaged`, and what is left of the budget (negative: gave up)."""
     magic_at = damaged + MAGIC_POSITION
     while (magic_at := data.find(_MAGIC_BYTE, magic_at + 1)) >= 0:
         header = _plausible(data, magic_at - MAGIC_POSITION, next_offset, base)

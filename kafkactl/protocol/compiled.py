@@ -35,7 +35,10 @@ _encoders: dict[tuple[int, int], tuple[MessageSpec, Encoder]] = {}
 
 
 def decoder(spec: MessageSpec, version: int) -> Decoder:
-    """The decoder of a message at a version; made once. A version that does not exist fails when it is called."""
+    """Return the decoder of a message at a version; made once.
+
+    A version that does not exist fails when it is called.
+    """
     kept = _decoders.get((id(spec), version))
     if kept is None:
         kept = _decoders[id(spec), version] = spec, _make_decoder(spec, version)
@@ -43,7 +46,10 @@ def decoder(spec: MessageSpec, version: int) -> Decoder:
 
 
 def encoder(spec: MessageSpec, version: int) -> Encoder:
-    """The encoder of a message at a version; made once. A version that does not exist fails when it is called."""
+    """Return the encoder of a message at a version; made once.
+
+    A version that does not exist fails when it is called.
+    """
     kept = _encoders.get((id(spec), version))
     if kept is None:
         kept = _encoders[id(spec), version] = spec, _make_encoder(spec, version)

@@ -33,7 +33,10 @@ GIVES_UP = (
 
 
 def longer_varint(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """The rest of an unsigned varint whose `first` byte said that more follow; value and the position behind it."""
+    """Return the rest of an unsigned varint whose `first` byte said that more follow.
+
+    Value and the position behind it.
+    """
     value = first & 0x7F
     for shift in (7, 14, 21, 28):
         byte = data[position]
@@ -47,7 +50,7 @@ def longer_varint(data: bytes, position: int, first: int) -> tuple[int, int]:
 
 
 def longer_string_length(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """The same for the length of a compact string (stored plus one), which has a limit of its own."""
+    """Return the same for the length of a compact string (stored plus one), which has a limit of its own."""
     value, position = longer_varint(data, position, first)
     if value > MAX_STRING_BYTES + 1:
         raise IrregularError
@@ -60,12 +63,12 @@ def numbers(code: str, data: bytes, position: int, count: int) -> list[Any]:
 
 
 def packed_numbers(code: str, values: list[Any]) -> bytes:
-    """The bytes of an array of numbers."""
+    """Return the bytes of an array of numbers."""
     return _array_layout(code, len(values)).pack(*values)
 
 
 def _array_layout(code: str, count: int) -> struct.Struct:
-    """A layout, kept for short arrays (replicas, isr), made each time for long ones."""
+    """Return a layout, kept for short arrays (replicas, isr), made each time for long ones."""
     if count >= _KEPT_LAYOUTS:
         return struct.Struct(f">{count}{code}")
     kept = _LAYOUTS.get((code, count))
@@ -82,7 +85,7 @@ set_raw: Any = Uuid.__dict__["raw"].__set__  # past the check of the length, whi
 
 
 def uuids(data: bytes, position: int, count: int) -> list[Uuid]:
-    """An array of uuids, all inside `data`."""
+    """Return an array of uuids, all inside `data`."""
     made = []
     for at in range(position, position + 16 * count, 16):
         uuid = new_uuid(Uuid)
@@ -92,7 +95,7 @@ def uuids(data: bytes, position: int, count: int) -> list[Uuid]:
 
 
 def text_of(value: object) -> bytes:
-    """The UTF-8 bytes of a string field."""
+    """Return the UTF-8 bytes of a string field."""
     if type(value) is not str:
         raise IrregularError
     content = value.encode()
@@ -102,7 +105,10 @@ def text_of(value: object) -> bytes:
 
 
 def filled(value: object, defaults: dict[str, Any]) -> dict[str, Any]:
-    """A struct's value with its missing fields added; anything else that is unusual goes to the reference codec."""
+    """Return a struct's value with its missing fields added.
+
+    Anything else that is unusual goes to the reference codec.
+    """
     if type(value) is not dict or value.get(TAGS):
         raise IrregularError
     whole = {**defaults, **value}

@@ -48,7 +48,7 @@ def decompressed(
     position: int,
     most_times: int = MOST_TIMES_DECOMPRESSED,
 ) -> bytes:
-    """The records of a compressed batch; `position` is where `data` begins in `file`.
+    """Return the records of a compressed batch; `position` is where `data` begins in `file`.
 
     Raises DecodeError `unsupported-compression` (snappy, lz4 and zstd without pyarrow), `unknown-compression`,
     `corrupt-compression` or `decompressed-too-large` (above 8 MiB, or above 64 KiB and `most_times` as large as
@@ -128,7 +128,7 @@ def _xerial_blocks(data: bytes) -> Iterator[bytes]:
 
 
 def _snappy_size(block: bytes) -> int:
-    """The size that a block states for its content: an unsigned varint before its bytes."""
+    """Return the size that a block states for its content: an unsigned varint before its bytes."""
     size = 0
     for at, byte in enumerate(block[:_MOST_VARINT_BYTES]):
         size |= (byte & 0x7F) << (7 * at)

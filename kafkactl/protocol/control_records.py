@@ -77,7 +77,7 @@ def encode_control_record(record_type: ControlType, data: Mapping[str, Any]) -> 
 def decode_control_record(
     key: bytes | None, value: bytes | None, *, file: str | None = None, key_base: int = 0, value_base: int = 0
 ) -> ControlRecord:
-    """A control record from its key and value, which begin at `key_base` and `value_base` in `file`.
+    """Return a control record from its key and value, which begin at `key_base` and `value_base` in `file`.
 
     Raises DecodeError, `unknown-control-record` for a type that is not in `ControlType`.
     """
@@ -110,7 +110,7 @@ def _decode_type(key: bytes | None, *, file: str | None, base: int) -> ControlTy
 
 
 def _decode_value(spec: MessageSpec, value: bytes, *, file: str | None, base: int) -> tuple[Message, int]:
-    """The message and its version: the one that its own first field names.
+    """Return the message and its version: the one that its own first field names.
 
     Kafka up to 4.4 writes and reads every version of LeaderChangeMessage in the form of version 0
     (`ControlRecordUtils.java`), so where the named version does not fit the bytes, version 0 is tried.
@@ -126,7 +126,7 @@ def _decode_value(spec: MessageSpec, value: bytes, *, file: str | None, base: in
 
 
 def _version_named(spec: MessageSpec, named: object) -> int:
-    """The version of the message to use where its Version field holds `named`."""
+    """Return the version of the message to use where its Version field holds `named`."""
     return min(max(named, 0), spec.valid_versions.highest) if isinstance(named, int) else 0
 
 

@@ -16,12 +16,12 @@ _WORTH_LOADING_BYTES = 16 * 1024  # loading the library takes as long as summing
 
 
 def crc32c(data: bytes) -> int:
-    """The CRC-32C of `data` as an unsigned 32-bit number."""
+    """Return the CRC-32C of `data` as an unsigned 32-bit number."""
     return _SUM(data)
 
 
 def crc32c_by_table(data: bytes) -> int:
-    """The same number without a compiled extension; slow."""
+    """Return the same number without a compiled extension; slow."""
     table = _table()
     crc = 0xFFFFFFFF
     for byte in data:
@@ -46,7 +46,7 @@ def _shifted(crc: int) -> int:
 
 @functools.cache
 def _implementation() -> Callable[[bytes], int]:
-    """The compiled function if it loads. The library warns on stderr when it does not, which is ours to say."""
+    """Return the compiled function if it loads. The library warns on stderr when it does not, which is ours to say."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

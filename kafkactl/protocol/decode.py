@@ -116,7 +116,7 @@ def _read_array(reader: Reader, field: FieldSpec, form: Form) -> list[Any] | Non
 
 
 def _read_one(reader: Reader, field: FieldSpec, form: Form, *, nullable: bool) -> Any:
-    """A value of the field's kind: the field's own, or one element of its array."""
+    """Return a value of the field's kind: the field's own, or one element of its array."""
     kind = field.kind
     if kind in FIXED:
         return reader.number(kind)
@@ -138,7 +138,7 @@ def _read_sized(reader: Reader, kind: str, *, compact: bool, nullable: bool) -> 
 
 
 def _is_null(reader: Reader, length: int, start: int, *, nullable: bool) -> bool:
-    """Whether a length means null (-1); refuses null where it is not allowed, and other negative lengths."""
+    """Return True if a length means null (-1); refuses null where it is not allowed, and other negative lengths."""
     if length >= 0:
         return False
     if length < -1:

@@ -22,7 +22,7 @@ CODES = {
 
 
 def decoder_source(fields: Sequence[FieldSpec], form: Form) -> SourceLines:
-    """A function `decode(data, p, end)` that returns a message's value and the position behind it."""
+    """Return a function `decode(data, p, end)` that returns a message's value and the position behind it."""
     out = SourceLines()
     with out.block("def decode(data, p, end):"):
         value = _struct(out, fields, form)
@@ -33,7 +33,7 @@ def decoder_source(fields: Sequence[FieldSpec], form: Form) -> SourceLines:
 
 
 def is_fixed(field: FieldSpec) -> bool:
-    """Whether a field of this type always takes the same number of bytes."""
+    """Return True if a field of this type always takes the same number of bytes."""
     return not field.is_array and field.kind in CODES
 
 
@@ -75,7 +75,7 @@ def _struct(out: SourceLines, fields: Sequence[FieldSpec], form: Form) -> str:
 
 
 def _default(out: SourceLines, field: FieldSpec) -> str:
-    """A variable that holds a new default."""
+    """Return a variable that holds a new default."""
     variable = out.name()
     out.add(f"{variable} = {_default_expression(out, field)}")
     return variable

@@ -13,7 +13,7 @@ from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 
 
 def encode_message(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> bytes:
-    """The bytes of a message at a version.
+    """Return the bytes of a message at a version.
 
     Raises EncodeError where a value does not fit its field, or cannot be expressed in this version.
     """

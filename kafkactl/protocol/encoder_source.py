@@ -18,7 +18,7 @@ from kafkactl.protocol.source_lines import SourceLines
 
 
 def encoder_source(fields: Sequence[FieldSpec], form: Form) -> SourceLines:
-    """A function `encode(value)` that returns a message's bytes."""
+    """Return a function `encode(value)` that returns a message's bytes."""
     out = SourceLines()
     with out.block("def encode(value):"):
         out.add("out = bytearray()")
@@ -69,7 +69,7 @@ def _absent(out: SourceLines, field: FieldSpec, held: str) -> None:
 
 
 def _differs(out: SourceLines, field: FieldSpec, held: str) -> str:
-    """An expression: whether a value is not the field's default."""
+    """Return an expression: whether a value is not the field's default."""
     default = default_value(field)
     if default is None:
         return f"{held} is not None"

@@ -24,19 +24,19 @@ class Form:
     flexible: bool
 
     def has(self, field: FieldSpec) -> bool:
-        """Whether the field exists in this version."""
+        """Return True if the field exists in this version."""
         return self.version in field.versions
 
     def tags(self, field: FieldSpec) -> bool:
-        """Whether the field is a tagged one in this version."""
+        """Return True if the field is a tagged one in this version."""
         return self.version in field.tagged_versions
 
     def allows_null(self, field: FieldSpec) -> bool:
-        """Whether null can be expressed in this version."""
+        """Return True if null can be expressed in this version."""
         return self.version in field.nullable_versions
 
     def compact(self, field: FieldSpec) -> bool:
-        """Whether the field's lengths are compact; one field of the request header differs from its message."""
+        """Return True if the field's lengths are compact; one field of the request header differs from its message."""
         if field.flexible_versions is None:
             return self.flexible
         return self.version in field.flexible_versions
@@ -72,14 +72,14 @@ def least_size(field: FieldSpec, form: Form) -> int:
 
 
 def least_length_size(kind: str, *, compact: bool) -> int:
-    """The fewest bytes that the length of a string, byte string or array takes."""
+    """Return the fewest bytes that the length of a string, byte string or array takes."""
     if compact:
         return 1
     return 2 if kind == "string" else 4
 
 
 def default_value(field: FieldSpec) -> Any:
-    """A new value for a field that is not there; arrays and structs are the caller's to change."""
+    """Return a new value for a field that is not there; arrays and structs are the caller's to change."""
     if field.default != ():
         return field.default
     if field.is_array:
@@ -88,7 +88,7 @@ def default_value(field: FieldSpec) -> Any:
 
 
 def is_default(field: FieldSpec, value: object) -> bool:
-    """Whether a value is the field's default."""
+    """Return True if a value is the field's default."""
     if field.default != () or value is None:
         return bool(value == field.default)
     if field.is_array:

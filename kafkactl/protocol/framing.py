@@ -74,11 +74,11 @@ class Framing:
 
     @property
     def has_part_of_response(self) -> bool:
-        """Whether some bytes of a response have come, but not all."""
+        """Return True if some bytes of a response have come, but not all."""
         return bool(self._received)
 
     def send(self, name: str, version: int, body: Mapping[str, Any]) -> bytes:
-        """The bytes of a request; `name` is that of the definitions without `Request` (`DescribeCluster`).
+        """Return the bytes of a request; `name` is that of the definitions without `Request` (`DescribeCluster`).
 
         Raises EncodeError, and SchemaError `unknown-definition`; the conversation then continues as if not called.
         """
@@ -92,7 +92,7 @@ class Framing:
         return len(content).to_bytes(SIZE_BYTES, "big") + content
 
     def receive(self, data: bytes) -> list[Response]:
-        """The responses that are complete with these bytes, oldest first.
+        """Return the responses that are complete with these bytes, oldest first.
 
         Raises DecodeError `invalid-response-size`, `response-too-large`, `unexpected-response`,
         `correlation-id-mismatch`, `trailing-bytes` and the codec's; the same again when called once more. Good
@@ -115,7 +115,10 @@ class Framing:
             raise self._broken
 
     def _take_frame(self) -> bytes | None:
-        """The next whole frame without its size; None while there is none. A size is judged as soon as it is there."""
+        """Return the next whole frame without its size; None while there is none.
+
+        A size is judged as soon as it is there.
+        """
         if len(self._received) < SIZE_BYTES:
             return None
         size = int.from_bytes(self._received[:SIZE_BYTES], "big", signed=True)

@@ -21,12 +21,12 @@ UNSUPPORTED_VERSION = 35
 
 
 def request_header_version(spec: MessageSpec, version: int) -> int:
-    """The version of the header before a request of this version; 0 is only of a request no release here has."""
+    """Return the version of the header before a request of this version; 0 is only of a request no release here has."""
     return 2 if spec.is_flexible(version) else 1
 
 
 def response_header_version(spec: MessageSpec, version: int) -> int:
-    """The version of the header before a response of this version."""
+    """Return the version of the header before a response of this version."""
     return 1 if spec.api_key != API_VERSIONS and spec.is_flexible(version) else 0
 
 
@@ -52,13 +52,13 @@ def encode_request(
 
 
 def correlation_id_of(frame: bytes, *, peer: str | None = None) -> int:
-    """The correlation id with which every response begins, in either header version. Raises DecodeError."""
+    """Return the correlation id with which every response begins, in either header version. Raises DecodeError."""
     header, _ = decode_message(message("ResponseHeader"), 0, frame, file=peer)
     return int(header["CorrelationId"])
 
 
 def decode_response(spec: MessageSpec, version: int, frame: bytes, *, peer: str | None = None) -> tuple[int, Message]:
-    """The body of a response, and the version it was written in.
+    """Return the body of a response, and the version it was written in.
 
     That is the request's version, but for an ApiVersions answer of UNSUPPORTED_VERSION, which is always written in
     version 0. `peer` is named in errors. Raises DecodeError; `trailing-bytes` where the response goes on behind its

@@ -17,7 +17,7 @@ from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec, json_name
 
 
 def to_json(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON object of a decoded message: dicts, lists, texts, numbers, truth values and None only.
+    """Return the JSON object of a decoded message: dicts, lists, texts, numbers, truth values and None only.
 
     Nothing is hidden: a UserScramCredentialRecord shows its keys, so it is the caller's to withhold.
     """
@@ -25,7 +25,7 @@ def to_json(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> dict[s
 
 
 def json_named(value: Any) -> Any:
-    """A value of a message with the keys of its structs as in JSON, everything else as it is."""
+    """Return a value of a message with the keys of its structs as in JSON, everything else as it is."""
     if isinstance(value, Mapping):
         return {json_name(name): json_named(part) for name, part in value.items()}
     return [json_named(part) for part in value] if isinstance(value, list | tuple) else value

@@ -75,14 +75,14 @@ class Reader:
         return self.end - self.position
 
     def error(self, message: str, *, id: str, position: int | None = None) -> DecodeError:
-        """An error that names the file, the byte offset and the field path; the caller raises it."""
+        """Return an error that names the file, the byte offset and the field path; the caller raises it."""
         at = self.position if position is None else position
         return DecodeError(message, id=id, offset=self.base + at, path=render_path(self.path), file=self.file)
 
     # --- fixed sizes ---
 
     def raw(self, size: int) -> bytes:
-        """The next `size` bytes."""
+        """Return the next `size` bytes."""
         start = self.position
         if size > self.end - start:
             raise self.error(f"{size} bytes expected, {self.end - start} left", id="truncated-data")
@@ -90,25 +90,25 @@ class Reader:
         return self._data[start : self.position]
 
     def number(self, kind: str) -> int | float:
-        """A number of a fixed size; `kind` is int8, int16, uint16, int32, uint32, int64 or float64."""
+        """Return a number of a fixed size; `kind` is int8, int16, uint16, int32, uint32, int64 or float64."""
         layout = FIXED[kind]
         value: int | float = layout.unpack(self.raw(layout.size))[0]
         return value
 
     def int8(self) -> int:
-        """A signed byte."""
+        """Return a signed byte."""
         return int(self.number("int8"))
 
     def int16(self) -> int:
-        """A signed 16-bit number."""
+        """Return a signed 16-bit number."""
         return int(self.number("int16"))
 
     def int32(self) -> int:
-        """A signed 32-bit number."""
+        """Return a signed 32-bit number."""
         return int(self.number("int32"))
 
     def int64(self) -> int:
-        """A signed 64-bit number."""
+        """Return a signed 64-bit number."""
         return int(self.number("int64"))
 
     def boolean(self) -> bool:
@@ -122,15 +122,15 @@ class Reader:
     # --- variable sizes ---
 
     def unsigned_varint(self) -> int:
-        """An unsigned number of at most 32 bits, 7 bits a byte, low bits first."""
+        """Return an unsigned number of at most 32 bits, 7 bits a byte, low bits first."""
         return self._base128(32, VARINT_BYTES)
 
     def varint(self) -> int:
-        """A signed 32-bit number, zigzag coded."""
+        """Return a signed 32-bit number, zigzag coded."""
         return zigzag_decoded(self._base128(32, VARINT_BYTES))
 
     def varlong(self) -> int:
-        """A signed 64-bit number, zigzag coded."""
+        """Return a signed 64-bit number, zigzag coded."""
         return zigzag_decoded(self._base128(64, VARLONG_BYTES))
 
     def _base128(self, bits: int, most_bytes: int) -> int:
@@ -145,11 +145,11 @@ class Reader:
         raise self.error(f"a varint of more than {most_bytes} bytes", id="varint-too-long", position=start)
 
     def compact_length(self) -> int:
-        """The length of a compact string, byte string or array: stored plus one; -1 means null."""
+        """Return the length of a compact string, byte string or array: stored plus one; -1 means null."""
         return self.unsigned_varint() - 1
 
     def text(self, size: int) -> str:
-        """A text of `size` bytes; Kafka's limit for strings is 32767."""
+        """Return a text of `size` bytes; Kafka's limit for strings is 32767."""
         start = self.position
         if size > MAX_STRING_BYTES:
             message = f"a string of {size} bytes; at most {MAX_STRING_BYTES} are allowed"
@@ -199,7 +199,7 @@ class Writer:
         return bytes(self._out)
 
     def error(self, message: str, *, id: str) -> EncodeError:
-        """An error that names the field path; the caller raises it."""
+        """Return an error that names the field path; the caller raises it."""
         return EncodeError(message, id=id, path=render_path(self.path))
 
     def raw(self, data: bytes) -> None:
@@ -233,7 +233,7 @@ class Writer:
 
 
 def base128(value: int) -> bytes:
-    """A number that is not negative, 7 bits a byte, low bits first."""
+    """Return a number that is not negative, 7 bits a byte, low bits first."""
     if 0 <= value < len(_BASE128):
         return _BASE128[value]
     return _base128(value)

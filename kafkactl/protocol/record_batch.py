@@ -56,27 +56,27 @@ class BatchHeader:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the whole batch, header included."""
+        """Return the size of the whole batch, header included."""
         return LENGTH_END + self.batch_length
 
     @property
     def end(self) -> int:
-        """The position behind the batch."""
+        """Return the position behind the batch."""
         return self.position + self.size_bytes
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last record."""
+        """Return the offset of the last record."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def is_control(self) -> bool:
-        """Whether its records are control records."""
+        """Return True if its records are control records."""
         return bool(self.attributes & _CONTROL_BIT)
 
     @property
     def has_append_time(self) -> bool:
-        """Whether all records carry the broker's time instead of their own."""
+        """Return True if all records carry the broker's time instead of their own."""
         return bool(self.attributes & _APPEND_TIME_BIT)
 
     @property
@@ -118,7 +118,7 @@ class RecordBatch:
 def decode_batches(
     data: bytes, *, file: str | None = None, check_crc: bool = True, base: int = 0
 ) -> Iterator[RecordBatch]:
-    """The batches of `data`, one behind the other; `base` is the place of `data[0]` in `file`.
+    """Yield the batches of `data`, one behind the other; `base` is the place of `data[0]` in `file`.
 
     Raises DecodeError at the first batch that is cut, corrupt (with `check_crc`), not of magic 2, or compressed in a
     way that this installation cannot undo.
@@ -133,7 +133,8 @@ def decode_batches(
 
 
 def decode_header(data: bytes, position: int, *, file: str | None = None, base: int = 0) -> BatchHeader:
-    """The header of the batch at `position`, whole batch present, length and magic sound; the CRC is not looked at.
+    """Return the header of the batch at `position`, whole batch present, length and magic sound; the CRC is not looked
+    at.
 
     Raises DecodeError `truncated-batch`, `invalid-batch-length`, `unsupported-magic`, `invalid-record-count`.
     """
@@ -180,7 +181,7 @@ def _header(data: bytes, position: int, base: int) -> BatchHeader:
 
 
 def computed_crc(data: bytes, header: BatchHeader, *, base: int = 0) -> int:
-    """The CRC-32C that the batch's bytes have."""
+    """Return the CRC-32C that the batch's bytes have."""
     start = header.position - base
     return crc32c(data[start + CRC_END : start + header.size_bytes])
 
@@ -206,7 +207,10 @@ def decode_records(
     base: int = 0,
     most_times_decompressed: int = MOST_TIMES_DECOMPRESSED,
 ) -> tuple[Record, ...]:
-    """The records of a batch. Raises DecodeError where they are not what the header says, and `too-many-records`."""
+    """Return the records of a batch.
+
+    Raises DecodeError where they are not what the header says, and `too-many-records`.
+    """
     start = header.position - base
     end = start + header.size_bytes
     is_compressed = bool(header.attributes & _COMPRESSION_BITS)
@@ -241,7 +245,7 @@ def _too_many(header: BatchHeader, most: int, file: str | None) -> DecodeError:
 
 
 def _read_records(reader: Reader, header: BatchHeader, *, place: int | None = None) -> tuple[Record, ...]:
-    """The records as specified; every irregularity is an error.
+    """Return the records as specified; every irregularity is an error.
 
     `place` is the position of all of them where they have none of their own.
     """
@@ -291,7 +295,7 @@ def _read_record(reader: Reader, header: BatchHeader) -> Record:
 
 
 def _read_nullable(reader: Reader) -> tuple[bytes | None, int]:
-    """A byte string led by a varint length, and where its content begins; -1 is null."""
+    """Return a byte string led by a varint length, and where its content begins; -1 is null."""
     start = reader.position
     length = reader.varint()
     if length < -1:
@@ -317,7 +321,7 @@ def _read_headers(reader: Reader) -> tuple[tuple[str, bytes | None], ...]:
 
 
 def _decode_plainly(data: bytes, position: int, end: int, header: BatchHeader, base: int) -> tuple[Record, ...] | None:
-    """The records of the usual batch, fast: no headers, create time, numbers of a few bytes.
+    """Return the records of the usual batch, fast: no headers, create time, numbers of a few bytes.
 
     None for anything unusual or wrong: the careful reader then says what it is. What this accepts, that accepts
     alike (a property test holds them to it).
@@ -361,7 +365,7 @@ class _UnusualError(Exception):
 
 
 def _short_varint(data: bytes, position: int) -> tuple[int, int]:
-    """A zigzag varint of at most 4 bytes, not below -1, and the position behind it."""
+    """Return a zigzag varint of at most 4 bytes, not below -1, and the position behind it."""
     byte = data[position]
     if byte < 0x80:
         value, position = byte, position + 1
@@ -393,7 +397,8 @@ def encode_batch(
     partition_leader_epoch: int = 0,
     is_control: bool = False,
 ) -> bytes:
-    """A batch of (key, value) records as Kafka writes its metadata log: uncompressed, no producer, one create time.
+    """Return a batch of (key, value) records as Kafka writes its metadata log: uncompressed, no producer, one create
+    time.
 
     Source: `raft/.../BatchBuilder.java`. Raises EncodeError for an empty batch or a number that does not fit.
     """

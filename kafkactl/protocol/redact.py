@@ -28,7 +28,7 @@ _PLAIN_VALUE: Final = re.compile(
 
 
 def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record's JSON (`json_form`) without its secrets. What is absent or empty stays so."""
+    """Return a record's JSON (`json_form`) without its secrets. What is absent or empty stays so."""
     from kafkactl.protocol.schema.spec import json_name  # error texts are redacted, too, and need no definitions
 
     hidden = dict(data)
@@ -41,7 +41,7 @@ def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def redacted_part(part: str, value: Any) -> Any:
-    """A part of an image's JSON (`image_json`) without its secrets."""
+    """Return a part of an image's JSON (`image_json`) without its secrets."""
     if part == "configs":
         return [{**config, "configs": redacted_configs(config["resourceType"], config["configs"])} for config in value]
     record_type = _RECORD_OF_PART.get(part)
@@ -49,7 +49,7 @@ def redacted_part(part: str, value: Any) -> Any:
 
 
 def redacted_key(part: str, key: str) -> str:
-    """The key of a thing in a part of an image as it may be shown: the id of a delegation token is a secret."""
+    """Return the key of a thing in a part of an image as it may be shown: the id of a delegation token is a secret."""
     return REDACTED if part == "delegation_tokens" else key
 
 
@@ -63,7 +63,7 @@ SECRET_PARTS = frozenset({"configs", *_RECORD_OF_PART})
 
 
 def secret_fields(record_type: str) -> tuple[str, ...]:
-    """The fields of a record, named as in its definition, that are withheld whatever they hold."""
+    """Return the fields of a record, named as in its definition, that are withheld whatever they hold."""
     return tuple(_rules()["record_fields"].get(record_type, ()))
 
 
@@ -71,7 +71,7 @@ def secret_fields(record_type: str) -> tuple[str, ...]:
 
 
 def shown_config(kind: int | None, name: str, value: Any) -> Any:
-    """The value of a configuration as it may be shown. What is absent or empty stays so."""
+    """Return the value of a configuration as it may be shown. What is absent or empty stays so."""
     return REDACTED if value and is_hidden_config(kind, name, str(value)) else value
 
 
@@ -82,7 +82,7 @@ def is_secret_config(kind: int | None, name: str) -> bool:
 
 
 def is_secret_setting(name: str, value: str) -> bool:
-    """Whether a line of a node's server.properties holds a secret, in its key or its value."""
+    """Return True if a line of a node's server.properties holds a secret, in its key or its value."""
     if shown_key(name) != name or is_secret_text(f"{name} {value}"):
         return True
     return bool(value) and is_hidden_config(BROKER, name, value)
@@ -103,8 +103,8 @@ def is_misplaced(type_: str | None, value: str) -> bool:
 
 
 def shown_key(name: str) -> str:
-    """A key of server.properties as it may be shown: which keys are set stays known, but a line of a key block that
-    Java reads as a key is not repeated.
+    """Return a key of server.properties as it may be shown: which keys are set stays known, but a line of a key block
+    that Java reads as a key is not repeated.
     """
     if is_defined_setting(name):
         return name
@@ -113,18 +113,18 @@ def shown_key(name: str) -> str:
 
 
 def continues_block(text: str, *, is_in_block: bool) -> bool:
-    """Whether the line behind this one is part of a PEM block, too."""
+    """Return True if the line behind this one is part of a PEM block, too."""
     begin, end = text.rfind(PEM_BEGIN), text.rfind("-----END")
     return begin > end if max(begin, end) >= 0 else is_in_block
 
 
 def is_defined_setting(name: str) -> bool:
-    """Whether some release defines this key of a node's server.properties."""
+    """Return True if some release defines this key of a node's server.properties."""
     return _type(BROKER, name) is not None
 
 
 def _type(kind: int | None, name: str) -> str | None:
-    """The type of a configuration in Kafka's words; None where no release defines it."""
+    """Return the type of a configuration in Kafka's words; None where no release defines it."""
     types = _types().get(_rules()["kinds"].get(str(kind)), {})
     found = types.get(name)
     if found is None and kind == BROKER:
@@ -157,7 +157,7 @@ _BEARER: Final = re.compile(
 
 
 def is_secret_text(text: str) -> bool:
-    """Whether a text looks like a secret, whatever it is the value of."""
+    """Return True if a text looks like a secret, whatever it is the value of."""
     if any(mark in text for mark in _MARKS) or _has_login(text) or _BEARER.search(text):
         return True
     if not ("=" in text or ":" in text):
@@ -170,7 +170,7 @@ def _says_secret(name: str, sign: str) -> bool:
 
 
 def says_secret(name: str) -> bool:
-    """Whether the name of a setting, of whatever program, says that its value is a secret."""
+    """Return True if the name of a setting, of whatever program, says that its value is a secret."""
     lowered = name.lower().replace("_", ".").replace("-", ".")
     if name in _types()["broker"]:
         return is_secret_config(BROKER, name)
@@ -178,7 +178,7 @@ def says_secret(name: str) -> bool:
 
 
 def _has_login(text: str) -> bool:
-    """Whether there is an address with a user in it: `scheme://user:password@host`."""
+    """Return True if there is an address with a user in it: `scheme://user:password@host`."""
     if "://" not in text or "@" not in text:
         return False
     return any(0 <= word.find("://") < word.rfind("@") for word in text.split())
@@ -197,7 +197,7 @@ _TEXT_PEM: Final = re.compile(r"-----BEGIN.*?(?:-----END[^-\n]{0,80}-----|\Z)", 
 
 
 def redacted_text(text: str) -> str:
-    """A sentence, a line or the output of a program with everything left out that looks like a secret."""
+    """Return a sentence, a line or the output of a program with everything left out that looks like a secret."""
     text = _TEXT_PEM.sub(REDACTED, text) if PEM_BEGIN in text else text
     text = _TEXT_LOGIN.sub(f"://{REDACTED}@", text)
     text = _TEXT_DIGEST.sub(rf"\1{REDACTED}", text)
@@ -214,7 +214,7 @@ def _rules() -> dict[str, Any]:
 
 @functools.cache
 def _types() -> dict[str, dict[str, str]]:
-    """The type of every defined key by kind of resource; a password in one release is one in all."""
+    """Return the type of every defined key by kind of resource; a password in one release is one in all."""
     found: dict[str, dict[str, str]] = _data("resources")["types"]
     broker = found["broker"]
     broker |= dict.fromkeys(_rules()["public"], "STRING")

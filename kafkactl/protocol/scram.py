@@ -34,7 +34,7 @@ def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, itera
 
 
 def stored_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
-    """The hash of the client key, by which a server checks a client's proof."""
+    """Return the hash of the client key, by which a server checks a client's proof."""
     import hashlib
     import hmac
 
@@ -42,7 +42,7 @@ def stored_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
 
 
 def server_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
-    """The key with which a server signs."""
+    """Return the key with which a server signs."""
     import hmac
 
     return hmac.digest(salted, b"Server Key", mechanism.hash)

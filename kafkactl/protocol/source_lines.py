@@ -28,7 +28,7 @@ class SourceLines:
         self._depth -= 1
 
     def name(self, prefix: str = "v") -> str:
-        """A variable that no other line uses."""
+        """Return a variable that no other line uses."""
         self._names += 1
         return f"{prefix}{self._names}"
 
@@ -39,5 +39,5 @@ class SourceLines:
         return name
 
     def text(self) -> str:
-        """The source."""
+        """Return the source."""
         return "\n".join(self._lines) + "\n"

@@ -51,7 +51,7 @@ class CatchUp:
 
 
 def sample_of(state: QuorumState, key: ReplicaKey, *, at_ms: int) -> CatchUpSample | None:
-    """The sample of a replica in a state; None where no node leads or the leader does not list it."""
+    """Return the sample of a replica in a state; None where no node leads or the leader does not list it."""
     replica = next((replica for replica in state.replicas if replica.key == key), None)
     leader = state.leader
     if not state.has_leader or replica is None or state.leader_epoch is None:
@@ -91,7 +91,7 @@ def catch_up(samples: Sequence[CatchUpSample], limits: CatchUpLimits | None = No
 
 
 def _run(samples: Sequence[CatchUpSample], epoch: int, limits: CatchUpLimits) -> list[CatchUpSample]:
-    """The good samples of this epoch since the last that was not."""
+    """Return the good samples of this epoch since the last that was not."""
     run: list[CatchUpSample] = []
     for sample in samples:
         good = sample.leader_epoch == epoch and not _reasons(sample, limits)

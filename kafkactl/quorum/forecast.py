@@ -77,7 +77,7 @@ def _forecast(
 
 
 def _worst_zone(voters: VoterKeys, alive: VoterKeys, zones: Mapping[int, str]) -> tuple[str, int] | None:
-    """The zone whose loss leaves the least, and what the quorum tolerates then; the first by name of equals."""
+    """Return the zone whose loss leaves the least, and what the quorum tolerates then; the first by name of equals."""
     found = [
         (tolerates(voters, frozenset(key for key in alive if zones.get(key.node_id) != zone)), zone)
         for zone in sorted({zones[key.node_id] for key in voters if key.node_id in zones})

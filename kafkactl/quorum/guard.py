@@ -66,7 +66,7 @@ class Circumstances:
 
 
 def weigh(findings: Iterable[Finding], overrides: Collection[str]) -> tuple[Finding, ...]:
-    """The findings, each once, with the blockers that a given flag overrides turned into warnings.
+    """Return the findings, each once, with the blockers that a given flag overrides turned into warnings.
 
     A blocker that could be overridden names its flag in the next step.
     """
@@ -98,7 +98,7 @@ def check_quorum(state: QuorumState, circumstances: Circumstances) -> Iterator[F
 
 
 def release_of_node(node: NodeFacts | None) -> Release | None:
-    """The release a node runs, as its range of metadata.version shows; None where it did not answer."""
+    """Return the release a node runs, as its range of metadata.version shows; None where it did not answer."""
     versions = None if node is None else node.versions
     return None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
 

@@ -69,7 +69,7 @@ def _broker_only(node_id: int) -> Finding:
 
 
 def _is_registered_as_broker(state: QuorumState, node_id: int) -> bool:
-    """Whether the log knows it as a broker and not as a controller."""
+    """Return True if the log knows it as a broker and not as a controller."""
     known = state.registrations
     return known is not None and node_id in known.brokers and node_id not in known.controllers
 
@@ -139,7 +139,10 @@ def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding
 
 
 def _is_among(endpoint: Endpoint, listed: Sequence[Endpoint]) -> bool:
-    """Whether one of them is the same address; a node stores `::1` as `0:0:0:0:0:0:0:1` where it formatted its disk."""
+    """Return True if one of them is the same address.
+
+    A node stores `::1` as `0:0:0:0:0:0:0:1` where it formatted its disk.
+    """
     return address_key(endpoint.host, endpoint.port) in {address_key(entry.host, entry.port) for entry in listed}
 
 
@@ -173,7 +176,7 @@ def _wrong_listener(state: QuorumState, probe: Probe, node_id: int) -> str:
 
 
 def _registered(state: QuorumState, node_id: int) -> tuple[Endpoint, ...] | None:
-    """The endpoints of a controller's registration; None where the log was not read or has none."""
+    """Return the endpoints of a controller's registration; None where the log was not read or has none."""
     if state.registrations is None or node_id not in state.registrations.controllers:
         return None
     return state.registrations.controllers[node_id].endpoints

@@ -62,7 +62,7 @@ def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -
 
 
 def check_steps(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
-    """The wedge, and steps that leave no failure to spare where there was one, now or earlier on the way."""
+    """Yield the wedge, and steps that leave no failure to spare where there was one, now or earlier on the way."""
     most = state.tolerates or 0
     for step in steps:
         if step.action not in (Action.ADD, Action.REMOVE):
@@ -83,7 +83,7 @@ def check_steps(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
 
 
 def check_two_voters(state: QuorumState, steps: Sequence[Step]) -> Iterator[Finding]:
-    """The way through two voters: each failure there stops the quorum, whatever its leader may do in 3 s."""
+    """Yield the way through two voters: each failure there stops the quorum, whatever its leader may do in 3 s."""
     for step in steps:
         changes = step.voters_after != step.voters_before
         if changes and len(step.voters_after) == 2 and len(state.voters) != 2 and step.tolerates_after >= 0:
@@ -108,7 +108,7 @@ def check_removals(state: QuorumState, steps: Sequence[Step], circumstances: Cir
 
 
 def words_of(step: Step) -> str:
-    """A step in words: `remove 3`, `add 4`."""
+    """Return a step in words: `remove 3`, `add 4`."""
     return step.action.value if step.id is None else f"{step.action.value} {step.id}"
 
 

@@ -22,7 +22,7 @@ def check_health(state: QuorumState, earlier: QuorumState | None = None) -> tupl
 
 
 def is_broken(state: QuorumState, findings: tuple[Finding, ...]) -> bool:
-    """Whether the quorum does not do its work: no node leads, nothing commits, or no majority is alive."""
+    """Return True if the quorum does not do its work: no node leads, nothing commits, or no majority is alive."""
     return not state.has_leader or any(finding.severity is Severity.BLOCKER for finding in findings)
 
 
@@ -40,7 +40,7 @@ def _health(state: QuorumState) -> Iterator[Finding]:
 
 
 def _is_silent(state: QuorumState, voter: Replica) -> bool:
-    """Whether a voter is dead, or was asked and did not answer."""
+    """Return True if a voter is dead, or was asked and did not answer."""
     node = state.nodes.get(voter.id)
     return voter.alive is False or (node is not None and node.answers is False)
 

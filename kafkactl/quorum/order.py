@@ -45,14 +45,14 @@ class Move:
     key: ReplicaKey
 
     def on(self, voters: VoterKeys) -> VoterKeys:
-        """The set after it."""
+        """Return the set after it."""
         return voters | {self.key} if self.turn is Turn.ADD else voters - {self.key}
 
 
 def safest_order(
     voters: VoterKeys, target: VoterKeys, alive: VoterKeys, *, leader: ReplicaKey | None = None
 ) -> tuple[Move, ...]:
-    """The moves that lead from `voters` to `target`, best order first.
+    """Return the moves that lead from `voters` to `target`, best order first.
 
     `alive` are the members of both sets that are known to be alive (one that is added is taken as alive from then on
     only if it is in there). The order is returned also where it passes through a set without a live majority: then
@@ -98,7 +98,7 @@ class _Search:
         self.members = functools.cache(self._members)
 
     def best(self) -> tuple[Move, ...]:
-        """The smallest bound on the size of a set that costs no tolerance, and the best path under it."""
+        """Return the smallest bound on the size of a set that costs no tolerance, and the best path under it."""
         lowest = max(len(self.voters), len(self.target))
         levels = self.cap - self.floor
         ideal = self.cost_from(self._start(), self.most)
@@ -169,7 +169,7 @@ class _Search:
 def _queues(
     voters: VoterKeys, target: VoterKeys, alive: VoterKeys, leader: ReplicaKey | None
 ) -> Mapping[_Kind, list[ReplicaKey]]:
-    """The moves to be made by kind, lowest ids first."""
+    """Return the moves to be made by kind, lowest ids first."""
     adds = {key.node_id: key for key in target - voters}
     queues: dict[_Kind, list[ReplicaKey]] = {}
     kind_of_removal: dict[int, _Kind] = {}

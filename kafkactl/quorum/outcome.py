@@ -132,7 +132,7 @@ _UNKNOWN_CODE = ErrorMeaning(
 
 
 def error_meaning_of(answer: Answer) -> ErrorMeaning:
-    """The row for an answer: the first whose code and phrase fit. A code that is in no row leaves all open."""
+    """Return the row for an answer: the first whose code and phrase fit. A code that is in no row leaves all open."""
     fitting = (row for row in ERROR_MEANINGS if row.code == answer.code and row.phrase in answer.message)
     return next(fitting, _UNKNOWN_CODE)
 
@@ -182,7 +182,7 @@ def judge(
 
 
 def is_applied(step: Step, state: QuorumState) -> bool:
-    """Whether the voter set that is seen shows the step, committed or not."""
+    """Return True if the voter set that is seen shows the step, committed or not."""
     if step.action is Action.ADD:
         return step.key in state.voter_keys
     if step.action is Action.REMOVE:
@@ -210,7 +210,7 @@ def _committed(step: Step, heard: Sequence[QuorumState]) -> bool:
 
 
 def _settled_without(step: Step, heard: Sequence[QuorumState]) -> bool:
-    """Whether a leader without the step in its set went on to commit more than it had then, in the same epoch.
+    """Return True if a leader without the step in its set went on to commit more than it had then, in the same epoch.
 
     So it was the leader of a majority after that sight, and a record that is not in its log is truncated wherever it
     is. To have committed what it had then would not do: a leader that is cut off can say that, too.

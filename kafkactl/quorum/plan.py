@@ -41,7 +41,7 @@ _CHOSEN = frozenset({"zero-tolerance", "voter-lags", "unstable-leader"})
 def plan_reassignment(
     state: QuorumState, wanted: Sequence[Wanted], circumstances: Circumstances = _CALM
 ) -> QuorumChange:
-    """The way to a voter set of these nodes. Without steps and blockers it is there already.
+    """Return the way to a voter set of these nodes. Without steps and blockers it is there already.
 
     A static quorum gets its conversion as the first step, so that the whole way can be seen; it is refused all the
     same, since a conversion is a change of its own (`plan_conversion`).
@@ -165,7 +165,7 @@ def _leaderless(state: QuorumState) -> QuorumChange:
 
 
 def _stands(state: QuorumState, circumstances: Circumstances) -> bool:
-    """Whether the voter set that is seen is one to rely on: a leader commits, and a majority is alive."""
+    """Return True if the voter set that is seen is one to rely on: a leader commits, and a majority is alive."""
     earlier = circumstances.earlier
     return state.is_healthy and (earlier is None or progress(earlier, state) is not Progress.STUCK)
 

@@ -55,7 +55,7 @@ class QuorumPlanFile:
 
     @property
     def target(self) -> VoterKeys:
-        """The voters after the last move."""
+        """Return the voters after the last move."""
         voters = set(self.voters)
         for action, key in self.moves:
             (voters.add if action is Action.ADD else voters.discard)(key)
@@ -63,7 +63,7 @@ class QuorumPlanFile:
 
     @property
     def target_text(self) -> str:
-        """The target as `--target` takes it, every voter with its directory."""
+        """Return the target as `--target` takes it, every voter with its directory."""
         return ",".join(f"{key.node_id}@{key.directory_id}" for key in sorted(self.target))
 
 
@@ -71,7 +71,7 @@ def plan_document(
     state: QuorumState, steps: Iterable[Step], findings: Iterable[Finding], *, overrides: Iterable[str], max_lag: int,
     created_ms: int,
 ) -> dict[str, Any]:  # fmt: skip
-    """The content of the file, without its checksum, of a plan made from this state."""
+    """Return the content of the file, without its checksum, of a plan made from this state."""
     return {
         "kind": KIND,
         "schema_version": SCHEMA_VERSION,
@@ -104,7 +104,7 @@ def read_plan(data: bytes, *, file: str) -> QuorumPlanFile:
 
 
 def guarded(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> QuorumChange:
-    """The plan that was made from this state, without steps and with a blocker where it is not the file's."""
+    """Return the plan that was made from this state, without steps and with a blocker where it is not the file's."""
     found = check_plan(file, state, plan)
     return plan if found is None else changed(plan, steps=(), findings=(found, *plan.findings))
 
@@ -179,7 +179,7 @@ def _forged(file: QuorumPlanFile, actions: list[str], shown: list[list[int]]) ->
 
 
 def checked_id(value: object) -> int:
-    """A node id. Raises ValueError."""
+    """Return a node id. Raises ValueError."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
         raise ValueError(f"{value!r} is not a node id")
     return value

@@ -54,12 +54,12 @@ class Step:
 
     @property
     def id(self) -> int | None:
-        """The node id it is about."""
+        """Return the node id it is about."""
         return None if self.key is None else self.key.node_id
 
     @property
     def directory_id(self) -> Uuid | None:
-        """The directory it is about, None where it is not known."""
+        """Return the directory it is about, None where it is not known."""
         return None if self.key is None or self.key.directory_id == ZERO_UUID else self.key.directory_id
 
     @property
@@ -79,7 +79,7 @@ class Step:
 
     @property
     def ids_after(self) -> list[int]:
-        """The node ids of the voters after it, ascending."""
+        """Return the node ids of the voters after it, ascending."""
         return ids_of(self.voters_after)
 
     to_dict = json_of(
@@ -106,7 +106,7 @@ class QuorumChange:
         return self.steps[0] if self.outcome is Outcome.PLANNED else None
 
     def to_dict(self, outcome: Outcome | None = None) -> dict[str, Any]:
-        """The payload of `quorum.change` (docs/reference/kinds.md); `outcome` once it was applied."""
+        """Return the payload of `quorum.change` (docs/reference/kinds.md); `outcome` once it was applied."""
         return {
             "outcome": (outcome or self.outcome).value,
             "steps": [step.to_dict() for step in self.steps],
@@ -115,14 +115,14 @@ class QuorumChange:
 
 
 def numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The same steps, counted from 1: those that were done, then those of the new plan."""
+    """Return the same steps, counted from 1: those that were done, then those of the new plan."""
     return tuple(replace(step, number=number) for number, step in enumerate(steps, start=1))
 
 
 def steps_of(
     voters: VoterKeys, moves: Sequence[Move], alive: VoterKeys, *, leader: ReplicaKey | None = None
 ) -> tuple[Step, ...]:
-    """The steps that these moves are: before each that adds, the wait until the node has caught up."""
+    """Return the steps that these moves are: before each that adds, the wait until the node has caught up."""
     return numbered(list(_steps(voters, moves, alive, leader)))
 
 

@@ -55,7 +55,7 @@ def parse_target(text: str) -> tuple[Wanted, ...]:
 
 
 def resolve(state: QuorumState, wanted: Sequence[Wanted]) -> Resolved:
-    """The replica keys that a target means in this quorum."""
+    """Return the replica keys that a target means in this quorum."""
     keys: set[ReplicaKey] = set()
     missing: set[ReplicaKey] = set()
     findings: list[Finding] = []
@@ -71,7 +71,7 @@ def resolve(state: QuorumState, wanted: Sequence[Wanted]) -> Resolved:
 
 
 def _meant(state: QuorumState, wanted: Wanted) -> Replica | None:
-    """The replica that is meant: the voter, unless it is dead and the node fetches with another directory."""
+    """Return the replica that is meant: the voter, unless it is dead and the node fetches with another directory."""
     voter = state.voter(wanted.node_id)
     fetching = [observer for observer in state.observers if observer.id == wanted.node_id and observer.alive]
     if wanted.directory_id is not None:

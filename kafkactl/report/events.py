@@ -78,7 +78,7 @@ def _wanted(segments: Iterable[Pieces]) -> Iterator[tuple[int, int, MetadataReco
 
 
 def _of_batch(data: bytes, position: int) -> Iterator[tuple[int, int, MetadataRecord]]:
-    """The records of a batch that may be events; those before the first that cannot be decoded."""
+    """Yield the records of a batch that may be events; those before the first that cannot be decoded."""
     header = decode_header(data, position)
     if header.is_control:
         return

@@ -57,7 +57,7 @@ def metrics_text(answer: Mapping[str, Any], *, exit_code: int, ended_s: float) -
 
 
 def ending_text(command: str, *, exit_code: int, ended_s: float) -> str:
-    """The metrics of a command that ended, with or without an answer."""
+    """Return the metrics of a command that ended, with or without an answer."""
     labels = {"command": command}
     return _family("kafkactl_exit_code", _EXIT_CODE, [(labels, exit_code)]) + _family(
         "kafkactl_end_timestamp_seconds", _ENDED, [(labels, round(ended_s, 3))]
@@ -70,7 +70,7 @@ def _command_of(kind: str) -> str:
 
 @functools.cache
 def metrics() -> tuple[Metric, ...]:
-    """The table of all metrics, in the order of the file."""
+    """Return the table of all metrics, in the order of the file."""
     import tomli
 
     rows = tomli.loads(read_data(_FILE).decode("utf-8"))["metric"]
@@ -99,7 +99,7 @@ def _items(metric: Metric, answer: Mapping[str, Any]) -> Iterable[Mapping[str, A
 
 
 def _field(item: Mapping[str, Any], path: str) -> Any:
-    """The value at `a.b.c`; None where a part of the way is null."""
+    """Return the value at `a.b.c`; None where a part of the way is null."""
     value: Any = item
     for name in path.split("."):
         if value is None:

@@ -14,7 +14,7 @@ MOST_ROWS: Final = 100  # of a picture: a page with 120 pictures stays below 6 M
 
 
 def numbers_of(picture: Picture) -> Table:
-    """The table of a picture: the same labels, values and texts, in the order in which they are drawn."""
+    """Return the table of a picture: the same labels, values and texts, in the order in which they are drawn."""
     match picture:
         case Bars():
             return _bars(picture)

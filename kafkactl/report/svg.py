@@ -26,7 +26,7 @@ _FLAG: Final = 17
 
 
 def draw(block: Picture, key: str) -> str:
-    """The picture; `key` is unlike that of every other picture of the page."""
+    """Return the picture; `key` is unlike that of every other picture of the page."""
     match block:
         case Bars():
             height, parts = _bars(block)
@@ -232,7 +232,7 @@ def _strip(block: Strip) -> tuple[int, list[str]]:
 
 
 def _flags(block: Strip, width: int) -> list[tuple[float, int, str]]:
-    """The marks in an order in which no line crosses the words of another: words stand towards the middle."""
+    """Return the marks in an order in which no line crosses the words of another: words stand towards the middle."""
     marks = [((offset - block.first) * 100 / width, offset, label) for offset, label in block.marks]
     left = sorted((mark for mark in marks if mark[0] <= 50), key=lambda mark: -mark[0])
     return [*sorted(mark for mark in marks if mark[0] > 50), *left]

@@ -17,7 +17,7 @@ _HEAVIEST: Final = ("bad", "warn", "good", "plain")
 
 
 def timeline_of(events: Iterable[Event], *, end_ms: int) -> Timeline | None:
-    """The lanes, features first, then the nodes with the most events; None where nothing happened.
+    """Return the lanes, features first, then the nodes with the most events; None where nothing happened.
 
     Every event is kept: they are few compared with the records of partitions.
     """
@@ -41,7 +41,7 @@ def timeline_of(events: Iterable[Event], *, end_ms: int) -> Timeline | None:
 
 
 def clock(time_ms: int) -> str:
-    """A time for people, in UTC; a time outside the calendar is shown in milliseconds."""
+    """Return a time for people, in UTC; a time outside the calendar is shown in milliseconds."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):
@@ -49,7 +49,7 @@ def clock(time_ms: int) -> str:
 
 
 def moment(time_ms: int, *, is_virtual: bool) -> str:
-    """A time of a timeline: seconds since the start where time is virtual, else as of `clock`."""
+    """Return a time of a timeline: seconds since the start where time is virtual, else as of `clock`."""
     return f"{time_ms / 1000:.3f} s" if is_virtual else clock(time_ms)
 
 

@@ -63,7 +63,7 @@ class Operator:
     # --- nodes -----------------------------------------------------------------------------------------------------
 
     def machine(self, ref: Ref) -> Machine:
-        """The host that is meant now. Raises NotPossibleError."""
+        """Return the host that is meant now. Raises NotPossibleError."""
         world = self.world
         if isinstance(ref, int):
             if ref not in world.machines:
@@ -84,7 +84,7 @@ class Operator:
         raise NotPossibleError("no voter without a name follows a leader")
 
     def links(self, sender: Ref | None, receiver: Ref | None, both: bool) -> list[tuple[int, int]]:
-        """The links that are meant, each direction on its own."""
+        """Return the links that are meant, each direction on its own."""
         known = self.world.machines
         senders = list(known) if sender is None else [self.machine(sender).id]
         receivers = list(known) if receiver is None else [self.machine(receiver).id]
@@ -93,7 +93,7 @@ class Operator:
 
     @property
     def waits(self) -> bool:
-        """Whether a request has no answer yet."""
+        """Return True if a request has no answer yet."""
         return bool(self._asked)
 
     # --- requests --------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ class Summary:
 
 
 def quorum_of(asked: Asked) -> tuple[Quorum, str]:
-    """The quorum that is meant, and its release: options first, then the script, then the defaults."""
+    """Return the quorum that is meant, and its release: options first, then the script, then the defaults."""
     setup = None if asked.script is None else asked.script.setup
     release = asked.release or (setup and setup.release) or DEFAULT_RELEASE
     voters = asked.voters or (setup and setup.voters) or (1, 2, 3)
@@ -98,7 +98,7 @@ def quorum_of(asked: Asked) -> tuple[Quorum, str]:
 
 
 def timeouts_of(configs: Mapping[str, int] | None) -> Timeouts:
-    """The timeouts of `controller.quorum.*`, Kafka's defaults where none is given."""
+    """Return the timeouts of `controller.quorum.*`, Kafka's defaults where none is given."""
     words = {
         name.removeprefix("controller.quorum.").replace(".", "_"): value for name, value in (configs or {}).items()
     }
@@ -106,7 +106,7 @@ def timeouts_of(configs: Mapping[str, int] | None) -> Timeouts:
 
 
 def plan_for(asked: Asked, quorum: Quorum, seed: int) -> tuple[Timed, ...]:
-    """The plan of a profile for one seed."""
+    """Return the plan of a profile for one seed."""
     case = Case(
         voters=quorum.voters,
         observers=quorum.observers,
@@ -220,7 +220,7 @@ def _report(asked: Asked, quorum: Quorum, release: str, tally: _Tally) -> _Repor
 
 
 def shrunk_plan(quorum: Quorum, plan: Sequence[Timed], failed: Outcome) -> list[Timed]:
-    """The fewest statements of a plan that still break the invariant that was broken first, at the same seed.
+    """Return the fewest statements of a plan that still break the invariant that was broken first, at the same seed.
 
     Behind them it is expected that this invariant is not broken: the run goes on to the moment at which it was, which
     may be long after the last fault.
@@ -261,7 +261,7 @@ def verdict_of(summary: Summary) -> str:
 
 
 def percentile(values: Sequence[int], share: int) -> int | None:
-    """The smallest value that at least `share` percent of the values do not exceed; None without values.
+    """Return the smallest value that at least `share` percent of the values do not exceed; None without values.
 
     >>> percentile([3, 1, 2, 4], 50)
     2

@@ -29,11 +29,11 @@ class Chance:
         self.fraction = self._generator.random
 
     def below(self, bound: int) -> int:
-        """An integer from 0 to `bound` - 1; 0 for a bound of 0 or 1."""
+        """Return an integer from 0 to `bound` - 1; 0 for a bound of 0 or 1."""
         return int(self.fraction() * bound)
 
     def between(self, low: int, high: int) -> int:
-        """An integer from `low` to `high`, both included."""
+        """Return an integer from `low` to `high`, both included."""
         return low + int(self.fraction() * (high - low + 1))
 
     def happens(self, parts_per_thousand: int) -> bool:

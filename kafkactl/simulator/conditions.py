@@ -23,7 +23,7 @@ _RELATIONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 def holds(condition: Condition, operator: Operator) -> bool:
-    """Whether a condition holds now. A node that cannot be named (`leader` of none) makes it false."""
+    """Return True if a condition holds now. A node that cannot be named (`leader` of none) makes it false."""
     try:
         found = _HOLDS[condition.kind](condition, operator)
     except NotPossibleError:
@@ -42,7 +42,7 @@ def _leader(condition: Condition, operator: Operator) -> bool:
 
 
 def _serving(world: World) -> Machine | None:
-    """The leader, where it can commit: it knows its high watermark and a majority of its voters can reach it."""
+    """Return the leader, where it can commit: it knows its high watermark and a majority of its voters can reach it."""
     leader = world.leader()
     if leader is None or leader.process is None or leader.process.high_watermark < 0:
         return None

@@ -134,7 +134,7 @@ class Monitor:
         shadow.cut_to(end)
 
     def _committed_in(self, end: int) -> int:
-        """The epoch whose leader committed up to `end`; 0 for what an operator recovered."""
+        """Return the epoch whose leader committed up to `end`; 0 for what an operator recovered."""
         return min((epoch for epoch, committed in self._commits.items() if committed >= end), default=0)
 
     def restarted_at(self, node: int, shadow: Shadow, end: int) -> None:
@@ -167,7 +167,7 @@ class Monitor:
         shadow.durable = max(shadow.durable, end)
 
     def epoch_of(self, directory: Uuid) -> int:
-        """The newest epoch that was written to a disk; 0 before any was."""
+        """Return the newest epoch that was written to a disk; 0 before any was."""
         return self._epochs.get(directory, 0)
 
     def state_written(self, node: int, directory: Uuid, epoch: int, voted: tuple[int, Uuid] | None) -> None:
@@ -253,7 +253,7 @@ class Monitor:
 
 
 def voters_in(batch: Batch) -> VoterSet | None:
-    """The voter set that a batch puts in force; None for any other batch."""
+    """Return the voter set that a batch puts in force; None for any other batch."""
     if batch.kind is not RecordKind.CONTROL:
         return None
     sets = [record for record in batch.content if isinstance(record, Voters)]

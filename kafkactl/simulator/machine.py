@@ -26,7 +26,7 @@ REQUESTS_BITS: Final = 32  # of a correlation id; the bits above it number the p
 
 @cache
 def directory_id(node: int, disk: int) -> Uuid:
-    """The directory id of the n-th disk of a node: the same in every run.
+    """Return the directory id of the n-th disk of a node: the same in every run.
 
     >>> str(directory_id(1, 0))
     'ZGlzawAAAAEAAAAAAAAAAA'
@@ -94,7 +94,7 @@ class Machine:
         return self.base_local + elapsed + elapsed * self.drift // PER_THOUSAND
 
     def world_time(self, local: int) -> int:
-        """The first time of the world at which the host's clock says at least `local`."""
+        """Return the first time of the world at which the host's clock says at least `local`."""
         elapsed = local - self.base_local
         if not self.drift:
             return self.base_global + elapsed
@@ -121,7 +121,7 @@ class Machine:
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record of the log or of the snapshots; 0 if there is none."""
+        """Return the epoch of the last record of the log or of the snapshots; 0 if there is none."""
         newest = self.disk.snapshots[-1].id.epoch if self.disk.snapshots else 0
         return self.disk.batches[-1].epoch if self.disk.batches else newest
 
@@ -137,7 +137,10 @@ class Machine:
         return sum(batch.base >= self.disk.synced_end for batch in self.disk.batches)
 
     def voters_before(self, offset: int) -> VoterSet | None:
-        """The last voter set in the log below an offset; None if it is the bootstrap's or the configuration's."""
+        """Return the last voter set in the log below an offset.
+
+        None if it is the bootstrap's or the configuration's.
+        """
         for batch in reversed(self.disk.batches):
             if batch.base < offset and (found := voters_in(batch)) is not None:
                 return found
@@ -165,12 +168,12 @@ class Machine:
 
     @property
     def runs(self) -> bool:
-        """Whether a process runs, paused or not."""
+        """Return True if a process runs, paused or not."""
         return self.process is not None
 
     @property
     def leads(self) -> bool:
-        """Whether a process runs that believes to lead."""
+        """Return True if a process runs that believes to lead."""
         return self.process is not None and self.process.state is State.LEADER
 
     def role(self) -> str:
@@ -196,7 +199,7 @@ _ROLES: Final = {
 
 
 def disks_of(machines: Mapping[int, Machine]) -> Iterator[tuple[int, Uuid, Shadow]]:
-    """The disks that there are now, as `Monitor` compares them."""
+    """Yield the disks that there are now, as `Monitor` compares them."""
     return ((machine.id, machine.directory, machine.shadow) for machine in machines.values())
 
 

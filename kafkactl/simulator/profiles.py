@@ -49,12 +49,15 @@ class Case:
 
 @lru_cache(maxsize=4096)
 def step(verb: str, *args: Any) -> Step:
-    """A statement as a script would have it: plans have few that differ."""
+    """Return a statement as a script would have it: plans have few that differ."""
     return Step(verb=verb, args=args, text=_text(verb, args))
 
 
 def plan_of(profile: str, case: Case) -> tuple[Timed, ...]:
-    """The plan of a profile, in the order of time, with `settle` behind it. Raises KeyError for an unknown profile."""
+    """Return the plan of a profile, in the order of time, with `settle` behind it.
+
+    Raises KeyError for an unknown profile.
+    """
     long = changed(case, duration_us=case.duration_us * case.density)
     drawn = sorted(PROFILES[profile](long), key=lambda timed: timed.at_us)
     kept = [Timed(timed.at_us // case.density, timed.step) for timed in drawn if timed.at_us <= long.duration_us]
@@ -64,7 +67,7 @@ def plan_of(profile: str, case: Case) -> tuple[Timed, ...]:
 
 
 def as_script(head: Sequence[str], plan: Sequence[Timed]) -> str:
-    """A plan as a script that `--script` takes: `head` lines, then `run` between the statements."""
+    """Return a plan as a script that `--script` takes: `head` lines, then `run` between the statements."""
     lines, now = [*head], 0
     for timed in plan:
         if timed.at_us > now:
@@ -127,7 +130,7 @@ def _fault(case: Case, now: int) -> Iterator[Timed]:
 
 
 def _split(case: Case, now: int, later: int) -> Iterator[Timed]:
-    """The nodes fall into two parts that do not reach each other."""
+    """Yield the nodes fall into two parts that do not reach each other."""
     sides = [case.chance.happens(500) for _ in case.nodes]
     apart = [
         (node, other, True)

@@ -65,7 +65,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether every expectation came true, and no invariant was broken that the script did not expect."""
+        """Return True if every expectation came true, and no invariant was broken that the script did not expect."""
         return not self.violations and not self.unmet
 
 
@@ -195,7 +195,7 @@ _OWN: Final = {"run": _Run.run, "expect": _Run.expect, "wait": _Run.wait, "settl
 
 
 def is_able(world: World) -> bool:
-    """Whether a quorum has what it needs: a voter set that a node goes by, and of each a majority with its disk.
+    """Return True if a quorum has what it needs: a voter set that a node goes by, and of each a majority with its disk.
 
     Where every disk with voters is lost, no node goes by any, and no fault that is mended brings the quorum back.
     """
@@ -241,7 +241,7 @@ def run_plan(quorum: Quorum, plan: Sequence[Timed], seed: int, *, traced: bool =
 
 
 def run_in(world: World, plan: Sequence[Timed], seed: int) -> Outcome:
-    """The same in a world that is there already."""
+    """Return the same in a world that is there already."""
     run = _Run(world, strict=False)
     for timed in plan:
         run.pass_until(timed.at_us)

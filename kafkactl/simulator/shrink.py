@@ -9,7 +9,7 @@ Item = TypeVar("Item")
 
 
 def fewest(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool], *, most_tries: int = 2_000) -> list[Item]:
-    """A subset of `items`, in their order, that fails and of which no single item can be left out.
+    """Return a subset of `items`, in their order, that fails and of which no single item can be left out.
 
     `fails` says whether a subset fails; it must be true of the whole. After `most_tries` calls the smallest failing
     subset so far is returned, from which an item might still be left out.

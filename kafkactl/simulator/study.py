@@ -244,7 +244,7 @@ def second_failures(
 
 
 def _begun(quorum: Quorum, wanted: VoterStep, seed: int) -> tuple[bytes, Mapping[int, int]] | None:
-    """The simulated cluster just before the request, pickled, and the node that is used for each id.
+    """Return the simulated cluster just before the request, pickled, and the node that is used for each id.
 
     None if no leader is elected. Voters differ only in which of them leads, so the elected node and the one that
     should lead swap ids. One prepared cluster can thus be used for every choice of leader.
@@ -283,7 +283,7 @@ def _ask(operator: Operator, wanted: VoterStep, names: Mapping[int, int]) -> Non
 
 
 def _events_of(operator: Operator, wanted: VoterStep, names: Mapping[int, int]) -> int:
-    """The number of events from the request until it is answered and a running node leads."""
+    """Return the number of events from the request until it is answered and a running node leads."""
     world = operator.world
     begun = world.events
     _ask(operator, wanted, names)
@@ -320,7 +320,7 @@ def _tried(
 
 
 def _settled(quorum: Quorum, seed: int, *, down: Iterable[int] = ()) -> Operator | None:
-    """A quorum that has committed, without those that are down; None where it cannot."""
+    """Return a quorum that has committed, without those that are down; None where it cannot."""
     operator = Operator(World(quorum, seed, traced=False))
     for node in sorted(down):
         carry_out(operator, step("kill", node))

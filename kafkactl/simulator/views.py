@@ -7,7 +7,7 @@ from kafkactl.simulator.world import World
 
 
 def latest_voters(world: World) -> VoterSet:
-    """The voter set of the leader, or of the running node with the longest log in the newest epoch."""
+    """Return the voter set of the leader, or of the running node with the longest log in the newest epoch."""
     best: tuple[bool, int, int] = (False, -1, -1)
     voters = NO_VOTERS
     for machine in world.machines.values():
@@ -20,10 +20,10 @@ def latest_voters(world: World) -> VoterSet:
 
 
 def failover_us(world: World, since_us: int) -> int | None:
-    """The time from a moment to the first election behind it; None while there is none."""
+    """Return the time from a moment to the first election behind it; None while there is none."""
     return next((at - since_us for at, _, _ in world.elections if at > since_us), None)
 
 
 def epoch_of(world: World) -> int:
-    """The newest epoch that a running node knows."""
+    """Return the newest epoch that a running node knows."""
     return max((machine.process.epoch for machine in world.machines.values() if machine.process is not None), default=0)

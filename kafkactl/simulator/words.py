@@ -47,11 +47,14 @@ class Words:
         return self.found[self.place].start() + 1 if self.place < len(self.found) else self._end
 
     def peek(self) -> str | None:
-        """The next word; None at the end of the line."""
+        """Return the next word; None at the end of the line."""
         return self.found[self.place].group() if self.place < len(self.found) else None
 
     def take(self, expected: str) -> str:
-        """The next word. Raises InputError `invalid-script` at the end of the line; `expected` says what is missing."""
+        """Return the next word.
+
+        Raises InputError `invalid-script` at the end of the line; `expected` says what is missing.
+        """
         word = self.peek()
         if word is None:
             self.fail(f"the line ends where {expected} is expected")
@@ -59,7 +62,7 @@ class Words:
         return word
 
     def accept(self, word: str) -> bool:
-        """Whether the next word is this one, which is then taken."""
+        """Return True if the next word is this one, which is then taken."""
         if self.peek() != word:
             return False
         self.place += 1
@@ -86,7 +89,7 @@ class Words:
         return word
 
     def node(self) -> Ref:
-        """A node: an id, `leader`, `follower`, or a name given by `name`. Raises InputError `invalid-script`."""
+        """Return a node: an id, `leader`, `follower`, or a name given by `name`. Raises InputError `invalid-script`."""
         at, column = self.place, self.column
         word = self.take("a node")
         if word.isascii() and word.isdigit() and len(word) < 20 and int(word) <= MAX_ID:
@@ -108,7 +111,7 @@ class Words:
         return tuple(found)
 
     def number(self, what: str, most: int) -> int:
-        """A number from 0 to `most`. Raises InputError `invalid-script`."""
+        """Return a number from 0 to `most`. Raises InputError `invalid-script`."""
         at = self.place
         word = self.take(what)
         if not (word.isascii() and word.isdigit() and len(word) < 20 and int(word) <= most):
@@ -128,7 +131,7 @@ class Words:
         return value
 
     def duration(self, what: str = "a time") -> int:
-        """A time such as `500ms`, `2.5s` or `1m`, in microseconds. Raises InputError `invalid-script`."""
+        """Return a time such as `500ms`, `2.5s` or `1m`, in microseconds. Raises InputError `invalid-script`."""
         at = self.place
         word = self.take(what)
         parsed = parse_duration(word)
@@ -165,7 +168,7 @@ class Words:
 
 
 def invalid_script(file: str, line: int, column: int, reason: str, next_step: str = "") -> InputError:
-    """The error `invalid-script` at a place of a script."""
+    """Return the error `invalid-script` at a place of a script."""
     return InputError(
         f"{file}, line {line}, column {column}: {reason}",
         id="invalid-script",
@@ -190,7 +193,7 @@ def parse_duration(word: str) -> int | None:
 
 
 def shown_duration(time_us: int) -> str:
-    """A time as scripts write it, in the largest unit that keeps all digits.
+    """Return a time as scripts write it, in the largest unit that keeps all digits.
 
     >>> shown_duration(2_500_000), shown_duration(1_234), shown_duration(60_000_000)
     ('2.5s', '1.234ms', '60s')

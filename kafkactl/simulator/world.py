@@ -53,7 +53,7 @@ class World:
             self.begin(machine)
 
     def _voters(self) -> VoterSet:
-        """The first ones: a static quorum does not name their directories."""
+        """Return the first ones: a static quorum does not name their directories."""
         machines, is_static = [self.machines[node] for node in self.quorum.voters], self.quorum.is_static
         return VoterSet(
             Voter(node_id=each.id, directory_id=ZERO_UUID if is_static else each.directory, endpoints=(each.endpoint,))

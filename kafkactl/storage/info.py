@@ -63,7 +63,7 @@ class DirectoryInfo:
     error: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The directory in `storage.info`."""
+        """Return the directory in `storage.info`."""
         node_id = self.metadata.get(NODE_ID, self.metadata.get(BROKER_ID))
         return {
             "path": self.path,
@@ -92,12 +92,12 @@ class NodeInfo:
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster that the first readable directory belongs to."""
+        """Return the cluster that the first readable directory belongs to."""
         return None if self.metadata is None else self.metadata.get(CLUSTER_ID)
 
     @property
     def node_id(self) -> int | None:
-        """The node that it belongs to."""
+        """Return the node that it belongs to."""
         found = self.metadata or {}
         return _integer(found.get(NODE_ID, found.get(BROKER_ID)))
 
@@ -107,7 +107,7 @@ class InfoConfig(Protocol):
 
     @property
     def metadata_log_dir(self) -> str:
-        """The directory of the metadata log."""
+        """Return the directory of the metadata log."""
         ...
 
     @property
@@ -135,7 +135,7 @@ def describe_node(config: InfoConfig, observed: ObservedNode, release: Release) 
 
 
 def render_info(info: NodeInfo) -> list[str]:
-    """The lines of Kafka's tool."""
+    """Return the lines of Kafka's tool."""
     if not info.directories:
         return ["No directories specified."]
     found = [directory.path for directory in info.directories if directory.state not in _NO_DIRECTORY]

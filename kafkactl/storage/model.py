@@ -119,11 +119,11 @@ class Source(Protocol):
         ...
 
     def directory_id(self, path: str) -> Uuid:
-        """The id of a log directory that gets one now; unreserved, no leading `-` in its text."""
+        """Return the id of a log directory that gets one now; unreserved, no leading `-` in its text."""
         ...
 
     def scram_salt(self, position: int) -> bytes:
-        """The salt of the SCRAM argument at this position, where the argument names none."""
+        """Return the salt of the SCRAM argument at this position, where the argument names none."""
         ...
 
 
@@ -237,7 +237,7 @@ class ObservedNode:
     class_paths: Mapping[str, ClassPathFacts] = field(default_factory=dict)
 
     def directory(self, path: str) -> ObservedDirectory:
-        """The directory with this path (as written in the config). Raises KeyError."""
+        """Return the directory with this path (as written in the config). Raises KeyError."""
         for directory in self.directories:
             if directory.path == path:
                 return directory

@@ -54,7 +54,7 @@ class RemoteSegment:
 
 
 def segment_answer(partition: PartitionCase, segment: Segment) -> RemoteSegment:
-    """A segment with everything that its records say."""
+    """Return a segment with everything that its records say."""
     custom = segment.custom_metadata
     return RemoteSegment(
         topic=partition.topic,
@@ -81,7 +81,7 @@ def segment_answer(partition: PartitionCase, segment: Segment) -> RemoteSegment:
 
 
 def record_answer(metadata_partition: int, placed: PlacedRecord, why: str | None) -> dict[str, Any]:
-    """A record of the metadata topic; `why` brokers do not apply it, None where they do."""
+    """Return a record of the metadata topic; `why` brokers do not apply it, None where they do."""
     frame, error = placed.frame, placed.error
     return {
         "metadata_partition": metadata_partition,

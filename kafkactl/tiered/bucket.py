@@ -71,7 +71,10 @@ class Bucket:
 
     @property
     def last_key(self) -> str | None:
-        """The last key of a listing in the order of its keys, suffixes aside; None where it is in another order."""
+        """Return the last key of a listing in the order of its keys, suffixes aside.
+
+        None where it is in another order.
+        """
         objects = self.listing.objects
         stems = (found.key.rpartition(".")[0] for found in objects)
         in_order = all(before <= after for before, after in itertools.pairwise(stems))
@@ -86,7 +89,7 @@ class Bucket:
         return any(found.is_archived for _, found in self.segments.get(segment_id, ()))
 
     def sizes(self, segment_id: bytes) -> dict[str, int]:
-        """The objects of a segment: bytes by suffix."""
+        """Return the objects of a segment: bytes by suffix."""
         return {name.suffix: found.size for name, found in self.segments.get(segment_id, ())}
 
     def of(self, segment_ids: Iterable[bytes]) -> Iterator[tuple[bytes, StoredObject]]:

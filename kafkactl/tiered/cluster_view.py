@@ -50,7 +50,7 @@ class ReplicaLog:
 
     @property
     def local_start(self) -> int | None:
-        """The base offset of its first segment."""
+        """Return the base offset of its first segment."""
         return min((base for base, _ in self.segments), default=None) if self.segments else None
 
 
@@ -147,7 +147,7 @@ class ClusterView:
         return None if until_ms is not None and (first_ms is None or first_ms > until_ms - CLOCKS_APART_MS) else False
 
     def partition(self, topic_id: bytes, partition: int) -> PartitionView | None:
-        """A user partition as the cluster knows it."""
+        """Return a user partition as the cluster knows it."""
         topic = None if self.topics is None else self.topics.get(topic_id)
         return None if topic is None else topic.partitions.get(partition)
 

@@ -117,7 +117,7 @@ class Segment:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """The newest timestamp of its records."""
+        """Return the newest timestamp of its records."""
         return self._rows.longs[self._at + _NEWEST]
 
     @property
@@ -127,32 +127,32 @@ class Segment:
 
     @property
     def metadata_partition(self) -> int:
-        """The metadata partition with its records."""
+        """Return the metadata partition with its records."""
         return self._rows.ints[self._at + _PARTITION]
 
     @property
     def first_record(self) -> int:
-        """The offset of its first record in the metadata partition."""
+        """Return the offset of its first record in the metadata partition."""
         return self._rows.longs[self._at + _FIRST]
 
     @property
     def last_record(self) -> int:
-        """The offset of its last record in the metadata partition."""
+        """Return the offset of its last record in the metadata partition."""
         return self._rows.longs[self._at + _LAST]
 
     @property
     def broker_id(self) -> int:
-        """The broker that wrote the record that counted last."""
+        """Return the broker that wrote the record that counted last."""
         return self._rows.ints[self._at + _BROKER]
 
     @property
     def txn_index_empty(self) -> bool:
-        """Whether no transaction was aborted in it."""
+        """Return True if no transaction was aborted in it."""
         return self._rows.ints[self._at + _TXN_INDEX_EMPTY] != 0
 
     @property
     def copied_again(self) -> bool:
-        """Whether a later base record begins at the same offset."""
+        """Return True if a later base record begins at the same offset."""
         return self._rare.copied_again
 
     @copied_again.setter
@@ -161,12 +161,12 @@ class Segment:
 
     @property
     def delete_starts(self) -> int:
-        """How many DELETE_SEGMENT_STARTED records it has."""
+        """Return the number of DELETE_SEGMENT_STARTED records."""
         return self._rare.delete_starts
 
     @property
     def deleting_since_ms(self) -> int:
-        """The time of the first of them."""
+        """Return the time of the first of them."""
         return self._rare.deleting_since_ms
 
     @property
@@ -207,12 +207,12 @@ class Segment:
 
     @property
     def first_epoch(self) -> int:
-        """The first of its leader epochs."""
+        """Return the first of its leader epochs."""
         return self._rows.ints[self._at + _EPOCH]
 
     @property
     def only_epoch(self) -> int | None:
-        """The leader epoch of a segment that has one, from its start; None for any other."""
+        """Return the leader epoch of a segment that has one, from its start; None for any other."""
         return self._rows.ints[self._at + _EPOCH] if self._rare.epochs is None else None
 
     @property
@@ -261,12 +261,12 @@ class Segment:
         return "referenced" if self.mapped else "unreferenced" if self.listed else "none"
 
     def start_in(self, epoch: int) -> int:
-        """The first offset of the segment in one of its epochs."""
+        """Return the first offset of the segment in one of its epochs."""
         epochs = self._rare.epochs
         return self.start_offset if epochs is None else next(start for known, start in epochs if known == epoch)
 
     def end_in(self, epoch: int) -> int:
-        """The last offset of the segment in one of its epochs."""
+        """Return the last offset of the segment in one of its epochs."""
         for at, (known, _) in enumerate(self.leader_epochs):
             if known == epoch and at + 1 < len(self.leader_epochs):
                 return self.leader_epochs[at + 1][1] - 1
@@ -293,7 +293,7 @@ class EpochState:
 
     @classmethod
     def of(cls, number: int, mapped: list[Segment], unreferenced: Sequence[Segment], highest: int | None) -> EpochState:
-        """An epoch as it was: `mapped` in order."""
+        """Return an epoch as it was: `mapped` in order."""
         made = cls(number)
         made._mapped, made.highest = [*mapped], highest
         made._find_last()
@@ -366,11 +366,11 @@ class EpochState:
         self._unlist(segment)
 
     def in_order(self) -> list[tuple[int, Segment]]:
-        """The map in the order of its offsets."""
+        """Return the map in the order of its offsets."""
         return [(segment.start_in(self._number), segment) for segment in self.mapped()]
 
     def mapped(self) -> list[Segment]:
-        """The segments of the map in its order."""
+        """Return the segments of the map in its order."""
         return [segment for segment in self._mapped if segment is not None]
 
     def known(self) -> Iterator[Segment]:

@@ -74,7 +74,7 @@ class Candidate:
 
     @property
     def harms(self) -> bool:
-        """Whether consumers or uploads would lose something."""
+        """Return True if consumers or uploads would lose something."""
         return self.unreachable is not None or self.consumer in (STOPPED, STOPS)
 
     to_dict = json_of(
@@ -155,7 +155,7 @@ class _Brokers:
                     self._stops.setdefault(broker, _stopped_by(record))
 
     def reads(self, broker: int) -> set[int]:
-        """The metadata partitions that it reads."""
+        """Return the metadata partitions that it reads."""
         return self._reads.get(broker, set())
 
     def consumer(self, broker: int) -> tuple[str, StoppedBy | None]:
@@ -169,7 +169,7 @@ class _Brokers:
         return (STOPS, self._stops[broker]) if broker in self._stops else (HEALTHY, None)
 
     def sees_less(self, partition: PartitionCase) -> bool:
-        """Whether a replica may not read every record of a partition that was folded."""
+        """Return True if a replica may not read every record of a partition that was folded."""
         places = set(partition.log.records_in)
         logs = self.case.ledger.logs
         if any(logs[at].log.log_start > 0 for at in places):
@@ -233,7 +233,7 @@ def _seen(
 
 
 def _own_log(partition: PartitionCase, broker_id: int) -> ReplicaLog | None:
-    """The replica's own log where its leader epochs are known, else the one that the partition is judged by."""
+    """Return the replica's own log where its leader epochs are known, else the one that the partition is judged by."""
     logs = partition.case.view.replica_logs(*partition.key)
     own = [log for log in logs if log.broker_id == broker_id and log.leader_epochs]
     return own[0] if own else partition.replica_log

@@ -94,7 +94,7 @@ class Layout:
         return "/".join([*above, *folders, f"{place.start_offset:020}-{place.segment_id}."]) if folders else None
 
     def missing(self, suffixes: Iterable[str]) -> tuple[str, ...]:
-        """The objects that a segment with these lacks; () for a whole one."""
+        """Return the objects that a segment with these lacks; () for a whole one."""
         have = frozenset(suffixes)
         least = min((wanted - have for wanted in self.whole), key=len)
         return tuple(sorted(least))
@@ -119,7 +119,10 @@ _KNOWN: Final = {layout.name: layout for layout in (LOCAL, AIVEN)}
 
 
 def layout_of(word: str) -> Layout | None:
-    """The layout of `--layout`: a known name or a pattern; None for `auto`. Raises InputError `invalid-layout`."""
+    """Return the layout of `--layout`: a known name or a pattern; None for `auto`.
+
+    Raises InputError `invalid-layout`.
+    """
     if word == AUTO:
         return None
     return _KNOWN.get(word) or _of_pattern(word)
@@ -140,14 +143,14 @@ def _of_pattern(text: str) -> Layout:
 
 
 def guessed(keys: Sequence[str]) -> Layout | None:
-    """The known layout that most keys fit; None where none fits any."""
+    """Return the known layout that most keys fit; None where none fits any."""
     fits = {layout.name: sum(layout.parse(key) is not None for key in keys) for layout in _KNOWN.values()}
     best = max(fits, key=lambda name: fits[name])
     return _KNOWN[best] if fits[best] else None
 
 
 def uuid_bytes(text: str) -> bytes | None:
-    """The 16 bytes of an id of 22 characters, None where it is not a valid one."""
+    """Return the 16 bytes of an id of 22 characters, None where it is not a valid one."""
     try:
         raw = base64.urlsafe_b64decode(text + "==")
     except (binascii.Error, ValueError):
@@ -173,7 +176,7 @@ def aiven_remote_size(custom_metadata: bytes | None) -> int | None:
 
 
 def _varlong(data: bytes) -> int | None:
-    """A zigzag varlong that fills the bytes."""
+    """Return a zigzag varlong that fills the bytes."""
     value = 0
     for at, byte in enumerate(data):
         value |= (byte & 0x7F) << (7 * at)

@@ -87,7 +87,7 @@ class LogFacts:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing that is known to be in the log is missing from what was read."""
+        """Return True if nothing that is known to be in the log is missing from what was read."""
         short = self.log.expected_end is not None and self.end_offset < self.log.expected_end
         return not short and not self.missing and all(part.is_tail for part in self.unread)
 
@@ -242,7 +242,7 @@ class Ledger:
 
     @property
     def newest_ms(self) -> int | None:
-        """The newest timestamp of any record; None without one."""
+        """Return the newest timestamp of any record; None without one."""
         newest = max((facts.newest_ms for facts in self.logs.values()), default=-1)
         return newest if newest >= 0 else None
 
@@ -286,7 +286,7 @@ def is_record(found: Read, facts: LogFacts) -> TypeGuard[PlacedRecord]:
 
 
 def merged(logs: Iterable[MetadataLog], keys: set[PartitionKey]) -> Iterator[tuple[MetadataLog, PlacedRecord]]:
-    """The records of some user partitions from all logs, by time; those of one log keep their order."""
+    """Yield the records of some user partitions from all logs, by time; those of one log keep their order."""
     by_time = heapq.merge(*(_of_partitions(log, keys) for log in logs), key=lambda entry: entry[:3])
     return ((log, placed) for *_, log, placed in by_time)
 

@@ -82,7 +82,7 @@ class Leftovers:
 
     @property
     def size(self) -> int:
-        """The bytes of the objects."""
+        """Return the bytes of the objects."""
         return sum(leftover.found.size for leftover in self.objects)
 
     @property
@@ -96,7 +96,7 @@ class Leftovers:
         return _NEXT_STEP if self.objects else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `tiered.leftovers`."""
+        """Return the answer `tiered.leftovers`."""
         return {
             "outcome": "refused" if self.refused else "done",
             "objects": [leftover.to_dict() for leftover in self.objects],
@@ -192,7 +192,7 @@ def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> It
 
 
 def _key_of(bucket: Bucket, segment_id: bytes, found: StoredObject) -> PartitionKey | None:
-    """The user partition that a key names; None where the layout does not tell."""
+    """Return the user partition that a key names; None where the layout does not tell."""
     name = next(name for name, other in bucket.segments[segment_id] if other is found)
     return None if name.topic_id is None or name.partition is None else PartitionKey(name.topic_id, name.partition)
 

@@ -45,7 +45,7 @@ def highest_offset(partition: PartitionLog, lineage: Lineage) -> int:
 
 
 def first_listed(epochs: Iterable[EpochState | None]) -> int | None:
-    """The first offset of the earliest segment in the first of these epochs that lists any."""
+    """Return the first offset of the earliest segment in the first of these epochs that lists any."""
     for state in epochs:
         starts = [] if state is None else [segment.start_offset for segment in state.known()]
         if starts:
@@ -64,7 +64,7 @@ class LineageCheck:
         self._log_end = lineage.log_end
 
     def has(self, segment: Segment) -> bool:
-        """Whether a leader with this lineage counts the segment as its own."""
+        """Return True if a leader with this lineage counts the segment as its own."""
         epochs = with_records(segment.leader_epochs)
         first, last = self._epochs[0], self._epochs[-1]
         if not first <= epochs[-1][0] <= last:
@@ -88,5 +88,5 @@ class LineageCheck:
 
 
 def with_records(epochs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """The epochs without those in which nothing was written: the next one begins at the same offset."""
+    """Return the epochs without those in which nothing was written: the next one begins at the same offset."""
     return tuple(entry for at, entry in enumerate(epochs) if at + 1 == len(epochs) or epochs[at + 1][1] != entry[1])

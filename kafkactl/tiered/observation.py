@@ -30,7 +30,7 @@ _OFFSETS: Final = ("earliest", "latest", "earliest_local", "latest_tiered", "ear
 
 
 def parse_observation(document: object, *, file: str) -> ClusterView:
-    """The view that an observation.json holds."""
+    """Return the view that an observation.json holds."""
     top = _Fields(document, file, "")
     kind, version = top.text("kind"), top.number("schema_version")
     if kind != KIND or version != SCHEMA_VERSION:
@@ -125,7 +125,7 @@ class _Fields:
         self._fields: Mapping[str, Any] = value
 
     def invalid(self, name: str, what: str) -> InputError:
-        """An error about a field."""
+        """Return an error about a field."""
         return _invalid(self._file, f"{self._path}{name}", what)
 
     def _typed(self, name: str, kind: type[Value], what: str) -> Value | None:
@@ -135,7 +135,7 @@ class _Fields:
         raise self.invalid(name, f"expected {what}")
 
     def text(self, name: str) -> str | None:
-        """A text or null."""
+        """Return a text or null."""
         return self._typed(name, str, "a text")
 
     def flag(self, name: str) -> bool | None:
@@ -143,18 +143,18 @@ class _Fields:
         return self._typed(name, bool, "true or false")
 
     def number(self, name: str) -> int | None:
-        """An integer or null."""
+        """Return an integer or null."""
         return self._typed(name, int, "an integer")
 
     def needed(self, name: str) -> int:
-        """An integer."""
+        """Return an integer."""
         value = self.number(name)
         if value is None:
             raise self.invalid(name, "missing")
         return value
 
     def uuid(self, name: str) -> bytes | None:
-        """The 16 bytes of an id, or null."""
+        """Return the 16 bytes of an id, or null."""
         text = self.text(name)
         try:
             return None if text is None else Uuid.parse(text).raw
@@ -162,29 +162,29 @@ class _Fields:
             raise self.invalid(name, error.message) from error
 
     def texts(self, name: str) -> dict[str, str] | None:
-        """An object of texts; settings that are null are left out."""
+        """Return an object of texts; settings that are null are left out."""
         found = self._typed(name, dict, "an object")
         return None if found is None else {str(key): str(value) for key, value in found.items() if value is not None}
 
     def numbers(self, name: str) -> tuple[int, ...] | None:
-        """A list of integers, or null."""
+        """Return a list of integers, or null."""
         found = self._typed(name, list, "a list")
         if found is not None and not all(isinstance(number, int) for number in found):
             raise self.invalid(name, "expected a list of integers")
         return None if found is None else tuple(found)
 
     def offset(self, name: str) -> tuple[int, int | None] | None:
-        """The `offset` of an object and its `leader_epoch`, or null."""
+        """Return the `offset` of an object and its `leader_epoch`, or null."""
         found = self.part(name, lambda fields: (fields.number("offset"), fields.number("leader_epoch")))
         return None if found is None or found[0] is None else (found[0], found[1])
 
     def part(self, name: str, make: Callable[[_Fields], Value]) -> Value | None:
-        """An object, or null."""
+        """Return an object, or null."""
         value = self._fields.get(name)
         return None if value is None else make(_Fields(value, self._file, f"{self._path}{name}."))
 
     def listed(self, name: str, make: Callable[[_Fields], Value]) -> list[Value] | None:
-        """A list of objects, or null."""
+        """Return a list of objects, or null."""
         found = self._typed(name, list, "a list")
         if found is None:
             return None
@@ -203,7 +203,7 @@ def _invalid(file: str, path: str, what: str) -> InputError:
 
 
 def observation_document(view: ClusterView, *, time_ms: int | None) -> dict[str, Any]:
-    """The JSON of a view; the logs of replicas that were found on disks are with their partitions."""
+    """Return the JSON of a view; the logs of replicas that were found on disks are with their partitions."""
     topic = view.metadata_topic
     return {
         "kind": KIND,

@@ -48,7 +48,7 @@ class Part(NamedTuple):
 
 
 def packed(ledger: Ledger, facts: LogFacts) -> bytes:
-    """A ledger that one metadata partition was folded into."""
+    """Return a ledger that one metadata partition was folded into."""
     columns = _Columns()
     partitions = [_partition(log, columns) for log in ledger.partitions.values()]
     head = {

@@ -78,7 +78,7 @@ class PartitionLog:
         yield from self.forgotten
 
     def is_copying(self, segment_id: bytes) -> bool:
-        """Whether a segment is COPY_SEGMENT_STARTED."""
+        """Return True if a segment is COPY_SEGMENT_STARTED."""
         segment = self.table.get(segment_id)
         return segment is not None and segment.state is COPYING
 
@@ -89,7 +89,7 @@ class PartitionLog:
         self.records_in[metadata_partition] = self.records_in.get(metadata_partition, 0) + records
 
     def add(self, record: BaseRecord, metadata_partition: int, offset: int) -> str | None:
-        """A base record in state COPY_SEGMENT_STARTED; why brokers drop it, None where they do not."""
+        """Return a base record in state COPY_SEGMENT_STARTED; why brokers drop it, None where they do not."""
         segment_id, start = record.segment_id, record.start_offset
         segment = self.table.get(segment_id)
         before = None if segment is None else segment.state
@@ -114,7 +114,7 @@ class PartitionLog:
         return None
 
     def update(self, record: UpdateRecord, metadata_partition: int, offset: int) -> str | None:
-        """A later record of a segment; why brokers drop it, None where they do not."""
+        """Return a later record of a segment; why brokers drop it, None where they do not."""
         segment, state = self.table.get(record.segment_id), record.state
         if segment is None:
             return self._drop(WITHOUT_BASE, metadata_partition, offset, record, None)

@@ -193,7 +193,7 @@ def few(ranges: Ranges, most: int = MOST_RANGES) -> Ranges:
 
 
 def _local(partition: PartitionCase) -> LocalLog | None:
-    """The local log; None where its start is not known. A disk does not show where a log ends."""
+    """Return the local log; None where its start is not known. A disk does not show where a log ends."""
     start, end = partition.local_start, partition.log_end
     if start is None:
         return None
@@ -214,7 +214,7 @@ def _common(remote: Ranges, local: LocalLog) -> Ranges:
 
 
 def _unserved(partition: PartitionCase, segment: Segment) -> Iterator[str]:
-    """The ids of the findings that a segment is in for serving no reader."""
+    """Yield the ids of the findings that a segment is in for serving no reader."""
     if segment.state is COPYING:
         is_orphan = partition.is_whole and orphan_reason(partition, segment) is not None
         yield ORPHAN if is_orphan else "copy-in-progress"
@@ -251,7 +251,7 @@ def _ranges(segments: Iterable[Segment]) -> Ranges:
 
 
 def orphan_ages(partitions: Iterable[PartitionCase]) -> list[OrphanAges]:
-    """The orphaned copies of each topic by age, topics in the order of their partitions."""
+    """Return the orphaned copies of each topic by age, topics in the order of their partitions."""
     found: dict[tuple[str, str], list[tuple[int | None, Segment]]] = {}
     for partition in partitions:
         if partition.exists is False:
@@ -300,7 +300,8 @@ MOST_QUIET: Final = 2  # of a topic without findings
 
 
 def worth_drawing(statuses: Iterable[PartitionStatus], findings: Iterable[Finding]) -> list[PartitionStatus]:
-    """The partitions of a report: those with the worst findings, then the largest; a few topics and a few of each.
+    """Return the partitions of a report: those with the worst findings, then the largest; a few topics and a few of
+    each.
 
     `statuses` are the partitions of an audit, `findings` its findings, the worst first.
     """

@@ -152,7 +152,7 @@ class PlainReader:
             self._layouts[size] = layout.unpack_from, make, front
 
     def _head(self, length: int) -> bytes:
-        """The bytes before the value in the only record of a batch of `length` bytes.
+        """Return the bytes before the value in the only record of a batch of `length` bytes.
 
         For a length that cannot be one such record: bytes that no record begins with.
         """
@@ -234,7 +234,7 @@ def _epochs(data: bytes, at: int, count: int) -> tuple[EpochStarts, int] | None:
 
 
 def _plain_update(values: tuple[Any, ...], expected: bytes, places: Places) -> Made:
-    """An update from a batch whose layout fits."""
+    """Return an update from a batch whose layout fits."""
     _, attributes, _, front, place, segment_id, tags, broker_id, time_ms, length, custom, end = values
     state = _UPDATE_ENDS.get(end)
     if state is None or attributes != _NO_ATTRIBUTES or front != expected or tags:
@@ -253,7 +253,7 @@ def _plain_update(values: tuple[Any, ...], expected: bytes, places: Places) -> M
 
 
 def _plain_base(values: tuple[Any, ...], expected: bytes, places: Places) -> Made:
-    """A base record with one epoch and without custom metadata from a batch whose layout fits."""
+    """Return a base record with one epoch and without custom metadata from a batch whose layout fits."""
     (
         _, attributes, _, front, place, segment_id, tags, start, last, broker_id, max_ms, time_ms, count, epoch, first,
         epoch_tags, size, end,

@@ -55,7 +55,7 @@ class Unread:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a part of a batch is there; zero bytes up to the end are room that was reserved."""
+        """Return True if a part of a batch is there; zero bytes up to the end are room that was reserved."""
         return self.error.id != "zero-tail"
 
 
@@ -80,7 +80,7 @@ def read_records(pieces: Iterable[bytes], *, file: str, first_offset: int = 0) -
 def read_fast(
     pieces: Iterable[bytes], *, file: str, first_offset: int = 0, reader: PlainReader | None = None
 ) -> Iterator[FastRead]:
-    """The same for a fold, which needs less of plain records; with one `reader` for all files of a partition."""
+    """Yield the same for a fold, which needs less of plain records; with one `reader` for all files of a partition."""
     return _read(pieces, file, first_offset, reader or PlainReader())
 
 

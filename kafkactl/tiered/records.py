@@ -73,14 +73,17 @@ RemoteRecord: TypeAlias = BaseRecord | UpdateRecord | PartitionDeleteRecord
 
 
 def decode_frame(value: bytes | None, *, file: str | None = None, base: int = 0) -> MetadataRecord:
-    """The message in the value of a record. Raises DecodeError, also `record-without-value`."""
+    """Return the message in the value of a record. Raises DecodeError, also `record-without-value`."""
     if value is None:
         raise DecodeError("the record has no value", id="record-without-value", offset=base, file=file)
     return decode_record(value, file=file, base=base, find=remote_log_record)
 
 
 def remote_record(record: MetadataRecord, *, file: str | None = None, base: int = 0) -> RemoteRecord:
-    """The value that a broker makes of a message. Raises DecodeError `invalid-remote-log-metadata` where it refuses."""
+    """Return the value that a broker makes of a message.
+
+    Raises DecodeError `invalid-remote-log-metadata` where it refuses.
+    """
 
     def refuse(reason: str) -> DecodeError:
         return DecodeError(reason, id="invalid-remote-log-metadata", offset=base, path=record.type, file=file)

@@ -38,5 +38,8 @@ _NEXT: Final = {
 
 
 def is_legal(before: SegmentState | None, after: SegmentState) -> bool:
-    """Whether brokers accept the change; they drop any other record. `before` is None for an id they do not know."""
+    """Return True if brokers accept the change; they drop any other record.
+
+    `before` is None for an id they do not know.
+    """
     return after in _NEXT[before]

@@ -68,12 +68,15 @@ class ZooKeeper(Closing):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the server has lost its quorum and only lets read."""
+        """Return True if the server has lost its quorum and only lets read."""
         return self._link.is_read_only
 
     @property
     def session_id(self) -> int:
-        """The session's number, as the owner of an ephemeral znode has it; another one after the session has ended."""
+        """Return the session's number, as the owner of an ephemeral znode has it.
+
+        Another one after the session has ended.
+        """
         return self._link.session_id
 
     def await_return(self, deadline: Deadline | None = None) -> None:
@@ -277,7 +280,7 @@ class ZooKeeper(Closing):
         )
 
     def _word(self, server: Address, word: bytes) -> str:
-        """The answer to a four-letter word; empty where there is none."""
+        """Return the answer to a four-letter word; empty where there is none."""
         timeout_s = min(2.0, self._timeout_ms / 1000)
         try:
             plain = socket.create_connection((server.host, server.port), timeout=timeout_s)
@@ -337,7 +340,7 @@ def _read_again(found: dict[str, Znode], moving: set[str], reader: Reader) -> No
 
 
 def _above(path: str) -> Iterator[str]:
-    """The paths of the znodes that a znode is below, its parent first."""
+    """Yield the paths of the znodes that a znode is below, its parent first."""
     while path := path.rpartition("/")[0]:
         yield path
 

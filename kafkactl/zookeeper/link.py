@@ -62,7 +62,7 @@ class _Bounded:
         return getattr(self._socket, name)  # `pending` is there only under TLS
 
     def recv(self, size: int) -> bytes:
-        """The next bytes of an answer of which `size` are due. Raises OSError where that is too many."""
+        """Return the next bytes of an answer of which `size` are due. Raises OSError where that is too many."""
         self._check(size)
         return self._socket.recv(min(size, _RECEIVE_BYTES))
 
@@ -98,12 +98,12 @@ class Link:
 
     @property
     def last_zxid(self) -> int:
-        """The last transaction that the server had carried out when it answered last."""
+        """Return the last transaction that the server had carried out when it answered last."""
         return int(self._client.last_zxid)
 
     @property
     def session_id(self) -> int:
-        """The number of the session; 0 before there is one."""
+        """Return the number of the session; 0 before there is one."""
         known = self._client.client_id
         return int(known[0]) if known else 0
 
@@ -116,7 +116,7 @@ class Link:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the server has lost its quorum and only lets read."""
+        """Return True if the server has lost its quorum and only lets read."""
         from kazoo.protocol.states import KeeperState
 
         return bool(self._client.client_state == KeeperState.CONNECTED_RO)
@@ -128,7 +128,7 @@ class Link:
         return pending
 
     def wait(self, pending: Any, deadline: Deadline) -> Any:
-        """The answer. Raises CodeError, LostError, and UnreachableError where none comes in time."""
+        """Return the answer. Raises CodeError, LostError, and UnreachableError where none comes in time."""
         from kazoo.exceptions import (
             AuthFailedError,
             CancelledError,
@@ -207,7 +207,7 @@ class Link:
     def _connected(
         self, deadline: Deadline, address: tuple[str, int], hostname: str, timeout: float, **_: Any
     ) -> _Bounded:
-        """A connected socket, under TLS where it is asked for: kazoo's own TLS checks no host names."""
+        """Return a connected socket, under TLS where it is asked for: kazoo's own TLS checks no host names."""
         name = Address(hostname, address[1])
         seconds = max(0.1, min(timeout, deadline.left_ms / 1000)) if not deadline.passed else timeout
         try:

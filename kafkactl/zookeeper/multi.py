@@ -38,7 +38,7 @@ class MultiRead:
         self.answer_bytes = 0  # of the answer, once it is there
 
     def serialize(self) -> bytes:
-        """The request without its header."""
+        """Return the request without its header."""
         header = _HEADER.pack(self._operation, 0, -1)
         parts = []
         for path in self._paths:

@@ -251,12 +251,12 @@ def _znode(path: str, data: bytes | None, stat: Stat, hidden: Hidden | None = No
 
 
 def is_restless(path: str) -> bool:
-    """Whether this znode changes all the time while a cluster works."""
+    """Return True if this znode changes all the time while a cluster works."""
     return any(path == parent or path.startswith(parent + "/") for parent in RESTLESS)
 
 
 def has_acl(path: str) -> bool:
-    """Whether a znode's access list is read: those of partitions are as their topic's, and many."""
+    """Return True if a znode's access list is read: those of partitions are as their topic's, and many."""
     return not (path.startswith(_TOPICS) and path.count("/") > 3)
 
 

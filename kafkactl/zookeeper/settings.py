@@ -91,7 +91,8 @@ def parse_connect(text: str) -> Connect:
 
 
 def zookeeper_settings(properties: Mapping[str, str], *, read_only: bool = False) -> ZooKeeperSettings:
-    """The settings that a server.properties, or a file with the same keys, gives; other keys have no meaning here.
+    """Return the settings that a server.properties, or a file with the same keys, gives; other keys have no meaning
+    here.
 
     Raises InputError `invalid-zookeeper-setting`, `tls-setting-not-supported`, `zookeeper-login-unreadable` and those
     of a login line.
@@ -105,7 +106,7 @@ def zookeeper_settings(properties: Mapping[str, str], *, read_only: bool = False
 
 
 def load_zookeeper_settings(path: Path, *, read_only: bool = False) -> ZooKeeperSettings:
-    """The settings of a file.
+    """Return the settings of a file.
 
     Raises InputError `input-file-unreadable`, and what `zookeeper_settings` raises, with the file and the line.
     """

@@ -36,7 +36,7 @@ class Tree:
     zxid_after: int | None = None
 
     def get(self, path: str) -> Znode | None:
-        """The znode at a path, None where there is none."""
+        """Return the znode at a path, None where there is none."""
         return self.znodes.get(path)
 
     def children(self, path: str) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Tree:
 
 
 def find_chroots(paths: Iterable[str]) -> tuple[str, ...]:
-    """The paths below which a Kafka cluster keeps its tree, sorted; "" is the root."""
+    """Return the paths below which a Kafka cluster keeps its tree, sorted; "" is the root."""
     counts: dict[str, int] = {}
     for path in set(paths):
         for sign in _SIGNS:
@@ -56,7 +56,7 @@ def find_chroots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def tree_of(znodes: Iterable[Znode], chroot: str | None = None) -> Tree:
-    """The Kafka tree among these znodes.
+    """Return the Kafka tree among these znodes.
 
     Without a chroot it is found. A chroot that no path begins with is that of the cluster, and the paths are taken
     as relative to it already, if they are a Kafka tree unchanged. Raises InputError `several-kafka-trees` where

@@ -103,7 +103,7 @@ class SavedZnodes:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a znode that is not among them was not in ZooKeeper either."""
+        """Return True if a znode that is not among them was not in ZooKeeper either."""
         return not self.findings
 
 
@@ -111,7 +111,7 @@ class SavedZnodes:
 
 
 def encode_znodes(znodes: Iterable[Znode]) -> bytes:
-    """The bytes of `zk.jsonl.gz`; the same znodes always give the same bytes."""
+    """Return the bytes of `zk.jsonl.gz`; the same znodes always give the same bytes."""
     packer = zlib.compressobj(wbits=_GZIP_WBITS)
     return b"".join([*(packer.compress(render_znode(znode).encode() + b"\n") for znode in znodes), packer.flush()])
 

@@ -90,7 +90,7 @@ class Gatherer:
     # --- a node of this host ------------------------------------------------------------------------------------------
 
     def config(self, part: Part) -> int:
-        """The configuration without secrets."""
+        """Return the configuration without secrets."""
         assert part.source is not None
         data = read_input(Path(part.source), "the configuration", InputKind.NODE_CONFIG)
         text = redact_config(data.decode("utf-8", "replace"))
@@ -136,7 +136,7 @@ class Gatherer:
     # --- a live cluster -----------------------------------------------------------------------------------------------
 
     def quorum(self, part: Part) -> int:
-        """The quorum as its nodes show it."""
+        """Return the quorum as its nodes show it."""
         from kafkactl.quorum.api.observation import LEAST_PATIENCE_MS, describe
 
         found = describe(self._client, patience_ms=patience_ms(LEAST_PATIENCE_MS, self._timeout_ms))
@@ -151,7 +151,7 @@ class Gatherer:
         return SOUND
 
     def nodes(self, part: Part) -> int:
-        """The nodes that are registered, vote or answer."""
+        """Return the nodes that are registered, vote or answer."""
         from kafkactl.cluster.api.list import list_nodes
 
         found = list_nodes(self._client, timeout_ms=self._timeout_ms)
@@ -166,7 +166,7 @@ class Gatherer:
     # --- a migration, tiered storage, this host -----------------------------------------------------------------------
 
     def migration(self, part: Part) -> int:
-        """An observation, made now or saved earlier, without secrets."""
+        """Return an observation, made now or saved earlier, without secrets."""
         from kafkactl.migration.api.observing import SavedObservation, capture
         from kafkactl.migration.io.save import save_observation
         from kafkactl.migration.io.saved import load_captured, observation_from
@@ -184,7 +184,7 @@ class Gatherer:
         return SOUND
 
     def tiered(self, part: Part) -> int:
-        """The audit, and with the logs what it was made from."""
+        """Return the audit, and with the logs what it was made from."""
         from kafkactl.tiered.api import audit, load, save
 
         assert self._sources.tiered is not None

@@ -123,7 +123,7 @@ class Logs:
         return place, place
 
     def _redacted(self, source: LogSource) -> LogSource:
-        """The same log without its secrets, made while it is read."""
+        """Return the same log without its secrets, made while it is read."""
 
         def without_secrets(file: LogFile) -> LogFile:
             return changed(
@@ -137,7 +137,7 @@ class Logs:
         )
 
     def _save(self, log: OpenedLog) -> SavedLog:
-        """The log itself, without what is secret in it; which of its bytes were replaced is counted."""
+        """Return the log itself, without what is secret in it; which of its bytes were replaced is counted."""
         before = self._replacements.counts.copy()
         root = f"logs/{log.number}"
         for file in self._redacted(log.source).files(checkpoints=True):
@@ -172,7 +172,7 @@ def _without_comments(data: bytes) -> bytes:
 
 
 def _releases(image: Image) -> Iterator[str]:
-    """The releases that registered nodes run, by the levels of metadata.version that they support."""
+    """Yield the releases that registered nodes run, by the levels of metadata.version that they support."""
     nodes = [
         *(node.features for node in image.controllers.values()),
         *(node.features for node in image.brokers.values()),

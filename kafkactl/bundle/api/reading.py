@@ -31,7 +31,8 @@ _VERIFY: Final = "log.verify"
 
 
 def bundle_log(bundle: OpenBundle) -> LogSource:
-    """The metadata log in a bundle; of several the best one, as `log verify` ranked them when the bundle was made.
+    """Return the metadata log in a bundle; of several the best one, as `log verify` ranked them when the bundle was
+    made.
 
     Raises InputError `bundle-without-log`.
     """
@@ -52,7 +53,7 @@ def _without_log(bundle: OpenBundle) -> InputError:
 
 
 def stored_answer(bundle: OpenBundle, part: str) -> tuple[dict[str, Any], int]:
-    """The answer of a part as it was kept, and the exit code that the command had. Its shape is not checked yet.
+    """Return the answer of a part as it was kept, and the exit code that the command had. Its shape is not checked yet.
 
     Raises InputError `bundle-without-part`, with the reason where it could not be gathered.
     """
@@ -96,20 +97,20 @@ def unpacked_logs(path: str) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def unpacked_observation(path: str) -> Iterator[str]:
-    """The observation of a migration as a folder. Raises as `unpacked_logs`, InputError `bundle-without-part`."""
+    """Yield the observation of a migration as a folder. Raises as `unpacked_logs`, InputError `bundle-without-part`."""
     with _unpacked(path, MIGRATION, "migrate.observe") as folder:
         yield folder
 
 
 @contextmanager
 def unpacked_tiered(path: str) -> Iterator[str]:
-    """The observation of tiered storage as a folder. Raises as `unpacked_observation`."""
+    """Yield the observation of tiered storage as a folder. Raises as `unpacked_observation`."""
     with _unpacked(path, TIERED, "tiered.audit") as folder:
         yield folder
 
 
 def has_tiered_records(path: str) -> bool:
-    """Whether a bundle contains the records that its audit was made from. Raises as `open_bundle`."""
+    """Return True if a bundle contains the records that its audit was made from. Raises as `open_bundle`."""
     with open_bundle(path) as bundle:
         return bool(bundle.names(TIERED))
 

@@ -136,7 +136,7 @@ class OpenBundle:
         self._members = members
 
     def document(self, name: str) -> dict[str, Any] | None:
-        """The answer in a member; None where there is no such member.
+        """Return the answer in a member; None where there is no such member.
 
         Raises InputError `damaged-bundle`, `invalid-bundle`.
         """
@@ -157,11 +157,14 @@ class OpenBundle:
         return found
 
     def names(self, folder: str) -> list[str]:
-        """The members below a folder, sorted."""
+        """Return the members below a folder, sorted."""
         return sorted(name for name in self._members if name.startswith(f"{folder}/"))
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """The bytes of a member. Raises InputError `damaged-bundle`, at the end for bytes that are not its own."""
+        """Yield the bytes of a member.
+
+        Raises InputError `damaged-bundle`, at the end for bytes that are not its own.
+        """
         member = self._members[name]
         digest, size = hashlib.sha256(), 0
         for piece in _checked_pieces(self._archive, self._entries[name], self.path, MOST_BYTES):
@@ -178,7 +181,7 @@ class OpenBundle:
                 pass
 
     def log_source(self, log: SavedLog) -> LogSource:
-        """A metadata log in the bundle, read from the archive piece by piece."""
+        """Return a metadata log in the bundle, read from the archive piece by piece."""
         segments, checkpoints = [], []
         for name in self.names(log.folder):
             file = PurePosixPath(name).name
@@ -221,7 +224,10 @@ class OpenBundle:
 
 
 def _checked_pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str, most_bytes: int) -> Iterator[bytes]:
-    """The bytes of an entry. The library limits them to the size in the archive's directory and checks their CRC."""
+    """Yield the bytes of an entry.
+
+    The library limits them to the size in the archive's directory and checks their CRC.
+    """
     if entry.file_size > most_bytes:
         raise hostile(path, f"{entry.filename} has {entry.file_size} bytes, and the limit is {most_bytes}")
     try:

@@ -64,7 +64,7 @@ class StagedMembers:
             self._places.pop(path, None)
 
     def pieces(self, path: str) -> Iterator[bytes]:
-        """The bytes of a member."""
+        """Yield the bytes of a member."""
         at, member = self._places[path]
         left = member.size
         while left:

@@ -34,7 +34,7 @@ class HookRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether the hook says so; nothing more."""
+        """Return True if the hook says so; nothing more."""
         return self.end is HookEnd.DONE
 
     def to_dict(self) -> dict[str, Any]:

@@ -69,7 +69,7 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 def parse_template(given: Any, *, where: str) -> tuple[str, ...]:
-    """The words of a template. Raises InputError `hook-template-invalid`; `where` says whose it is."""
+    """Return the words of a template. Raises InputError `hook-template-invalid`; `where` says whose it is."""
     if isinstance(given, str):
         try:
             words = tuple(shlex.split(given))
@@ -107,7 +107,7 @@ def check_template(template: Iterable[str], verb: Verb, variables: Iterable[str]
 
 
 def words_of(template: Iterable[str], values: Mapping[str, Value], *, where: str) -> tuple[str, ...]:
-    """The command with its values in place.
+    """Return the command with its values in place.
 
     Raises InputError `hook-template-invalid` for a placeholder without a value, `hook-value-invalid` for a value that
     cannot be an argument: with a line break or NUL, one that would be read as an option, a directory that is not an
@@ -126,7 +126,8 @@ def words_of(template: Iterable[str], values: Mapping[str, Value], *, where: str
 
 
 def directory_of_node(text: str, *, where: str) -> str:
-    """A directory that a node's own file names, fit for every template: absolute, normalised, of plain characters.
+    """Return a directory that a node's own file names, fit for every template: absolute, normalised, of plain
+    characters.
 
     Raises InputError `node-directory-refused`; `where` says whose directory it is. A path with other characters may be
     good, and can be given in the inventory, which is trusted.

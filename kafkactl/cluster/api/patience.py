@@ -9,5 +9,5 @@ _QUESTIONS = 5  # that are put one after the other before it is known that no no
 
 
 def patience_ms(most_ms: float, timeout_ms: float) -> float:
-    """A share of the time that there is, so that the observation can end within it."""
+    """Return a share of the time that there is, so that the observation can end within it."""
     return min(most_ms, timeout_ms / _QUESTIONS)

@@ -29,17 +29,17 @@ class SettingsVerification:
 
     @property
     def has_problems(self) -> bool:
-        """Whether a difference changes what the cluster does."""
+        """Return True if a difference changes what the cluster does."""
         return any(difference.matters for difference in self.verdict.differences)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every node that may decide was read."""
+        """Return True if every node that may decide was read."""
         return self.verdict.complete
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The differences, and the nodes that were not read."""
+        """Return the differences, and the nodes that were not read."""
         return self.verdict.findings
 
     to_dict = json_of("cluster_id", "active_controller", "**verdict", kind="nodes.verify")

@@ -64,7 +64,8 @@ def describe_quorum(client: Client) -> QuorumAnswer:
 
 
 def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client:
-    """A client of the controllers of the cluster of `client`: `client` itself, or a new one that the caller closes.
+    """Return a client of the controllers of the cluster of `client`: `client` itself, or a new one that the caller
+    closes.
 
     Those of a new one are asked in their order, the leader first. `quorum` saves a request. Raises UnreachableError
     `controllers-not-known` if no node names a controller, or, if no broker could be reached at all, the reason for
@@ -106,7 +107,7 @@ def _controllers_not_known(client: Client) -> UnreachableError:
 
 
 def controller_places(client: Client, quorum: QuorumAnswer | None = None) -> tuple[Place, ...]:
-    """The controllers' addresses as far as the nodes name them, voters first; empty if they name none."""
+    """Return the controllers' addresses as far as the nodes name them, voters first; empty if they name none."""
     try:
         quorum = quorum or describe_quorum(client)
     except KafkactlError:
@@ -129,7 +130,7 @@ def _places(client: Client, quorum: QuorumAnswer | None) -> tuple[Place, ...]:
 
 
 def _described(client: Client) -> Iterator[Place]:
-    """The registered controllers, as one of them describes the cluster, and the bootstrap addresses."""
+    """Yield the registered controllers, as one of them describes the cluster, and the bootstrap addresses."""
     try:
         view = client.cluster()
     except UnreachableError:

@@ -95,12 +95,12 @@ class SoundBatches:
 
 
 def unsound(what: str) -> UnreachableError:
-    """The error of an answer that cannot be true."""
+    """Return the error of an answer that cannot be true."""
     return UnreachableError(f"the metadata log that was answered is not sound: {what}", id="invalid-fetch-response")
 
 
 def _header(data: bytes, position: int) -> BatchHeader | None:
-    """The batch at `position`, checked; None where the answer ends within it."""
+    """Return the batch at `position`, checked; None where the answer ends within it."""
     left = len(data) - position
     if left < LENGTH_END or int.from_bytes(data[position + 8 : position + LENGTH_END], "big") > left - LENGTH_END:
         return None

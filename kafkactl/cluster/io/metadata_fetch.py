@@ -83,7 +83,10 @@ class FetchedLog:
 
 
 def fetch_metadata_log(client: Client) -> FetchedLog:
-    """The committed log as one value. Raises as `iterate_metadata_log` does, and FailedError where it is not kept."""
+    """Return the committed log as one value.
+
+    Raises as `iterate_metadata_log` does, and FailedError where it is not kept.
+    """
     with _controllers(client) as controllers:
         walk = _LogWalk(controllers)
         snapshot: FetchedSnapshot | None = None
@@ -113,7 +116,8 @@ def iterate_metadata_log(
     cluster_id: str | None = None,
     quorum: QuorumAnswer | None = None,
 ) -> Iterator[FetchedSnapshot | FetchedPiece]:
-    """The committed log from an offset on (default: its start), up to the high watermark, or to `up_to` if it is lower.
+    """Yield the committed log from an offset on (default: its start), up to the high watermark, or to `up_to` if it is
+    lower.
 
     Begins with a snapshot where the leader no longer has that offset, and always where the start is asked for and
     there is a snapshot (3.7 on). The first piece may begin below `from_offset`, and one that `up_to` falls into the
@@ -312,7 +316,7 @@ def _snapshot_request(snapshot_id: SnapshotId, leader_epoch: int, position: int)
 
 
 def _partition(client: Client, name: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The one partition of an answer; an error at its top is raised."""
+    """Return the one partition of an answer; an error at its top is raised."""
     response = client.ask_active_controller(name, body)
     _check_error(response.body["ErrorCode"], name, client.login)
     topics: Iterable[Mapping[str, Any]] = response.body["Responses" if name == "Fetch" else "Topics"]

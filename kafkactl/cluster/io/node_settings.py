@@ -84,7 +84,7 @@ def observe_settings(
 
 
 def read_settings_file(path: str) -> tuple[NodeSettings, ...]:
-    """The settings of a node from its properties file, once for each of its roles.
+    """Return the settings of a node from its properties file, once for each of its roles.
 
     Raises InputError `input-file-unreadable`, or `settings-file-without-node` if the file does not say which KRaft node
     it belongs to, and DecodeError if it is not a valid properties file.
@@ -106,7 +106,7 @@ def read_settings_file(path: str) -> tuple[NodeSettings, ...]:
 
 
 def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """A node's own configs of these keys, with the values that they take precedence over.
+    """Return a node's own configs of these keys, with the values that they take precedence over.
 
     Raises UnreachableError: `not-authorised`, `settings-not-described`, or those of the connection.
     """

@@ -184,7 +184,7 @@ def _takes_connections(client: Client, addresses: Sequence[Address]) -> frozense
 def _node(
     seat: Seat, visits: Visits, taken: frozenset[Address], cluster_id: str | None, named: Listener
 ) -> tuple[NodeSeen, Finding | None]:
-    """The node by the first of its addresses that answers as what it should be."""
+    """Return the node by the first of its addresses that answers as what it should be."""
     seen = [visits[address] for address in seat.addresses]
     node = NodeSeen(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
     answering = [visit for visit in seen if visit.versions is not None and visit.role is _LISTENERS[seat.role]]

@@ -183,7 +183,10 @@ def _voters_elsewhere(state: QuorumState, visits: Sequence[Visit]) -> Iterator[F
 
 
 def _answers_elsewhere(voter: Replica, visits: Sequence[Visit]) -> list[str]:
-    """The addresses at which a voter answers; none where an endpoint of it was not tried, or answers as the voter."""
+    """Return the addresses at which a voter answers.
+
+    None where an endpoint of it was not tried, or answers as the voter.
+    """
     endpoints = {address_key(endpoint.host, endpoint.port) for endpoint in voter.endpoints}
     tried = [visit for visit in visits if address_key(visit.address.host, visit.address.port) in endpoints]
     is_there = any(visit.answers is not False and visit.node_id in (None, voter.id) for visit in tried)

@@ -57,7 +57,7 @@ def sample_visits(
 
 
 def _now(before: Visit, answer: Visit | KafkactlError) -> Visit:
-    """The visit with what was answered, or with why nothing was: then what it said before is not so any more."""
+    """Return the visit with what was answered, or with why nothing was: then what it said before is not so any more."""
     if isinstance(answer, Visit):
         return answer
     return Visit(address=before.address, expected_id=before.id, error=answer)

@@ -88,7 +88,7 @@ class QuorumObserver(Closing):
             line.close()
 
     def observe(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
-        """The quorum now. `visits` then holds what each node said.
+        """Return the quorum now. `visits` then holds what each node said.
 
         Raises UnreachableError where none of the nodes named at the start answers what it is asked, unless there are
         `disks` to answer from; `wrong-endpoint-type` where one of them is of the other kind, and `not-authorised` where
@@ -119,11 +119,11 @@ class QuorumObserver(Closing):
         disks: Sequence[DiskSeen] = (),
         registrations: Registrations | None = None,
     ) -> QuorumState:
-        """The state that these visits add up to, of the cluster that is meant."""
+        """Return the state that these visits add up to, of the cluster that is meant."""
         return assembled(visits, disks=disks, registrations=registrations, cluster_id=self.cluster_id)
 
     def sample(self) -> QuorumState | None:
-        """The quorum from the nodes that answered the last observation (`quorum_sample`); None without a leader.
+        """Return the quorum from the nodes that answered the last observation (`quorum_sample`); None without a leader.
 
         `visits` stay those of the last observation.
         """
@@ -135,7 +135,7 @@ class QuorumObserver(Closing):
 
     @property
     def leader(self) -> Address | None:
-        """The address of the controller that last answered as the leader; None if only brokers named it."""
+        """Return the address of the controller that last answered as the leader; None if only brokers named it."""
         found = leaders_visit(self._latest)
         return found.address if found is not None and found.role is Role.CONTROLLER else None
 
@@ -148,7 +148,7 @@ class QuorumObserver(Closing):
         self._clock.sleep_ms(duration_ms)
 
     def prove(self, *, node_ids: Collection[int] = (), rounds: int = 3) -> QuorumState:
-        """The quorum now, and of every voter whether it is seen to follow the leader (`quorum/liveness`).
+        """Return the quorum now, and of every voter whether it is seen to follow the leader (`quorum/liveness`).
 
         `node_ids` are nodes that matter in addition to the voters. An election on the way is looked at again, `rounds`
         times in all; after that a blocker says that the quorum is not steady. Raises as `look`.
@@ -270,7 +270,7 @@ class QuorumObserver(Closing):
         ]
 
     def _line(self, address: Address, deadline: Deadline) -> Connection:
-        """The kept connection, with the node's versions as they are now, or a new one."""
+        """Return the kept connection, with the node's versions as they are now, or a new one."""
         kept = self._lines.pop(address, None)
         if kept is not None and not kept.is_stale(self._clock.now_ms()):
             try:
@@ -311,7 +311,7 @@ def assembled(
     registrations: Registrations | None = None,
     cluster_id: str | None = None,
 ) -> QuorumState:
-    """The state that these visits, disks and registrations add up to; `cluster_id` None: the cluster named first."""
+    """Return the state of these visits, disks and registrations. `cluster_id` None: the cluster named first."""
     cluster_id = cluster_id or _cluster_id(visits, disks)
     same = [visit for visit in visits if visit.view is None or cluster_id in (None, visit.view.cluster_id)]
     answers = [visit.answer for visit in same if visit.answer is not None]
@@ -424,7 +424,7 @@ def _configured(visits: Sequence[Visit]) -> Iterator[tuple[Address, int | None]]
 
 
 def _voters_configured(visits: Sequence[Visit]) -> Mapping[int, tuple[Endpoint, ...]]:
-    """The static voters of the first node that has some; endpoints without a listener name, which is not configured."""
+    """Return the static voters of the first node that has some, with endpoints without a listener name."""
     for visit in visits:
         places = [(id, Endpoint(listener="", host=at.host, port=at.port)) for at, id in _static_voters(visit)]
         found = {id: (endpoint,) for id, endpoint in places if id is not None}

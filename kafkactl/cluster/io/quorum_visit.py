@@ -78,12 +78,12 @@ class Visit:
 
     @property
     def role(self) -> Role | None:
-        """The kind of listener; None if no node answered."""
+        """Return the kind of listener; None if no node answered."""
         return None if self.versions is None else role_of(self.versions)
 
     @property
     def id(self) -> int | None:
-        """The id of the node: the one that it reported, else the expected one."""
+        """Return the id of the node: the one that it reported, else the expected one."""
         return self.node_id if self.node_id is not None else self.expected_id
 
     @property
@@ -119,7 +119,8 @@ def visit_node(
 
 
 def of_cluster(cluster_id: str | None, seen: Visit) -> Visit:
-    """The visit, or where the node says that it is of another cluster than `cluster_id`, that and nothing else of it.
+    """Return the visit, or where the node says that it is of another cluster than `cluster_id`, that and nothing else
+    of it.
 
     The id of that cluster is kept, so that the address is not used as that of a node of this one.
     """
@@ -148,7 +149,7 @@ def are_out_of_reach(visits: Sequence[Visit]) -> bool:
 
 
 def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
-    """The visit with whom that node believes to lead, from the answer to a Fetch that brings no records."""
+    """Return the visit with whom that node believes to lead, from the answer to a Fetch that brings no records."""
     if not _sends_its_leader(connection):
         return seen
     try:
@@ -172,7 +173,7 @@ def _sends_its_leader(connection: Connection) -> bool:
 
 
 def ask_quorum_of(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
-    """The visit with what that node says of the quorum, if it leads. Raises UnreachableError."""
+    """Return the visit with what that node says of the quorum, if it leads. Raises UnreachableError."""
     response = connection.ask("DescribeQuorum", QUORUM_REQUEST, deadline=deadline)
     if not _has_partition(response.body):
         return changed(seen, error=_not_described(connection.address, -1, "the answer names no partition"))

@@ -68,7 +68,7 @@ def observe_features(
 def observe_levels(
     client: Client, view: FeatureView, *, patience_ms: float | None = None, watches: bool = False
 ) -> FeatureView:
-    """The same nodes once more: their levels and who leads now; the log is not read again. Raises nothing.
+    """Return the same nodes once more: their levels and who leads now; the log is not read again. Raises nothing.
 
     With `watches` it is also seen again who follows the leader, as before a request that changes something.
     """
@@ -296,7 +296,8 @@ class _FeatureObserver:
 
 
 def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:
-    """The error of an observation that has no answer: the reason that a user can do something about, then the others.
+    """Return the error of an observation that has no answer: the reason that a user can do something about, then the
+    others.
 
     A listener answers ApiVersions before a login and to everybody, so an answer to that alone says nothing.
     """
@@ -337,7 +338,8 @@ def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
 def _finalized(
     nodes: Sequence[NodeSeen], active: int | None, registrations: Registrations | None
 ) -> tuple[dict[str, int], int | None]:
-    """The finalized levels and their epoch: from the active controller, else the node that read furthest, else the log.
+    """Return the finalized levels and their epoch: from the active controller, else the node that read furthest, else
+    the log.
 
     An epoch of -1 means that a node has no metadata yet, or that it is a controller of 3.3, which never reports levels.
     """

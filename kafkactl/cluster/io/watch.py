@@ -31,12 +31,12 @@ class Watched:
 
     @property
     def voters(self) -> tuple[QuorumNode, ...]:
-        """The voters, with the evidence of their lives."""
+        """Return the voters, with the evidence of their lives."""
         return tuple(_node(voter) for voter in self.state.voters)
 
     @property
     def observers(self) -> tuple[QuorumNode, ...]:
-        """The same of the observers, brokers among them."""
+        """Return the same of the observers, brokers among them."""
         return tuple(_node(observer) for observer in self.state.observers)
 
 

@@ -97,7 +97,7 @@ class Sampling(Protocol):
         ...
 
     def sample(self) -> QuorumState | None:
-        """The leader's word now, and of each voter that can be reached whether it still answers.
+        """Return the leader's word now, and of each voter that can be reached whether it still answers.
 
         It takes no longer than a healthy quorum needs; None where no node answers as the leader.
         """
@@ -113,16 +113,16 @@ class Observation:
 
     @property
     def first(self) -> Sample:
-        """The first sample of the leader that was seen last: everything before it says nothing of now."""
+        """Return the first sample of the leader that was seen last: everything before it says nothing of now."""
         return _of_one_leader(self.samples)[0]
 
     @property
     def last(self) -> Sample:
-        """The newest sample."""
+        """Return the newest sample."""
         return self.samples[-1]
 
     def seeing(self, sample: Sample) -> Observation:
-        """The same with one sample more."""
+        """Return the same with one sample more."""
         return Observation(samples=(*self.samples, sample), before=self.before)
 
 
@@ -142,7 +142,7 @@ def lives(observation: Observation) -> dict[ReplicaKey, Life]:
 
 
 def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
-    """The state with the replicas of the last sample and what is known of their lives.
+    """Return the state with the replicas of the last sample and what is known of their lives.
 
     `state` is the whole observation of the same quorum (`is_same_quorum`), of which samples show a part.
     """
@@ -158,7 +158,7 @@ def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
 
 
 def unproven(state: QuorumState) -> QuorumState:
-    """The state with no voter proven alive, and the blocker that says why: leader or voters changed meanwhile.
+    """Return the state with no voter proven alive, and the blocker that says why: leader or voters changed meanwhile.
 
     What a single look shows of who is alive (`by_one_answer`) is not evidence for a majority.
     """
@@ -182,12 +182,12 @@ def unproven(state: QuorumState) -> QuorumState:
 
 
 def is_steady(state: QuorumState) -> bool:
-    """Whether the state is of a quorum that could be watched."""
+    """Return True if the state is of a quorum that could be watched."""
     return state.has_leader and all(finding.id != NOT_STEADY for finding in state.findings)
 
 
 def is_same_quorum(state: QuorumState, other: QuorumState) -> bool:
-    """Whether two states are of the same leader, epoch and voter set."""
+    """Return True if two states are of the same leader, epoch and voter set."""
     return (state.leader_id, state.leader_epoch, state.voter_keys) == (
         other.leader_id,
         other.leader_epoch,
@@ -227,7 +227,7 @@ def watch(
 def proven(
     state: QuorumState, sampling: Sampling, *, node_ids: Collection[int] = (), watch_ms: float = WATCH_MS
 ) -> tuple[QuorumState, QuorumState | None]:
-    """The state of a quorum that has a leader, with evidence of who is alive, and the first sample of the watch.
+    """Return the state of a quorum that has a leader, with evidence of who is alive, and the first sample of the watch.
 
     `node_ids` are nodes that matter in addition to the voters. Where leader or voters changed meanwhile no voter is
     proven alive, a blocker says so (`unproven`), and there is no first sample.
@@ -240,7 +240,7 @@ def proven(
 
 
 def by_one_answer(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -> QuorumState:
-    """The state with what one single look shows of its replicas; no evidence for a majority, but for the leader.
+    """Return the state with what one single look shows of its replicas; no evidence for a majority, but for the leader.
 
     Alive is who answers at its own endpoint as itself and fetched within `alive_within_ms`; dead who has not fetched
     for longer, or neither answers nor ever fetched from this leader; of all others it cannot be said.
@@ -255,7 +255,7 @@ def by_one_answer(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS)
 
 
 def is_itself(node: NodeFacts, cluster_id: str | None) -> bool:
-    """Whether a node answered at its endpoint, named itself, and is not of another cluster.
+    """Return True if a node answered at its endpoint, named itself, and is not of another cluster.
 
     No request of Kafka shows on which directory a controller runs, so for a voter with a known directory this
     proves nothing.
@@ -329,7 +329,7 @@ def _last_advance_ms(key: ReplicaKey, samples: Sequence[Sample]) -> float | None
 
 
 def _is_new_fetch(old: Replica | None, new: Replica, began_ms: int | None) -> bool:
-    """Whether the time of the last fetch grew to one that no fetch parked at the beginning could have."""
+    """Return True if the time of the last fetch grew to one that no fetch parked at the beginning could have."""
     time_ms = new.last_fetch_timestamp_ms
     if time_ms is None or began_ms is None or time_ms <= began_ms + FETCH_WAIT_MS:
         return False
@@ -337,7 +337,7 @@ def _is_new_fetch(old: Replica | None, new: Replica, began_ms: int | None) -> bo
 
 
 def _has_grown(samples: Sequence[Sample]) -> bool:
-    """Whether the leader's log grew: then a replica that does not follow is not one that acknowledges."""
+    """Return True if the leader's log grew: then a replica that does not follow is not one that acknowledges."""
     return _is_more(_end(samples[0].state), _end(samples[-1].state))
 
 
@@ -392,7 +392,7 @@ def _is_decided(key: ReplicaKey, samples: Sequence[Sample], observation: Observa
 
 
 def _of_one_leader(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The newest samples that are of the same leader, epoch and voter set as the last one."""
+    """Return the newest samples that are of the same leader, epoch and voter set as the last one."""
     last = samples[-1].state
     start = len(samples)
     while start > 0 and is_same_quorum(samples[start - 1].state, last):
@@ -409,7 +409,7 @@ def _end(state: QuorumState) -> int | None:
 
 
 def _clock(state: QuorumState) -> int | None:
-    """The leader's clock in its answer: its own fetch time, or the latest of all while it is being removed."""
+    """Return the leader's clock in its answer: its own fetch time, or the latest of all while it is being removed."""
     own = None if state.leader is None else state.leader.last_fetch_timestamp_ms
     if own is not None:
         return own
@@ -426,5 +426,5 @@ def _fetch_age_ms(replica: Replica, state: QuorumState) -> int | None:
 
 
 def _is_more(old: int | None, new: int | None) -> bool:
-    """Whether a number grew, or is known only now."""
+    """Return True if a number grew, or is known only now."""
     return new is not None and (old is None or new > old)

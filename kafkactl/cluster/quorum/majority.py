@@ -21,7 +21,7 @@ def majority(size: int) -> int:
 
 
 def tolerates(voters: Collection[Hashable], alive: Collection[Hashable]) -> int:
-    """How many further failures the set survives now. Below 0 it has no majority: that many must come back.
+    """Return the number of further failures the set survives now. Below 0 no majority: that many must come back.
 
     >>> tolerates({1, 2, 3}, {1, 2, 3}), tolerates({1, 2, 3}, {1, 2}), tolerates({1, 2, 3}, {1})
     (1, 0, -1)
@@ -31,14 +31,14 @@ def tolerates(voters: Collection[Hashable], alive: Collection[Hashable]) -> int:
 
 
 def critical(voters: Collection[Hashable], alive: Collection[Hashable]) -> frozenset[Hashable]:
-    """The voters of which no single one may fail: all that are alive where nothing is tolerated, else none."""
+    """Return the voters of which no single one may fail: all that are alive where nothing is tolerated, else none."""
     if tolerates(voters, alive) != 0:
         return frozenset()
     return frozenset(voters) & frozenset(alive)
 
 
 def majorities_always_meet(before: Collection[Hashable], after: Collection[Hashable]) -> bool:
-    """Whether every majority of one set shares a voter with every majority of the other.
+    """Return True if every majority of one set shares a voter with every majority of the other.
 
     Kafka's own check (`VoterSet.hasOverlappingMajority`) takes every change of at most one voter added and one
     removed; replacing one of three in a single step passes there though {1,2} and {1',3} are disjoint. This is the
@@ -51,7 +51,7 @@ def majorities_always_meet(before: Collection[Hashable], after: Collection[Hasha
 
 
 def arithmetic(voters: Iterable[object], alive: Collection[object]) -> str:
-    """The sum behind a verdict, in words: what can be checked by eye.
+    """Return the sum behind a verdict, in words: what can be checked by eye.
 
     >>> arithmetic([1, 2], [1, 3])
     'voters {1,2}, majority 2, alive {1}'
@@ -62,7 +62,7 @@ def arithmetic(voters: Iterable[object], alive: Collection[object]) -> str:
 
 
 def shown(members: Iterable[object]) -> str:
-    """A set in words, in the order given.
+    """Return a set in words, in the order given.
 
     >>> shown([1, 2])
     '{1,2}'

@@ -64,7 +64,7 @@ class DiskSeen:
 
 
 def answer_error(body: Mapping[str, Any]) -> tuple[int, str]:
-    """The error of a DescribeQuorum answer, from the top or from the partition: code (0 for none) and text."""
+    """Return the error of a DescribeQuorum answer, from the top or from the partition: code (0 for none) and text."""
     if body["ErrorCode"]:
         return body["ErrorCode"], server_text(body.get("ErrorMessage"))
     partition = body["Topics"][0]["Partitions"][0]
@@ -72,7 +72,7 @@ def answer_error(body: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def quorum_answer(body: Mapping[str, Any], *, version: int, asked: str) -> QuorumAnswer:
-    """The value of a DescribeQuorum answer that holds no error (`answer_error`)."""
+    """Return the value of a DescribeQuorum answer that holds no error (`answer_error`)."""
     partition = body["Topics"][0]["Partitions"][0]
     endpoints = {node["NodeId"]: _endpoints(node["Listeners"]) for node in body.get("Nodes") or ()}
     return QuorumAnswer(
@@ -162,7 +162,7 @@ def _voters(
 
 
 def _with_lag(replicas: Iterable[Replica], answer: QuorumAnswer) -> tuple[Replica, ...]:
-    """The leader's replicas with their lag; unknown numbers become None."""
+    """Return the leader's replicas with their lag; unknown numbers become None."""
     end = _leaders_end(answer)
     return tuple(
         Replica(
@@ -206,7 +206,10 @@ def _configured(
 
 
 def _replica_of(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
-    """A voter without a leader; the answer of a broker's listener under its id may be that of another process."""
+    """Return a voter without a leader.
+
+    The answer of a broker's listener under its id may be that of another process.
+    """
     node = nodes.get(node_id)
     disk = next((disk for disk in disks if disk.node_id == node_id), None)
     return Replica(
@@ -226,7 +229,7 @@ def _levels(
     disks: Sequence[DiskSeen],
     registrations: Registrations | None,
 ) -> Iterator[tuple[int | None, str]]:
-    """The finalized level and who says so: the leader, then the highest of the others, then the log, then disks.
+    """Yield the finalized level and who says so: the leader, then the highest of the others, then the log, then disks.
 
     A leader that answers in a version without directory ids is older than 3.9 and knows no level but 0.
     """
@@ -251,7 +254,7 @@ def _levels(
 
 
 def _only_claimed(best: QuorumAnswer | None, kraft_version: int | None) -> bool:
-    """Whether level 1 is finalized in name only: 3.9 writes it and the quorum stays static (KAFKA-18979)."""
+    """Return True if level 1 is finalized in name only: 3.9 writes it and the quorum stays static (KAFKA-18979)."""
     if not kraft_version or best is None or best.version < _FIRST_WITH_DIRECTORIES or not best.voters:
         return False
     return all(voter.directory_id is None for voter in best.voters)

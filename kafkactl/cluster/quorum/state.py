@@ -135,7 +135,7 @@ class QuorumState:
 
     @property
     def has_leader(self) -> bool:
-        """Whether a leader answered."""
+        """Return True if a leader answered."""
         return self.leader_id != NO_LEADER
 
     @property
@@ -145,7 +145,7 @@ class QuorumState:
 
     @property
     def voter_keys(self) -> frozenset[ReplicaKey]:
-        """The voter set by identity."""
+        """Return the voter set by identity."""
         return frozenset(voter.key for voter in self.voters)
 
     @property
@@ -155,12 +155,12 @@ class QuorumState:
 
     @property
     def leader_key(self) -> ReplicaKey | None:
-        """The leader as a voter; None where it is none or no node leads."""
+        """Return the leader as a voter; None where it is none or no node leads."""
         return next((voter.key for voter in self.voters if voter.id == self.leader_id), None)
 
     @property
     def leader(self) -> Replica | None:
-        """The leader, also one that is being removed and is listed as an observer."""
+        """Return the leader, also one that is being removed and is listed as an observer."""
         return next((replica for replica in self.replicas if replica.id == self.leader_id), None)
 
     @property
@@ -182,12 +182,12 @@ class QuorumState:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is a leader that has committed in its epoch, and a majority is alive."""
+        """Return True if there is a leader that has committed in its epoch, and a majority is alive."""
         alive = self.tolerates
         return self.has_leader and self.high_watermark is not None and alive is not None and alive >= 0
 
     def voter(self, node_id: int) -> Replica | None:
-        """The voter with that id."""
+        """Return the voter with that id."""
         return next((voter for voter in self.voters if voter.id == node_id), None)
 
     def directories_of(self, node_id: int) -> tuple[Replica, ...]:
@@ -201,7 +201,7 @@ class QuorumState:
 
 
 def key_text(key: ReplicaKey) -> str:
-    """A voter in words: `3`, with the directory where it is known: `3 (directory ...)`."""
+    """Return a voter in words: `3`, with the directory where it is known: `3 (directory ...)`."""
     return str(key.node_id) if key.directory_id == ZERO_UUID else f"{key.node_id} (directory {key.directory_id})"
 
 
@@ -240,7 +240,7 @@ def progress(earlier: QuorumState, later: QuorumState) -> Progress:
 
 
 def is_committed(first_seen: QuorumState, later: QuorumState) -> bool:
-    """Whether a voter set that was first seen in `first_seen` is committed by the time of `later`.
+    """Return True if a voter set that was first seen in `first_seen` is committed by the time of `later`.
 
     True where the high watermark reached, in the same epoch, the log's end at first sight: the set's record lies
     below it. A new epoch alone proves nothing: observe again from its first answer.

@@ -42,7 +42,7 @@ class DynamicVoter:
 
     @property
     def stored_host(self) -> str:
-        """The host as it is in a VotersRecord; see `socket_host`."""
+        """Return the host as it is in a VotersRecord; see `socket_host`."""
         return socket_host(self.host)
 
 
@@ -97,7 +97,7 @@ def parse_voter(text: str, *, where: str = "") -> DynamicVoter:
 
 
 def standalone_voter(*, node_id: int, host: str | None, port: int, directory_id: Uuid) -> DynamicVoter:
-    """The one voter of `--standalone`, made as Kafka makes it: through text, and IPv6 hosts without brackets.
+    """Return the one voter of `--standalone`, made as Kafka makes it: through text, and IPv6 hosts without brackets.
 
     `host` None means localhost. Raises InputError `standalone-ipv6-listener` where Kafka fails on its own text.
     """
@@ -216,7 +216,7 @@ def _after_anything(text: str) -> tuple[str, str]:
 
 
 def is_host_pattern(text: str) -> bool:
-    """Whether a host has only characters that hosts and addresses have (clients `Utils.validHostPattern`)."""
+    """Return True if a host has only characters that hosts and addresses have (clients `Utils.validHostPattern`)."""
     return re.fullmatch(_HOST_CHARACTERS, text) is not None
 
 
@@ -237,7 +237,7 @@ def hash_order(node_ids: Iterable[int]) -> list[int]:
 
 
 def socket_host(host: str) -> str:
-    """The host string of Java's `InetSocketAddress(host, port)`: names stay, IP literals take Java's form.
+    """Return the host string of Java's `InetSocketAddress(host, port)`: names stay, IP literals take Java's form.
 
     IPv6 is written out (`::1` becomes `0:0:0:0:0:0:0:1`), IPv4-mapped IPv6 becomes IPv4, short IPv4 forms become
     four numbers, an empty host is localhost.
@@ -250,7 +250,7 @@ def socket_host(host: str) -> str:
 
 
 def address_key(host: str, port: int) -> tuple[str, int]:
-    """An address for comparing: `::1` and `0:0:0:0:0:0:0:1` are one host, and so are names in any case."""
+    """Return an address for comparing: `::1` and `0:0:0:0:0:0:0:1` are one host, and so are names in any case."""
     return socket_host(host).lower(), port
 
 

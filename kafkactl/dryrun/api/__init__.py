@@ -87,7 +87,7 @@ def predict(state: LoadedImage | Image | ScenarioContext, scenario: str, /, **in
 
 
 def input_of_options(scenario: Scenario, given: Mapping[str, Any]) -> Any:
-    """The `Input` of the options of a command line, by the names of their parameters; None means "not given".
+    """Return the `Input` of the options of a command line, by the names of their parameters; None means "not given".
 
     Raises OptionsError for options that do not go together, and InputError for what cannot be read.
     """

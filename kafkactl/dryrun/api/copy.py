@@ -78,8 +78,8 @@ def _seen_release(source: CopySource) -> Release:
 def _forecast_of(
     source: CopySource, release: Release, static: Mapping[str, str] | None, *, is_named: bool
 ) -> CopyForecast:
-    """The copy of a release, simulated on the tree; one whose copy is not known is an error only where it `is_named`
-    by the operator.
+    """Return the copy of a release, simulated on the tree; one whose copy is not known is an error only where it
+    `is_named` by the operator.
     """
     rules, of_release = (copy_rules(release.version), ()) if is_named else rules_seen(release.version)
     secrets = source.secrets
@@ -93,7 +93,7 @@ def _forecast_of(
 def _prediction_of(
     source: CopySource, forecast: CopyForecast, release: Release, loaded: Loaded, chroot: str | None
 ) -> Prediction:
-    """The forecast in the words of every scenario; `loaded` is what a quorum makes of its records."""
+    """Return the forecast in the words of every scenario; `loaded` is what a quorum makes of its records."""
     verdict = _verdict(forecast.outcome)
     return Prediction(
         scenario="zk-migration",
@@ -112,7 +112,7 @@ def _prediction_of(
 
 
 def _verdict(outcome: CopyOutcome) -> Verdict:
-    """A copy at which every controller exits was accepted, and can never commit."""
+    """Return a copy at which every controller exits was accepted, and can never commit."""
     return {
         CopyOutcome.COMPLETES: Verdict.OK,
         CopyOutcome.LOSES: Verdict.DEGRADED,

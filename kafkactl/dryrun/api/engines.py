@@ -49,7 +49,7 @@ def chosen_engine(
     *,
     cores: int | None = None,
 ) -> Engine:
-    """The engine for the logs of these clusters, of each of which one log is replayed.
+    """Return the engine for the logs of these clusters, of each of which one log is replayed.
 
     `asked` is `auto`, `local` or `spark`; `cores` are this machine's.
     """
@@ -57,7 +57,7 @@ def chosen_engine(
 
 
 def engine_for(asked: str, master: str | None, context_master: str | None, weigh: Callable[[], Weighed]) -> Engine:
-    """The engine for other work than a replay; `weigh` is asked where nothing but the logs decides."""
+    """Return the engine for other work than a replay; `weigh` is asked where nothing but the logs decides."""
     named = master or context_master
     if asked == LOCAL:
         return Engine(name=LOCAL)
@@ -72,7 +72,7 @@ def engine_for(asked: str, master: str | None, context_master: str | None, weigh
 
 
 def context_master(name: str | None) -> str | None:
-    """The Spark master that a context names: the one of this name, else the current one. Raises InputError."""
+    """Return the Spark master that a context names: the one of this name, else the current one. Raises InputError."""
     from kafkactl.files.contexts import contexts_file, load_contexts
 
     contexts = load_contexts(contexts_file(os.environ))

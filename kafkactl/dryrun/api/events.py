@@ -42,7 +42,7 @@ def after_events(
 
 
 def read_events(path: str) -> list[Event]:
-    """The scenarios in a file, in their order. Raises InputError `invalid-after-file`."""
+    """Return the scenarios in a file, in their order. Raises InputError `invalid-after-file`."""
     import tomli
 
     kind = InputKind.INVENTORY if path.endswith(".toml") else InputKind.DOCUMENT

@@ -13,7 +13,7 @@ __all__ = ["observed_quorum", "saved_log"]
 
 
 def observed_quorum(client: Client, added: frozenset[int] = frozenset()) -> Observed:
-    """The live quorum; `added` are nodes to be watched in addition to the voters.
+    """Return the live quorum; `added` are nodes to be watched in addition to the voters.
 
     Raises UnreachableError `quorum-not-steady` where no controller leads for as long as the quorum is watched.
     """

@@ -59,7 +59,10 @@ class Chosen:
 
 
 def choose(cluster: Cluster) -> Chosen:
-    """The replica that goes farthest, and what there is to say of the others. Raises what reading them raises."""
+    """Return the replica that goes farthest, and what there is to say of the others.
+
+    Raises what reading them raises.
+    """
     if len(cluster.logs) == 1:
         return Chosen(cluster=cluster, log=cluster.logs[0], findings=cluster.findings)
     replicas = tuple(replica_of(log) for log in cluster.logs)
@@ -69,7 +72,7 @@ def choose(cluster: Cluster) -> Chosen:
 
 
 def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> Iterator[Loaded | KafkactlError]:
-    """The local engine: a log is read when it is asked for."""
+    """Yield the local engine: a log is read when it is asked for."""
     for log in logs:
         announce([*log.checkpoints[-1:], *log.segments])
         try:
@@ -79,7 +82,10 @@ def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> 
 
 
 def on_spark(master: str | None) -> Engine:
-    """The Spark engine on that master. Raises as `spark_session.check_spark`; what it gives, as `spark_context`."""
+    """Return the Spark engine on that master.
+
+    Raises as `spark_session.check_spark`; what it gives, as `spark_context`.
+    """
     from kafkactl.spark.session import check_spark, results_folder, spark_context
 
     check_spark(master)
@@ -177,7 +183,7 @@ def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator
 
 
 def read_static(path: str | None) -> dict[str, str] | None:
-    """The settings of a controller's properties file; None where none was named."""
+    """Return the settings of a controller's properties file; None where none was named."""
     if path is None:
         return None
     return dict(

@@ -51,7 +51,10 @@ def write_details(path: str, tables: Iterable[Table], tag: str = "") -> str:
 
 
 def detail_tables(found: Prediction, context: ScenarioContext, within: str = "") -> Iterator[Table]:
-    """The tables of a prediction, and for `replay` of the state; `within` is the folder that their names begin with."""
+    """Yield the tables of a prediction, and for `replay` of the state.
+
+    `within` is the folder that their names begin with.
+    """
     from kafkactl.dryrun.detail_tables import changes_table, state_tables
 
     if found.scenario == "replay":
@@ -64,14 +67,14 @@ def detail_tables(found: Prediction, context: ScenarioContext, within: str = "")
 
 
 def records_table(found: Prediction, facts: Facts | None = None) -> Table:
-    """The table of the records that would be appended."""
+    """Return the table of the records that would be appended."""
     from kafkactl.dryrun import detail_tables as tables
 
     return tables.records_table(appended_records(found, facts))
 
 
 def answer_of(found: Prediction, *, with_records: bool, facts: Facts | None = None) -> PredictionDict:
-    """The answer of a prediction, with the records that would be appended where they are asked for."""
+    """Return the answer of a prediction, with the records that would be appended where they are asked for."""
     answer = found.reported
     appended = answer["effects"]["records_appended"]
     if with_records and appended is not None:
@@ -81,7 +84,7 @@ def answer_of(found: Prediction, *, with_records: bool, facts: Facts | None = No
 
 
 def appended_records(found: Prediction, facts: Facts | None = None) -> Iterator[dict[str, Any]]:
-    """The records that would be appended, as `log dump` writes them.
+    """Yield the records that would be appended, as `log dump` writes them.
 
     `facts` are those of the log that they would be appended to; without one the prediction's own number them.
     """
@@ -101,7 +104,7 @@ def appended_records(found: Prediction, facts: Facts | None = None) -> Iterator[
 
 
 def _data(record: MetadataRecord) -> dict[str, Any]:
-    """The record's fields as `log dump` writes them, without secrets."""
+    """Return the record's fields as `log dump` writes them, without secrets."""
     from kafkactl.protocol.json_form import to_json
     from kafkactl.protocol.redact import redacted
     from kafkactl.protocol.schema.definitions import message
@@ -160,7 +163,7 @@ def write_report(
 
 
 def _after(found: Prediction, context: ScenarioContext) -> Cluster | None:
-    """The cluster once it has happened; None where nothing is written."""
+    """Return the cluster once it has happened; None where nothing is written."""
     from kafkactl.dryrun.chain import after
     from kafkactl.dryrun.page.cluster import changed_cluster, cluster_of
 

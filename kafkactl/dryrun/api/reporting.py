@@ -49,7 +49,7 @@ def report(
 
 
 def _scenarios(context: ScenarioContext) -> Iterator[Asked]:
-    """The scenarios that need no argument, each with its inputs, in the order of the page."""
+    """Yield the scenarios that need no argument, each with its inputs, in the order of the page."""
     parts = [
         (scenario.report, scenario.name)
         for scenario in map(find_scenario, scenario_names())

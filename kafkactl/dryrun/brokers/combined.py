@@ -23,7 +23,7 @@ from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT, Partit
 
 
 def with_quorum(found: Prediction, voters: Collection[int], losses: Sequence[Collection[int]]) -> Prediction:
-    """A prediction of brokers lost, and what becomes of the quorum while those of each loss are away.
+    """Return a prediction of brokers lost, and what becomes of the quorum while those of each loss are away.
 
     Voters that are not among them are taken to be alive.
     """

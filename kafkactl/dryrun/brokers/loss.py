@@ -20,7 +20,8 @@ def ends_of(
     rules: ElectionRules,
     settings: tuple[int, bool],
 ) -> tuple[Partition, ...]:
-    """The distinct final states of a partition when these of its replicas are lost, over every order of the losses.
+    """Return the distinct final states of a partition when these of its replicas are lost, over every order of the
+    losses.
 
     States that differ only in their epochs are equal. `acceptable` says which brokers could lead before the loss;
     `settings` are the effective min ISR and whether an unclean election is allowed.

@@ -109,7 +109,7 @@ def ends_of_return(partition: Partition, arrival: Arrival) -> tuple[End, ...]:
 
 
 def _pending(state: _State, brokers: frozenset[int], arrival: Arrival) -> bool:
-    """Whether a broker has still to report where its replicas are."""
+    """Return True if a broker has still to report where its replicas are."""
     return any(arrival.comers[id].online is Online.REPORTED and id not in state.reported for id in brokers)
 
 

@@ -64,7 +64,7 @@ class ShapedController(ActiveController):
         self._written = 0
 
     def _shaped(self, whole: ActiveController) -> tuple[list[Topic], dict[str, tuple[int, bool]]]:
-        """A topic for all partitions of the same settings, and these settings."""
+        """Return a topic for all partitions of the same settings, and these settings."""
         states: dict[tuple[int, bool], dict[int, PartitionState]] = {}
         known: dict[tuple[Any, ...], Key] = {}
         ids: dict[tuple[int, bool], Uuid] = {}
@@ -100,7 +100,7 @@ class ShapedController(ActiveController):
         return sum(len(held) for key, held in self.members.items() if self.state(key)[LEADER_AT] == NO_LEADER)
 
     def state(self, key: Key) -> PartitionState:
-        """The state of a representing partition in the image."""
+        """Return the state of a representing partition in the image."""
         return self.image.topics[key[0]].partitions.states[key[1]]
 
     def _alike(self, *arguments: Any, **rest: Any) -> list[Changed]:
@@ -126,7 +126,7 @@ class ShapedController(ActiveController):
         return self._written
 
     def spread_operations(self) -> Iterator[Operation]:
-        """The operations as the whole cluster's controller has them."""
+        """Yield the operations as the whole cluster's controller has them."""
         for operation, runs in zip(self.operations, self._runs_of, strict=True):
             items: list[MetadataRecord | Changed] = []
             run: list[Changed] = []
@@ -143,7 +143,7 @@ class ShapedController(ActiveController):
             yield Operation(operation.name, tuple(items))
 
     def later_operations(self) -> LaterOperations:
-        """The same, made when they are asked for."""
+        """Return the same, made when they are asked for."""
         return LaterOperations(len(self.operations), self.spread_operations, self._measured)
 
     def _measured(self, rules: Rules) -> Appended:
@@ -199,7 +199,7 @@ class Spread:
         )
 
     def first(self, most: int) -> list[Change]:
-        """The first changes, the worst first."""
+        """Return the first changes, the worst first."""
         return [self._of(at, change) for at, change in self._first(self._by_rank(lambda _: True), most)]
 
     @property
@@ -234,7 +234,7 @@ class Spread:
         return found
 
     def _of(self, at: int, change: Change) -> Change:
-        """The change of one of the partitions that are alike."""
+        """Return the change of one of the partitions that are alike."""
         controller, member = self._controller, self._controller.all_members[at]
         raised = change.leader_epoch_after - _leader_epoch(controller.state(controller.owners[at]))
         return changed(

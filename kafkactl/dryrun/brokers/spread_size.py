@@ -46,7 +46,7 @@ class _Spread:
         self._sizes: dict[PartitionChange, int] = {}
 
     def values(self, operation: Operation, runs: Sequence[int], by_type: Counter[str]) -> Numbers:
-        """The sizes of the values of its records, in their order."""
+        """Return the sizes of the values of its records, in their order."""
         found: list[Numbers] = []
         items: list[Changed] = []
         sizes, size = iter(runs), 0

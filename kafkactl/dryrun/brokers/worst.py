@@ -75,8 +75,8 @@ class Loss:
 def worst_losses(
     image: Image, facts: Facts, size: int, *, voters: Collection[int] = (), most: int = 10
 ) -> tuple[list[Loss], int]:
-    """The worst sets of `size` live brokers, the worst first, and how many sets there are. `voters` are those of the
-    quorum: without a majority of them nothing is elected, and all that the lost brokers lead is out of reach.
+    """Return the worst sets of `size` live brokers, the worst first, and how many sets there are. `voters` are those of
+    the quorum: without a majority of them nothing is elected, and all that the lost brokers lead is out of reach.
 
     Raises InputError `too-many-sets` where they are too many, `too-few-brokers` where there are none.
     """

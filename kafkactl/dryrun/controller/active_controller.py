@@ -65,7 +65,7 @@ class ActiveController:
     # --- looking ----------------------------------------------------------------------------------------------------
 
     def partition(self, key: Key) -> Partition:
-        """A partition as it is now."""
+        """Return a partition as it is now."""
         found = self.changed.get(key)
         if found is not None:
             return found
@@ -77,7 +77,8 @@ class ActiveController:
         return Partition._make((*state[:DIRECTORIES_AT], directories, *state[DIRECTORIES_AT + 1 :]))
 
     def settings(self, topic: Topic) -> tuple[int, bool]:
-        """The effective min ISR of a topic (from 3.7 on at most the replicas of its partition 0), and whether an
+        """Return the effective min ISR of a topic (from 3.7 on at most the replicas of its partition 0), and whether an
+        unclean election is allowed.
         unclean election is allowed."""
         if topic.name not in self._settings:
             states = topic.partitions.states
@@ -96,7 +97,10 @@ class ActiveController:
         return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
     def keys(self, wanted: Callable[[Any], bool]) -> list[Key]:
-        """The partitions that are so, by topic name and number; `wanted` is given fields in the order of Partition."""
+        """Return the partitions that are so, by topic name and number.
+
+        `wanted` is given fields in the order of Partition.
+        """
         return [(topic.id, number) for topic, number, fields in self.all_fields() if wanted(fields)]
 
     def names(self, keys: Iterable[Key]) -> list[str]:
@@ -112,15 +116,15 @@ class ActiveController:
                 yield topic, number, changed.get(number) or states[number]
 
     def with_isr(self, broker_id: int) -> list[Key]:
-        """The partitions that have a broker in their ISR."""
+        """Return the partitions that have a broker in their ISR."""
         return [key for key in self.held_by(broker_id) if broker_id in self.partition(key).isr]
 
     def with_elr(self, broker_id: int) -> list[Key]:
-        """The partitions for which a broker is an eligible leader."""
+        """Return the partitions for which a broker is an eligible leader."""
         return [key for key in self.held_by(broker_id) if broker_id in self.partition(key).eligible_leader_replicas]
 
     def held_by(self, broker_id: int) -> list[Key]:
-        """The partitions that name a broker in their replicas, ISR or ELR, by topic name and number.
+        """Return the partitions that name a broker in their replicas, ISR or ELR, by topic name and number.
 
         They are looked up once for all brokers, until replicas change.
         """
@@ -133,7 +137,7 @@ class ActiveController:
         return self._held.get(broker_id, [])
 
     def without_leader(self) -> list[Key]:
-        """The partitions that have no leader, by topic name and number."""
+        """Return the partitions that have no leader, by topic name and number."""
         if self._leaderless is None:
             self._leaderless = set(self.keys(lambda fields: fields[LEADER_AT] == NO_LEADER))
         topics = self.image.topics
@@ -265,7 +269,7 @@ class ActiveController:
         return self._done("unclean elections by configuration", *items) if items else None
 
     def apply(self, name: str, *items: MetadataRecord | Changed) -> Operation:
-        """An operation whose records are already known."""
+        """Return an operation whose records are already known."""
         return self._done(name, *items)
 
     # --- one partition ----------------------------------------------------------------------------------------------
@@ -311,7 +315,7 @@ class ActiveController:
         return acceptable
 
     def has_online(self, broker_id: int, directory: Uuid) -> bool:
-        """Whether a directory is online on a broker (`DirectoryId.isOnline`)."""
+        """Return True if a directory is online on a broker (`DirectoryId.isOnline`)."""
         return is_online_in(self.brokers.get(broker_id), directory)
 
     def default_directory(self, broker_id: int) -> Uuid:
@@ -331,7 +335,7 @@ class ActiveController:
         return self.facts.next_offset + sum(len(operation.items) for operation in self.operations)
 
     def registration_change(self, broker_id: int, version: int = 0, **fields: Any) -> MetadataRecord:
-        """A BrokerRegistrationChangeRecord of a broker as it is registered now."""
+        """Return a BrokerRegistrationChangeRecord of a broker as it is registered now."""
         data = {"BrokerId": broker_id, "BrokerEpoch": self.brokers[broker_id].epoch, **fields}
         return record("BrokerRegistrationChangeRecord", data, version)
 
@@ -399,7 +403,7 @@ def _kind(fields: Any) -> tuple[int, bool, int]:
 
 
 def is_online_in(broker: Broker | None, directory: Uuid) -> bool:
-    """Whether a directory is online on a broker of this registration (`DirectoryId.isOnline`)."""
+    """Return True if a directory is online on a broker of this registration (`DirectoryId.isOnline`)."""
     if directory in (UNASSIGNED, MIGRATING):
         return True
     if directory == LOST or broker is None:
@@ -408,7 +412,8 @@ def is_online_in(broker: Broker | None, directory: Uuid) -> bool:
 
 
 def _leads_uncleanly(before: Partition, change: PartitionChange, made: Partition) -> bool:
-    """Whether the new leader was not known to be in sync. The change itself shows that, unless the partition was
+    """Return True if the new leader was not known to be in sync. The change itself shows that, unless the partition was
+    RECOVERING before.
     RECOVERING before."""
     if change.leader_recovery_state == RECOVERING:
         return True

@@ -68,7 +68,7 @@ def records_of(operations: Iterable[Operation], rules: Rules) -> Iterator[Metada
 
 
 def batches(operations: Iterable[Operation], rules: Rules, *, offset: int, epoch: int, timestamp_ms: int) -> bytes:
-    """The records as the log would have them, from `offset` on: what a replay of the state after it reads."""
+    """Return the records as the log would have them, from `offset` on: what a replay of the state after it reads."""
     found = []
     for chunk in _chunks(operations):
         framed = [(None, encoded(_record(item, rules))) for item in chunk]
@@ -103,7 +103,7 @@ class LaterOperations(Later[Operation]):
 
 
 def measured(operations: Iterable[Operation], rules: Rules) -> Appended:
-    """The size of what would be appended."""
+    """Return the size of what would be appended."""
     if isinstance(operations, LaterOperations):
         return operations.measure(rules)
     by_type: Counter[str] = Counter()
@@ -126,12 +126,12 @@ def measured(operations: Iterable[Operation], rules: Rules) -> Appended:
 
 
 def value_bytes(item: MetadataRecord | Changed, rules: Rules) -> int:
-    """The size of a record's value. That of a change is the same whichever partition it is about."""
+    """Return the size of a record's value. That of a change is the same whichever partition it is about."""
     return len(encoded(_record(item, rules)))
 
 
 def encoded(framed: MetadataRecord) -> bytes:
-    """The framed bytes of a record."""
+    """Return the framed bytes of a record."""
     content = encoder(message(framed.type), framed.version)(framed.data)
     return bytes([FRAME_VERSION]) + base128(framed.api_key) + base128(framed.version) + content
 

@@ -126,7 +126,7 @@ def change_partition(
 
 
 def merge(partition: Partition, change: PartitionChange) -> Partition:
-    """The partition after a change (`PartitionRegistration.merge`).
+    """Return the partition after a change (`PartitionRegistration.merge`).
 
     Every change raises the partition epoch, and one with a leader the leader epoch, even if it names the same leader.
     """
@@ -153,7 +153,7 @@ def merge(partition: Partition, change: PartitionChange) -> Partition:
 
 
 def change_data(topic_id: Uuid, partition: int, change: PartitionChange) -> Message:
-    """The data of the PartitionChangeRecord, in its field names."""
+    """Return the data of the PartitionChangeRecord, in its field names."""
     return {
         "PartitionId": partition,
         "TopicId": topic_id,
@@ -170,7 +170,7 @@ def change_data(topic_id: Uuid, partition: int, change: PartitionChange) -> Mess
 
 
 def without(ids: Ids, *gone: int) -> Ids:
-    """The list without some members, in its order."""
+    """Return the list without some members, in its order."""
     return tuple(id for id in ids if id not in gone)
 
 
@@ -246,7 +246,7 @@ class _Builder:
                 self.change["leader_recovery_state"] = RECOVERING
 
     def _winner(self) -> tuple[int, bool]:
-        """The leader, and whether it was elected without being in sync."""
+        """Return the leader, and whether it was elected without being in sync."""
         order = (self.before.leader, *self.replicas)
         if self.target.election is Election.PREFERRED:
             order = (self.replicas[0], *order)

@@ -61,7 +61,8 @@ def facts_of(
     departed: Mapping[int, Broker] | None = None,
     starting: frozenset[int] = frozenset(),
 ) -> Facts:
-    """The facts of an image. Without `release` it is the one that the active controller registered, or else the
+    """Return the facts of an image. Without `release` it is the one that the active controller registered, or else the
+    lowest that any node registered, or else the newest known.
     lowest that any node registered, or else the newest known."""
     found, how = (release, "") if release is not None else _release(image, leader_id)
     assumptions = [how] if how else []
@@ -123,7 +124,7 @@ def unclean_allowed(image: Image, facts: Facts, topic: str) -> bool:
 
 
 def _release(image: Image, leader_id: int | None) -> tuple[Release, str]:
-    """The release that decides, and what was assumed to find it."""
+    """Return the release that decides, and what was assumed to find it."""
     leader = image.controllers.get(-1 if leader_id is None else leader_id)
     if leader is not None:
         release = _release_of(leader.features)

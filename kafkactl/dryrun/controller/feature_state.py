@@ -21,7 +21,7 @@ from kafkactl.protocol.schema.spec import Versions
 def state_of(
     image: Image, facts: Facts, *, cluster_id: str, voters: tuple[int, ...], down: frozenset[int]
 ) -> FeatureState:
-    """The cluster as the planner of levels sees it, from the log alone."""
+    """Return the cluster as the planner of levels sees it, from the log alone."""
     known = {voter.node_id: voter.directory_id for voter in image.voters or ()}
     ids = {voter: known.get(voter) for voter in voters}
     image = _as_they_run(image, facts)
@@ -81,7 +81,7 @@ def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
 
 
 def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int | None:
-    """The active controller: the one that the log names, another if that is down, none without a majority."""
+    """Return the active controller: the one that the log names, another if that is down, none without a majority."""
     alive = [voter for voter in voters if voter not in down]
     if voters and len(alive) <= len(voters) // 2:
         return None
@@ -89,7 +89,7 @@ def _leader(facts: Facts, voters: Collection[int], down: frozenset[int]) -> int 
 
 
 def _as_they_run(image: Image, facts: Facts) -> Image:
-    """The image with controllers of the release that was named, where it is not the one that they registered."""
+    """Return the image with controllers of the release that was named, where it is not the one that they registered."""
     registered = [release_of(_ranges(controller).get(METADATA_VERSION)) for controller in image.controllers.values()]
     if not facts.release_named or all(release and release.name == facts.release.name for release in registered):
         return image
@@ -105,7 +105,7 @@ def _as_they_run(image: Image, facts: Facts) -> Image:
 
 
 def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> NodeSeen:
-    """A controller that has not registered (none does below metadata.version 15) answers as its release does."""
+    """Return a controller that has not registered (none does below metadata.version 15) answers as its release does."""
     answers = node_id not in down
     versions = None
     if answers and node_id not in image.controllers:

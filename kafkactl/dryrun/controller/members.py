@@ -29,7 +29,8 @@ _NO_EPOCH = -1
 
 
 def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
-    """The brokers named, once each. Raises InputError `no-brokers-named` where there are none, `too-few-brokers` where
+    """Return the brokers named, once each. Raises InputError `no-brokers-named` where there are none, `too-few-brokers`
+    where the cluster has none, `unknown-broker` where one was never part of this cluster as far as the log shows.
     the cluster has none, `unknown-broker` where one was never part of this cluster as far as the log shows."""
     named = list(dict.fromkeys(brokers))
     if not named and not image.brokers:
@@ -50,7 +51,8 @@ def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
 
 
 def last_registration(image: Image, facts: Facts, broker_id: int) -> Broker:
-    """The registration of a broker, or its last one; where the log no longer holds it, one as far as partitions and
+    """Return the registration of a broker, or its last one; where the log no longer holds it, one as far as partitions
+    and the other brokers show it.
     the other brokers show it."""
     held = image.brokers.get(broker_id) or facts.departed.get(broker_id)
     if held is not None:
@@ -85,7 +87,7 @@ def _in_partitions(image: Image, wanted: Iterable[int]) -> set[int]:
 
 
 def _directories(image: Image, broker_id: int) -> set[Uuid]:
-    """The directories that partitions name for their replicas on a broker."""
+    """Return the directories that partitions name for their replicas on a broker."""
     found = set()
     for topic in image.topics.values():
         for partition in topic.partitions.values():

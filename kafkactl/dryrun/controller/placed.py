@@ -9,7 +9,8 @@ from kafkactl.metadata.image.model import MIGRATING, Partition
 
 
 def placed(partition: Partition) -> tuple[Partition, tuple[int, ...]]:
-    """The partition with each broker id replaced by an index, and the ids by index: first the replicas in their order,
+    """Return the partition with each broker id replaced by an index, and the ids by index: first the replicas in their
+    order, then ids that appear elsewhere in the partition only. Epochs and directories are left out.
     then ids that appear elsewhere in the partition only. Epochs and directories are left out."""
     place = {id: at for at, id in enumerate(partition.replicas)}
 
@@ -32,7 +33,7 @@ def placed(partition: Partition) -> tuple[Partition, tuple[int, ...]]:
 
 
 def named(shape: Partition, ids: Sequence[int]) -> Partition:
-    """A placed partition with its node ids again; `ids` are those that `placed` gave."""
+    """Return a placed partition with its node ids again; `ids` are those that `placed` gave."""
 
     def of(places: Sequence[int]) -> tuple[int, ...]:
         return tuple(ids[at] for at in places)

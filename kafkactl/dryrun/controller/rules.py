@@ -64,7 +64,7 @@ class Rules:
 
     @property
     def cordons(self) -> bool:
-        """Whether a starting broker reports its cordoned directories."""
+        """Return True if a starting broker reports its cordoned directories."""
         return self.has("cordoned")
 
     def enough(self, min_isr: int, replicas: int) -> int:
@@ -72,22 +72,25 @@ class Rules:
         return min(min_isr, replicas) if self.min_isr_capped else min_isr
 
     def has(self, part: str) -> bool:
-        """Whether records can hold a part, by its name in schemas/replay/record_versions.toml."""
+        """Return True if records can hold a part, by its name in schemas/replay/record_versions.toml."""
         return self.metadata_version >= first_level_with(part)
 
     def version_of(self, record_type: str) -> int:
-        """The version in which a record is written at this metadata.version; 0 where there is but one."""
+        """Return the version in which a record is written at this metadata.version; 0 where there is but one."""
         return record_version(record_type, self.metadata_version)
 
 
 def grown_isr(isr: tuple[int, ...], joined: Iterable[int], rules: Rules) -> tuple[int, ...]:
-    """The ISR as a leader reports it when replicas joined it; several at once are taken in ascending order."""
+    """Return the ISR as a leader reports it when replicas joined it; several at once are taken in ascending order."""
     members = (*isr, *sorted(joined))
     return tuple(members[at] for at in hash_map_order(members)) if rules.isr_in_hash_order else members
 
 
 def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: bool = False) -> Rules:
-    """The rules of a release at these levels; `migration_enabled` is zookeeper.metadata.migration.enable (to 3.9)."""
+    """Return the rules of a release at these levels.
+
+    `migration_enabled` is zookeeper.metadata.migration.enable (to 3.9).
+    """
     of_release = dict(_table().at(release.numbers))
     again, zookeeper = of_release.pop("fences_again_after_shutdown"), of_release.pop("zookeeper_mode")
     in_hash_order = of_release.pop("isr_in_hash_order")

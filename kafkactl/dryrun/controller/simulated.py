@@ -37,7 +37,8 @@ def with_simulation(
     runs: int,
     seed: int,
 ) -> Prediction:
-    """A prediction about voters with the field `simulation` and its assumptions; unchanged if the voters are unknown.
+    """Return a prediction about voters with the field `simulation` and its assumptions; unchanged if the voters are
+    unknown.
 
     The simulated event is what is `added`, `removed` or `lost`, or no event if the controller would refuse it. The
     field is null if no majority is alive, because then no leader is elected and no simulation can begin.

@@ -170,7 +170,7 @@ class _Values:
         self._keys = topic_keys(facts.release.name)
 
     def number(self, name: str) -> int:
-        """A number of a topic, in the topic's unit."""
+        """Return a number of a topic, in the topic's unit."""
         if name in self._own:
             return int(self._own[name])
         for key, unit in _INHERITED.get(name, ()):
@@ -180,11 +180,11 @@ class _Values:
         return int(self._keys[name].default or 0) if name in self._keys else 0
 
     def flag(self, name: str) -> bool:
-        """A switch of a topic."""
+        """Return the value of a switch of a topic."""
         return bool(parse_boolean(self._own.get(name, "false")))
 
     def list(self, name: str) -> list[str]:
-        """A list of a topic."""
+        """Return a list of a topic."""
         default = self._static.get("log.cleanup.policy", "delete") if name == POLICY else ""
         return split_list(self._own.get(name, default))
 

@@ -69,7 +69,7 @@ def _decided_by(sections: Iterable[Section], verdict: str) -> Iterator[str]:
 
 
 def title_of(answer: Mapping[str, Any]) -> str:
-    """The scenario and what was asked, as on a command line.
+    """Return the scenario and what was asked, as on a command line.
 
     >>> title_of({"scenario": "broker-loss", "input": {"brokers": [3, 4], "mode": "crash", "in_order": False}})
     'broker-loss brokers 3,4, mode crash'
@@ -154,7 +154,7 @@ def _facts(effects: Mapping[str, Any]) -> Iterable[Facts]:
 
 
 def overview(sections: Iterable[Section]) -> Table:
-    """The scenarios of a report and their verdicts, for its first screen."""
+    """Return the scenarios of a report and their verdicts, for its first screen."""
     rows = (
         (
             Cell(section.title),
@@ -176,7 +176,7 @@ def _findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
 
 
 def heaviest(findings: Iterable[Mapping[str, Any]]) -> str:
-    """The first of the gravest findings in a few words; "" where there is nothing but remarks.
+    """Return the first of the gravest findings in a few words; "" where there is nothing but remarks.
 
     >>> heaviest([{"severity": "warning", "id": "restart-differs", "subject": "11 things"}])
     'restart-differs: 11 things'

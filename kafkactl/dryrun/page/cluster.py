@@ -40,7 +40,7 @@ class Cluster:
     features: tuple[tuple[str, int], ...]
 
     def load(self, broker_id: int) -> BrokerLoad | None:
-        """The load of one broker."""
+        """Return the load of one broker."""
         return next((broker for broker in self.brokers if broker.id == broker_id), None)
 
 

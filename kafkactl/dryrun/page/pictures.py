@@ -21,7 +21,7 @@ _BEFORE_AFTER: Final = (Series("before", "dim"), Series("after", "plain"))
 
 
 def now(cluster: Cluster) -> Iterator[Block]:
-    """The cluster before anything happens: who leads and holds what."""
+    """Yield the cluster before anything happens: who leads and holds what."""
     if cluster.brokers:
         chosen, text = _chosen(cluster.brokers, lambda broker: broker.replicas + broker.leaders)
         yield Bars(
@@ -61,7 +61,7 @@ def loads(before: Cluster, after: Cluster) -> Iterator[Block]:
 
 
 def pictures(effects: Mapping[str, Any]) -> Iterator[Block]:
-    """The pictures that the effects of a scenario call for."""
+    """Yield the pictures that the effects of a scenario call for."""
     if effects.get("partitions") is not None:
         yield at_risk(effects["partitions"])
     if effects.get("alive") is not None and effects.get("voters") is not None:
@@ -96,7 +96,7 @@ def at_risk(counts: Mapping[str, int]) -> Bars:
 
 
 def quorum(effects: Mapping[str, Any]) -> Quorum:
-    """The voters before and after, and whether those alive are enough."""
+    """Return the voters before and after, and whether those alive are enough."""
     sides = tuple(
         Voters(
             name=side,
@@ -198,7 +198,7 @@ def _nothing(load: BrokerLoad) -> BrokerLoad:
 
 
 def _chosen(rows: Sequence[Any], weight: Any) -> tuple[list[Any], str]:
-    """The heaviest few in the order given, and words where some are left out."""
+    """Return the heaviest few in the order given, and words where some are left out."""
     if len(rows) <= BROKERS:
         return list(rows), ""
     kept = sorted(range(len(rows)), key=lambda place: (-weight(rows[place]), place))[:BROKERS]

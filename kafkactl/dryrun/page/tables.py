@@ -12,7 +12,7 @@ ROWS: Final = 100
 
 
 def tables(effects: Mapping[str, Any]) -> Iterator[Table]:
-    """The tables that the effects of a scenario call for, none of them empty."""
+    """Yield the tables that the effects of a scenario call for, none of them empty."""
     makers = (_changes, _results, _features, _moves, _stranded, _differences, _appended, _state, _elections, _failures)
     yield from (found for found in (make(effects) for make in makers) if found is not None and found.rows)
 

@@ -70,7 +70,7 @@ class Entity:
 
 
 def parse_entity(text: str) -> Entity:
-    """The entity that a word names. Raises InputError `unknown-entity`."""
+    """Return the entity that a word names. Raises InputError `unknown-entity`."""
     kind, colon, name = text.partition(":")
     whole = kind == "cluster" and not colon
     named = (kind == "topic" and name) or (kind == "broker" and name.isascii() and name.isdigit())
@@ -170,7 +170,8 @@ def _records(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, st
 
 
 def _minutes_later(image: Image, changed: Image, facts: Facts, entity: Entity) -> ActiveController:
-    """The controller at its next check of leaderless partitions, which elects uncleanly where the change allows it.
+    """Return the controller at its next check of leaderless partitions, which elects uncleanly where the change allows
+    it.
 
     What it would elect without the change is left out. The configuration of another controller counts from the moment
     at which that one leads.
@@ -187,7 +188,7 @@ def _minutes_later(image: Image, changed: Image, facts: Facts, entity: Entity) -
 
 
 def _changes(before: Image, after: ActiveController) -> tuple[Change, ...]:
-    """The partitions that lose their ELR or last known leader, or are led uncleanly, the worst first."""
+    """Return the partitions that lose their ELR or last known leader, or are led uncleanly, the worst first."""
     old = ActiveController(before, after.facts)
     cleared = old.keys(lambda fields: bool(fields[ELR_AT] or fields[LAST_KNOWN_ELR_AT]))
     found = [
@@ -201,7 +202,7 @@ def _changes(before: Image, after: ActiveController) -> tuple[Change, ...]:
 
 
 def _newly_under(before: ActiveController, after: ActiveController) -> list[str]:
-    """The partitions that a higher min.insync.replicas puts below it."""
+    """Return the partitions that a higher min.insync.replicas puts below it."""
     found, enough = [], after.facts.rules.enough
     for topic in after.image.topics.values():
         was, least = before.min_isr(topic), after.min_isr(topic)
@@ -266,7 +267,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The change of the configuration. Raises InputError `unknown-entity`."""
+    """Return the change of the configuration. Raises InputError `unknown-entity`."""
     entity = parse_entity(asked.entity)
     return alter_config(
         context.image, context.facts, entity, asked.set, asked.delete, through_broker=asked.through_broker

@@ -87,7 +87,7 @@ def broker_loss(
 
 
 def _noticed(voters: Collection[int], lost: Sequence[int], mode: LossMode, *, in_order: bool) -> list[int]:
-    """The lost brokers that the controllers fence: all, or those for which a majority is there.
+    """Return the lost brokers that the controllers fence: all, or those for which a majority is there.
 
     A controlled shutdown is granted before the node ends as a controller; a crash is noticed by the others.
     """
@@ -201,7 +201,7 @@ def _worst(context: ScenarioContext, size: int) -> Prediction:
 
 
 def _of_worst(brokers: Sequence[int], finding: Finding) -> Finding:
-    """A finding about the worst set, which names the set."""
+    """Return a finding about the worst set, which names the set."""
     lost = f"without {plural('broker', len(brokers))} {', '.join(map(str, brokers))}"
     return replace(finding, subject=f"{lost}: {finding.subject}")
 
@@ -215,7 +215,7 @@ def _from_options(*, brokers: tuple[int, ...] | None, mode: LossMode, in_order: 
 
 
 def _in_report(image: Image) -> list[Input]:
-    """The worst loss of one and of two brokers."""
+    """Return the worst loss of one and of two brokers."""
     live = sum(not broker.fenced for broker in image.brokers.values())
     return [Input(worst=size) for size in (1, 2) if size <= live]
 

@@ -101,7 +101,7 @@ def _is_away(image: Image, broker_id: int) -> bool:
 
 
 def _is_clean(image: Image, broker_id: int, clean: bool | None) -> bool:
-    """Whether the controller takes its shutdown for a clean one: never of a broker that is not registered."""
+    """Return True if the controller takes its shutdown for a clean one: never of a broker that is not registered."""
     held = image.brokers.get(broker_id)
     return held is not None and (held.in_controlled_shutdown if clean is None else clean)
 
@@ -361,7 +361,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The return of the brokers named."""
+    """Return the return of the brokers named."""
     return broker_return(
         context.image,
         context.facts,

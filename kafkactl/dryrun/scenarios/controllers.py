@@ -108,7 +108,7 @@ def controllers(image: Image, facts: Facts, event: ControllerEvent, logged_voter
 
 
 def known_voters(image: Image, facts: Facts, logged_voters: Collection[int]) -> tuple[frozenset[int], str] | None:
-    """The voter ids, and where they were found."""
+    """Return the voter ids, and where they were found."""
     if image.voters is not None:
         return frozenset(voter.node_id for voter in image.voters), "the last VotersRecord in the log"
     if STATIC_VOTERS in facts.static:
@@ -167,7 +167,7 @@ def _of_listener(image: Image, facts: Facts, endpoint: str) -> ServerError | Non
 
 
 def _listeners(image: Image, leader_id: int | None) -> list[str]:
-    """The controller listeners of the leader, as the voter set or its registration names them."""
+    """Return the controller listeners of the leader, as the voter set or its registration names them."""
     for voter in image.voters or ():
         if voter.node_id == leader_id and voter.endpoints:
             return [endpoint.listener for endpoint in voter.endpoints]
@@ -216,7 +216,7 @@ def _key_hash(node_id: int, directory: Uuid | None) -> int:
 def _after(
     event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """The voters and those of them that live, after the event."""
+    """Return the voters and those of them that live, after the event."""
     if event.add is not None:
         added = frozenset({event.add.node_id})
         return voters | added, alive | (added - event.down)
@@ -364,7 +364,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The event, on a quorum as it was observed where it was asked."""
+    """Return the event, on a quorum as it was observed where it was asked."""
     seen, own = context.observed, context.cluster_id
     if seen is not None and None not in (seen.cluster_id, own) and seen.cluster_id != own:
         seen = None  # the log is of another cluster than the one that was asked

@@ -129,7 +129,7 @@ class _Elections:
         self._topic: Topic | None = None
 
     def ask(self, key: Key) -> int:
-        """The error code of Kafka's answer."""
+        """Return the error code of Kafka's answer."""
         topic = self._topic
         if topic is None or topic.id is not key[0]:
             topic = self._topic = self._controller.image.topics[key[0]]
@@ -176,7 +176,7 @@ _WHY: Final = {
 
 
 def _not_elected(results: Sequence[Mapping[str, Any]], election: Election) -> Iterator[Finding]:
-    """The elections that are needed and refused, by the error that Kafka answers."""
+    """Yield the elections that are needed and refused, by the error that Kafka answers."""
     for code, (why, step) in _WHY.items():
         names = [_shown(result) for result in results if result["error_code"] == code]
         if names:
@@ -214,7 +214,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The election that is asked for. Raises InputError `invalid-partition-name`."""
+    """Return the election that is asked for. Raises InputError `invalid-partition-name`."""
     wanted = [parse_partition(text) for text in asked.topics]
     return elect_leaders(context.image, context.facts, asked.type, wanted)
 

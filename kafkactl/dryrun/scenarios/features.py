@@ -94,7 +94,10 @@ def feature_levels(
 
 
 def _quorum_of(image: Image, facts: Facts, voters: Collection[int]) -> tuple[tuple[int, ...], str]:
-    """The voters and where they were found; controllers that registered stand in where nothing names the voters."""
+    """Return the voters and where they were found.
+
+    Controllers that registered stand in where nothing names the voters.
+    """
     found = known_voters(image, facts, voters)
     if found is not None:
         return tuple(sorted(found[0])), found[1]
@@ -114,7 +117,7 @@ def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> 
 
 
 def _of_a_log(finding: Finding) -> Finding:
-    """The finding, as a warning where it is about the files of the brokers, which no log holds."""
+    """Return the finding, as a warning where it is about the files of the brokers, which no log holds."""
     if finding.id != "elr-min-insync-unknown":
         return finding
     step = (
@@ -157,7 +160,7 @@ def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mappin
 
 
 def _server_error(state: FeatureState, request: FeatureRequest, accepted: Mapping[str, bool | None]) -> ServerError:
-    """The error of the first feature that is refused; 4.x returns it for the whole request."""
+    """Return the error of the first feature that is refused; 4.x returns it for the whole request."""
     rules = update_rules(rules_release(state))
     whole = rules.results == "whole"
     for name, level in request.levels.items():
@@ -301,7 +304,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The change of levels, on a quorum as it was observed where it was asked."""
+    """Return the change of levels, on a quorum as it was observed where it was asked."""
     request = FeatureRequest(
         operation=asked.operation,
         levels=asked.levels,

@@ -64,13 +64,16 @@ _SETTINGS: Final = {
 
 
 def limits_of(static: Mapping[str, str]) -> Limits:
-    """The limits of a controller with these static settings; Kafka's default for a value that is not a number."""
+    """Return the limits of a controller with these static settings.
+
+    Kafka's default for a value that is not a number.
+    """
     given = {name: static.get(key, "").strip() for name, key in _SETTINGS.items()}
     return Limits(**{name: int(text) for name, text in given.items() if re.fullmatch(r"-?[0-9]+", text)})
 
 
 def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
-    """The size of log and snapshots after some days at the rate of the log so far, and how long a start takes.
+    """Return the size of log and snapshots after some days at the rate of the log so far, and how long a start takes.
 
     Raises InputError `invalid-growth-period`.
     """
@@ -262,7 +265,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The size of log and snapshots then."""
+    """Return the size of log and snapshots then."""
     return growth(context.loaded, context.facts, asked.days)
 
 

@@ -95,7 +95,8 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
 
 
 def _reports(image: Image, moves: Sequence[Move]) -> Iterator[str]:
-    """The assumption for brokers with several log directories: which one each chooses, and when it reports that, cannot
+    """Yield the assumption for brokers with several log directories: which one each chooses, and when it reports that,
+    cannot be predicted. No text if no such broker gets a replica.
     be predicted. No text if no such broker gets a replica."""
     added = [
         broker_id
@@ -113,7 +114,7 @@ def _reports(image: Image, moves: Sequence[Move]) -> Iterator[str]:
 
 
 def _start(controller: ActiveController, move: Move) -> tuple[int, str | None, list[Any]]:
-    """The answer to one partition of the request: error code, its text, and the change."""
+    """Return the answer to one partition of the request: error code, its text, and the change."""
     topic = controller.image.topic(move.topic)
     if topic is None or move.partition not in topic.partitions:
         what = f"topic named {move.topic}" if topic is None else f"partition {move.topic}:{move.partition}"
@@ -328,7 +329,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The plan, its records at once and those at its end."""
+    """Return the plan, its records at once and those at its end."""
     return reassignment(context.image, context.facts, asked.moves)
 
 

@@ -30,7 +30,7 @@ SHOWN = 1_000
 def restart(
     image: Image, facts: Facts, found: Sequence[Started], node: int | None = None, voters: Sequence[int] = ()
 ) -> Prediction:
-    """The differences between the state and that of a node which starts from each of these points.
+    """Return the differences between the state and that of a node which starts from each of these points.
 
     Every node builds the same state from the log. `node` is only named in the answer: one that neither is registered
     nor votes (`voters`) is reported.

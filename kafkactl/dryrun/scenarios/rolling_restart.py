@@ -129,7 +129,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The restart of the brokers, with what each step means for a quorum that has them as voters."""
+    """Return the restart of the brokers, with what each step means for a quorum that has them as voters."""
     order = None if isinstance(asked.order, str) else asked.order
     found = rolling_restart(context.image, context.facts, order)
     return with_quorum(found, context.voters, [(broker_id,) for broker_id in found.effects.get("order") or ()])

@@ -132,7 +132,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The removal of the broker's registration."""
+    """Return the removal of the broker's registration."""
     return unregister_broker(context.image, context.facts, asked.broker)
 
 

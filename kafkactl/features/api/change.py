@@ -140,7 +140,7 @@ class LiveFeatures:
         return self.view.state
 
     def observe_levels(self, request: FeatureRequest | None = None) -> FeatureState:
-        """The nodes of the last observation once more."""
+        """Return the nodes of the last observation once more."""
         assert self.view is not None, "levels are observed after everything was"
         self.view = observe_levels(self._client, self.view, watches=request is not None)
         if request is not None:
@@ -148,7 +148,7 @@ class LiveFeatures:
         return self.view.state
 
     def validate(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """The active controller's own dry run. Raises UnreachableError, also where it gives no clear answer."""
+        """Return the active controller's own dry run. Raises UnreachableError, also where it gives no clear answer."""
         body = update_features_request(levels, kind, validate_only=True, timeout_ms=_SERVER_TIMEOUT_MS)
         answer = self._client.ask_active_controller("UpdateFeatures", body)
         results = read_response(levels, answer.version, answer.body)
@@ -165,7 +165,7 @@ class LiveFeatures:
         return results
 
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """The request, once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
+        """Return the request, once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
         body = update_features_request(levels, kind, validate_only=False, timeout_ms=_SERVER_TIMEOUT_MS)
         try:
             answer = self._client.ask_active_controller(

@@ -49,7 +49,8 @@ def feature_request(
     convert_quorum: bool = False,
     accepted_min_insync: int | None = None,
 ) -> FeatureRequest:
-    """The levels that an `operation` (upgrade, downgrade, disable) is to reach, by the words of kafka-features.sh.
+    """Return the levels that an `operation` (upgrade, downgrade, disable) is to reach, by the words of
+    kafka-features.sh.
 
     `metadata` and `release_version` are a release or the name of a level, `features` NAME=LEVEL, for disable NAME.
     Raises InputError for words that exclude each other, and for names and levels that are not known.
@@ -108,7 +109,7 @@ class FeatureChange:
 
     @property
     def failure_line(self) -> str | None:
-        """The line with which kafka-features.sh fails; None where it does not."""
+        """Return the line with which kafka-features.sh fails; None where it does not."""
         return failure_line(self.answers)
 
     @property
@@ -182,7 +183,7 @@ def change_levels(
 
 
 def _without(findings: Sequence[Finding], ids: Sequence[str]) -> list[Finding]:
-    """The findings of an observation but for those of which the plan, or the proof, speaks itself."""
+    """Return the findings of an observation but for those of which the plan, or the proof, speaks itself."""
     return [finding for finding in findings if finding.id not in ids]
 
 
@@ -218,7 +219,7 @@ class LevelProof:
 
     @property
     def is_proved(self) -> bool:
-        """Whether every node shows all of them."""
+        """Return True if every node shows all of them."""
         return self.proof.holds
 
     @property

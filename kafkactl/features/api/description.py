@@ -47,7 +47,7 @@ class FeatureDescription:
 
 
 def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = NO_LIMIT) -> FeatureDescription:
-    """The features of a live cluster as all nodes show them, or as node `node_id` alone does.
+    """Return the features of a live cluster as all nodes show them, or as node `node_id` alone does.
 
     A silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError where no node answers
     (`no-node-answered`), or that node does not (`node-not-found`, `node-does-not-answer`).
@@ -83,7 +83,7 @@ def _kafka_lines(state: FeatureState, features: tuple[FeatureSeen, ...]) -> list
 
 
 def _of_node(state: FeatureState, node_id: int) -> FeatureState:
-    """The cluster as this node alone shows it."""
+    """Return the cluster as this node alone shows it."""
     nodes = tuple(node for node in state.nodes if node.id == node_id)
     answering = [node for node in nodes if node.versions is not None]
     if answering:

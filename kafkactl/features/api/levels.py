@@ -35,14 +35,14 @@ class VersionMapping:
 
     @property
     def release_version(self) -> str:
-        """The metadata.version of the release."""
+        """Return the metadata.version of the release."""
         return self.levels[0].note
 
     to_dict = json_of("kafka_version", "release_version", "features=levels", kind="features.version-mapping")
 
 
 def version_mapping(release_version: str | None = None, *, kafka_version: str | None = None) -> VersionMapping:
-    """The levels that go with a release (4.2) or a metadata.version (4.2-IV1), by the tool of `kafka_version`.
+    """Return the levels that go with a release (4.2) or a metadata.version (4.2-IV1), by the tool of `kafka_version`.
 
     Without `release_version` the newest one of that Kafka, without `kafka_version` the newest Kafka known. Raises
     InputError `unknown-kafka-version` and `unknown-release-version`.

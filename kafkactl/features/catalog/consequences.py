@@ -24,7 +24,10 @@ _DEFAULT, _DEFAULT_HERE = " by default", " as the default of new clusters (here 
 
 
 def level_name(feature: str, level: int) -> str:
-    """A level as people say it: `4.3-IV0 (30)` for metadata.version, else the number; newer ones are `level 40`."""
+    """Return a level as people say it: `4.3-IV0 (30)` for metadata.version, else the number.
+
+    Newer ones are `level 40`.
+    """
     if feature != METADATA_VERSION:
         return str(level)
     name = finalized_name(feature, level)
@@ -38,12 +41,13 @@ def finalized_name(feature: str, level: int) -> str | None:
 
 
 def is_known_level(feature: str, level: int) -> bool:
-    """Whether kafkactl's tables say what this level means."""
+    """Return True if kafkactl's tables say what this level means."""
     return level == 0 or level in _levels(feature)
 
 
 def metadata_changes(release: Release, lower: int, higher: int) -> tuple[int, ...]:
-    """The levels of metadata.version above `lower`, up to `higher`, that changed metadata as that release has it.
+    """Return the levels of metadata.version above `lower`, up to `higher`, that changed metadata as that release has
+    it.
 
     A level that kafkactl does not know is treated as one that did: nothing is known of it.
     """
@@ -53,7 +57,7 @@ def metadata_changes(release: Release, lower: int, higher: int) -> tuple[int, ..
 
 
 def downgrade_floor(release: Release, level: int) -> int:
-    """The lowest level of metadata.version that a safe downgrade from `level` reaches on that release.
+    """Return the lowest level of metadata.version that a safe downgrade from `level` reaches on that release.
 
     >>> from kafkactl.features.catalog.releases import find_release
     >>> downgrade_floor(find_release("4.3"), 25)
@@ -79,7 +83,7 @@ def is_reversible(release: Release, feature: str, before: int, after: int) -> bo
 
 
 def how_to_undo(release: Release, feature: str, before: int, after: int) -> str:
-    """The command that undoes a change, or why there is none; empty where nothing changes."""
+    """Return the command that undoes a change, or why there is none; empty where nothing changes."""
     if before == after:
         return ""
     if is_reversible(release, feature, before, after):
@@ -120,7 +124,10 @@ def lost(lower: int, higher: int) -> tuple[str, ...]:
 
 
 def first_release_with(feature: str, level: int) -> Release | None:
-    """The oldest release whose nodes support a level without unstable features; None where kafkactl knows none."""
+    """Return the oldest release whose nodes support a level without unstable features.
+
+    None where kafkactl knows none.
+    """
     return next((release for release in known_releases() if _supports(release, feature, level)), None)
 
 
@@ -173,7 +180,7 @@ def _door(level: int) -> str:
 
 
 def _levels(feature: str) -> Mapping[int, Mapping[str, Any]]:
-    """The rows of a feature's table by level; empty for a feature that kafkactl does not know."""
+    """Return the rows of a feature's table by level; empty for a feature that kafkactl does not know."""
     return _tables().get(feature, {})
 
 

@@ -68,7 +68,7 @@ class FeatureFacts:
     latest_testing: int
 
     def default_level(self, metadata_version: int) -> int:
-        """The level that goes with a level of metadata.version (`Feature.defaultLevel`)."""
+        """Return the level that goes with a level of metadata.version (`Feature.defaultLevel`)."""
         return max(level.level for level in self.levels if level.default_from <= metadata_version)
 
 
@@ -88,12 +88,12 @@ def metadata_versions() -> tuple[MetadataVersion, ...]:
 
 
 def metadata_version(level: int) -> MetadataVersion:
-    """The metadata.version with that level. Raises KeyError."""
+    """Return the metadata.version with that level. Raises KeyError."""
     return _by_level()[level]
 
 
 def metadata_versions_of(release: Release, *, unstable: bool) -> tuple[MetadataVersion, ...]:
-    """The levels that a release's tool can format with, lowest first; `unstable` ones need the switch."""
+    """Return the levels that a release's tool can format with, lowest first; `unstable` ones need the switch."""
     highest = release.testing_level if unstable else release.production_level
     return tuple(mv for mv in metadata_versions() if release.lowest_format_level <= mv.level <= highest)
 
@@ -111,7 +111,7 @@ def changes_metadata_in(release: Release, level: int) -> bool:
 
 
 def features_of(release: Release) -> Mapping[str, FeatureFacts]:
-    """The features other than metadata.version that a release's tools list, in their order; none before 3.9."""
+    """Return the features other than metadata.version that a release's tools list, in their order; none before 3.9."""
     return _features_of(release.name, release.patch)
 
 
@@ -126,7 +126,7 @@ def default_levels(release: Release, metadata_version_level: int) -> dict[str, i
 
 
 def supported_by(release: Release) -> dict[str, Versions]:
-    """The levels that a node of a release advertises, by feature, unstable ones left out."""
+    """Return the levels that a node of a release advertises, by feature, unstable ones left out."""
     found = {METADATA_VERSION: Versions(release.lowest_supported_level, release.production_level)}
     features = features_of(release).items()
     return found | {name: Versions(0, facts.latest_production) for name, facts in features if facts.latest_production}
@@ -144,7 +144,7 @@ def _features_of(release_name: str, patch: int) -> Mapping[str, FeatureFacts]:
 
 
 def _facts(name: str, table: Mapping[str, Any], release_name: str, patch: int) -> FeatureFacts | None:
-    """The feature as one release knows it; None where it does not."""
+    """Return the feature as one release knows it; None where it does not."""
     releases = release_names()
     position = releases.index(release_name)
     since = [known for known in table["known"] if releases.index(known) <= position]

@@ -36,7 +36,8 @@ class Level:
 
 
 def version_mapping(release: Release, text: str | None = None) -> list[Level]:
-    """The level of every feature that goes with a release version; metadata.version first, then in the tool's order.
+    """Return the level of every feature that goes with a release version; metadata.version first, then in the tool's
+    order.
 
     Without a text the newest level ready for production is meant. Levels that need the unstable switch are answered
     too. Raises InputError `unknown-release-version`.
@@ -76,7 +77,7 @@ def feature_dependencies(release: Release, feature: str, level: int) -> list[Lev
 
 
 def known_metadata_version(release: Release, level: int) -> MetadataVersion:
-    """The metadata.version of that level, if the release knows it. Raises InputError `unknown-feature-level`."""
+    """Return the metadata.version of that level, if the release knows it. Raises InputError `unknown-feature-level`."""
     if not release.lowest_supported_level <= level <= release.testing_level:
         raise InputError(
             f"Unknown metadata.version {level}",
@@ -122,7 +123,7 @@ _PARTS: dict[str, Callable[[str], list[str]]] = {"exact": _exact_parts, "trimmed
 
 
 def render_dependencies(feature: str, level: int, needed: Iterable[Level]) -> list[str]:
-    """The lines of `feature-dependencies` about one feature."""
+    """Return the lines of `feature-dependencies` about one feature."""
     needed = list(needed)
     subject = Level(feature=feature, level=level, note=_note(feature, level))
     if not needed:

@@ -10,7 +10,7 @@ from kafkactl.protocol.schema.release_table import ReleaseTable, read_release_ta
 
 
 def record_types_of(release: Release) -> Mapping[int, int]:
-    """The highest version of every record type that a release reads, by api key; versions begin at 0.
+    """Return the highest version of every record type that a release reads, by api key; versions begin at 0.
 
     A record beyond that is refused by the generated reader, and that ends a controller (`MetadataRecordType`,
     `MetadataRecordSerde`).

@@ -13,7 +13,7 @@ from kafkactl.features.catalog.releases import Release
 
 
 def parse_release_version(release: Release, text: str, *, unstable: bool) -> MetadataVersion:
-    """The level that `--release-version TEXT` means to a release's `format`.
+    """Return the level that `--release-version TEXT` means to a release's `format`.
 
     `unstable` says whether the release's unstable switch is on. Raises InputError `unknown-release-version`,
     `unstable-release-version` or `release-version-too-old`.
@@ -56,7 +56,7 @@ def supported_names(release: Release, *, unstable: bool) -> str:
 
 
 def in_kafkas_words(release: Release, template: str, text: str, *, unstable: bool, level: str = "") -> str:
-    """A message of the release's tool (a template of releases.toml) about a release version."""
+    """Return a message of the release's tool (a template of releases.toml) about a release version."""
     return template.format(
         text=text,
         level=level,
@@ -68,7 +68,8 @@ def in_kafkas_words(release: Release, template: str, text: str, *, unstable: boo
 
 
 def _first_parts(text: str) -> str:
-    """The first two parts of a dotted text, three if it begins with `0.`; a text with no more than that as it is.
+    """Return the first two parts of a dotted text, three if it begins with `0.`; a text with no more than that as it
+    is.
 
     Java's split does not count empty parts at the end, so `3.9.` is not cut (and not understood).
     """

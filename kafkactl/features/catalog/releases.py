@@ -25,7 +25,7 @@ class KafkaVersion:
 
     @property
     def release_name(self) -> str:
-        """The release without its patch: `4.3`."""
+        """Return the release without its patch: `4.3`."""
         return f"{self.major}.{self.minor}"
 
     def __str__(self) -> str:
@@ -137,29 +137,32 @@ class Release:
 
     @property
     def numbers(self) -> Version:
-        """The same as tables of releases want it."""
+        """Return the same as tables of releases want it."""
         major, minor = self.name.split(".")
         return int(major), int(minor), self.patch
 
     @property
     def has_directory_ids(self) -> bool:
-        """Whether meta.properties carries directory.id (KIP-858)."""
+        """Return True if meta.properties carries directory.id (KIP-858)."""
         return self.layout >= 2
 
     @property
     def writes_bootstrap_checkpoint(self) -> bool:
-        """Whether `format` writes bootstrap.checkpoint; later everything is in the first checkpoint (KIP-1170)."""
+        """Return True if `format` writes bootstrap.checkpoint.
+
+        Later everything is in the first checkpoint (KIP-1170).
+        """
         return self.layout <= 3
 
     @property
     def knows_bootstrap_servers(self) -> bool:
-        """Whether controller.quorum.bootstrap.servers is a configuration key (KIP-853)."""
+        """Return True if controller.quorum.bootstrap.servers is a configuration key (KIP-853)."""
         return self.voter_flags
 
 
 @functools.lru_cache(maxsize=64)
 def find_release(text: str) -> Release:
-    """The release that `4.3` or `4.3.1` names.
+    """Return the release that `4.3` or `4.3.1` names.
 
     Of a patch that is newer than those known here the rules of the newest known one are returned. Raises InputError
     `unknown-kafka-version`, naming the known releases and the one that was probably meant.
@@ -180,17 +183,17 @@ def known_releases() -> tuple[Release, ...]:
 
 
 def newest_release() -> Release:
-    """The newest release known: what `kafkactl` assumes where no version is named."""
+    """Return the newest release known: what `kafkactl` assumes where no version is named."""
     return find_release(release_names()[-1])
 
 
 def newest_with_zookeeper() -> Release:
-    """The newest release that has ZooKeeper mode: a migration ends on it, and from it 4.x is reached."""
+    """Return the newest release that has ZooKeeper mode: a migration ends on it, and from it 4.x is reached."""
     return next(release for release in reversed(known_releases()) if release.zookeeper_mode)
 
 
 def first_with_dynamic_quorum() -> Release:
-    """The oldest release whose voters can be changed (KIP-853)."""
+    """Return the oldest release whose voters can be changed (KIP-853)."""
     return next(release for release in known_releases() if release.voter_flags)
 
 
@@ -200,7 +203,7 @@ def release_names() -> tuple[str, ...]:
 
 
 def kraft_version_for(release: Release, *, voter_mode: str, static_voters: bool) -> int:
-    """The kraft.version that `format` gives a node: 1 is a dynamic quorum (KIP-853).
+    """Return the kraft.version that `format` gives a node: 1 is a dynamic quorum (KIP-853).
 
     `voter_mode` is a `VoterMode` or its value (`standalone`, `initial-controllers`, `no-initial-controllers`,
     `unspecified`); `static_voters` says whether controller.quorum.voters is set. The rule was changed twice in patch
@@ -242,7 +245,7 @@ def _unknown_version(text: str) -> InputError:
 
 
 def _nearest(text: str, known: tuple[str, ...]) -> str | None:
-    """The known release that was probably meant: a number is taken as a number, not as letters."""
+    """Return the known release that was probably meant: a number is taken as a number, not as letters."""
     match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", text)
     if match is None:
         import difflib

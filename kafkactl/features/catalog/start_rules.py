@@ -97,7 +97,7 @@ class StartRules:
 
 
 def start_rules(release: Release) -> StartRules:
-    """The rules of a release, to the patch."""
+    """Return the rules of a release, to the patch."""
     return _at(release.numbers)
 
 

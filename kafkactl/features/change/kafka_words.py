@@ -15,7 +15,7 @@ _DONE = {Operation.UPGRADE: "upgraded", Operation.DOWNGRADE: "downgraded", Opera
 def result_lines(
     operation: Operation, results: Iterable[Answered], levels: Mapping[str, int], *, dry_run: bool
 ) -> list[str]:
-    """A line a feature, by name, from the results of an answer: what was done to it, or not and why.
+    """Return a line a feature, by name, from the results of an answer: what was done to it, or not and why.
 
     What was done is what was found afterwards; Kafka's tool prints what was answered.
     """
@@ -26,7 +26,7 @@ def result_lines(
 
 
 def failure_line(results: Iterable[Answered]) -> str | None:
-    """The last line, for stderr, where something failed."""
+    """Return the last line, for stderr, where something failed."""
     results = tuple(results)
     failed = sum(answered.outcome not in _WELL for answered in results)
     return f"{failed} out of {len(results)} operation(s) failed." if failed else None

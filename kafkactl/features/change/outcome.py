@@ -70,7 +70,7 @@ def resolve(
 
 
 def overall(resolved: Iterable[Resolved]) -> Outcome:
-    """The outcome of several changes together."""
+    """Return the outcome of several changes together."""
     outcomes = {feature.outcome for feature in resolved}
     if not outcomes:
         return Outcome.NOTHING_TO_DO

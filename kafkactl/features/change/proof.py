@@ -35,7 +35,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing contradicts it and nothing is missing."""
+        """Return True if nothing contradicts it and nothing is missing."""
         return any(node.levels is not None for node in self.nodes) and not blockers(self.findings)
 
 

@@ -62,7 +62,7 @@ class FeatureResult:
 def update_features_request(
     levels: Mapping[str, int], kind: UpgradeType, *, validate_only: bool, timeout_ms: int
 ) -> dict[str, Any]:
-    """The body of an UpdateFeatures request, version 1 or 2. The controller of KRaft ignores the time-out."""
+    """Return the body of an UpdateFeatures request, version 1 or 2. The controller of KRaft ignores the time-out."""
     return {
         "timeoutMs": timeout_ms,
         "FeatureUpdates": [
@@ -96,12 +96,12 @@ def read_response(names: Iterable[str], version: int, body: Mapping[str, Any]) -
 
 
 def no_response(names: Iterable[str], reason: str) -> tuple[FeatureResult, ...]:
-    """The results of a request whose answer never came: nothing is known of any feature."""
+    """Return the results of a request whose answer never came: nothing is known of any feature."""
     return tuple(FeatureResult(name=name, reply=Reply.UNCLEAR, error_code=None, message=reason) for name in names)
 
 
 def not_sent(names: Iterable[str], reason: str) -> tuple[FeatureResult, ...]:
-    """The results of a request of which not a byte left: it has no effect."""
+    """Return the results of a request of which not a byte left: it has no effect."""
     return tuple(FeatureResult(name=name, reply=Reply.REFUSED, error_code=None, message=reason) for name in names)
 
 

@@ -45,18 +45,18 @@ class FeaturePort(Protocol):
         ...
 
     def observe_levels(self, request: FeatureRequest | None = None) -> FeatureState:
-        """The same nodes once more: their levels and who leads now. Raises nothing.
+        """Return the same nodes once more: their levels and who leads now. Raises nothing.
 
         With a request it is also seen again who follows the leader, and what the request depends on.
         """
         ...
 
     def validate(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """The active controller's own dry run. Raises UnreachableError."""
+        """Return the active controller's own dry run. Raises UnreachableError."""
         ...
 
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """The request, sent once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
+        """Return the request, sent once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
         ...
 
 
@@ -146,11 +146,11 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         return plan
 
     def step_of(self, plan: FeaturePlan) -> FeatureStep:
-        """The first request."""
+        """Return the first request."""
         return plan.steps[0]
 
     def key(self, step: FeatureStep) -> Hashable:
-        """The levels that it asks for."""
+        """Return the levels that it asks for."""
         return tuple(step.levels.items())
 
     def admit(self, plan: FeaturePlan, seen: FeatureState) -> Ready | End | None:
@@ -170,15 +170,15 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         return Ready(step=again.steps[0], plan=again, seen=seen)
 
     def begin(self, ready: Ready) -> Mapping[str, Any]:
-        """The levels that are wanted."""
+        """Return the levels that are wanted."""
         return {"goal": dict(self.request.levels)}
 
     def intent(self, ready: Ready) -> Mapping[str, Any]:
-        """The levels that are asked for."""
+        """Return the levels that are asked for."""
         return {"levels": ready.step.levels, "leader_epoch": ready.seen.leader_epoch}
 
     def send(self, ready: Ready, seq: int) -> tuple[FeatureResult, ...] | NotSent:
-        """The one request of the step."""
+        """Return the one request of the step."""
         step: FeatureStep = ready.step
         self.tell(Event(kind="send", text=f"sending {step.text}", step=step))
         try:
@@ -222,7 +222,8 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         )
 
     def _is_dealt_with(self, step: FeatureStep, results: Iterable[FeatureResult], epoch: int | None) -> bool:
-        """Whether nothing of a request can follow: it was answered, and the same controller answered another after it.
+        """Return True if nothing of a request can follow: it was answered, and the same controller answered another
+        after it.
 
         A request without an answer may still lie somewhere on its way, so it is never called dealt with.
         """
@@ -267,7 +268,7 @@ def _requests(levels: Mapping[str, int]) -> list[dict[str, int]]:
 
 
 def _shown(state: FeatureState, step: FeatureStep) -> dict[str, int] | None:
-    """The levels afterwards: those of the active controller; a node that shows the new level proves it for all.
+    """Return the levels afterwards: those of the active controller; a node that shows the new level proves it for all.
 
     Nodes show only what is committed. None where the active controller shows nothing and no node has the new level.
     """

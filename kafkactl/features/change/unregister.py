@@ -50,12 +50,12 @@ class UnregisterPlan:
 
     @property
     def api_key(self) -> int:
-        """The request that does it."""
+        """Return the request that does it."""
         return UNREGISTER_BROKER if self.role is Role.BROKER else UNREGISTER_CONTROLLER
 
     @property
     def request(self) -> dict[str, Any]:
-        """The body of that request."""
+        """Return the body of that request."""
         return {"BrokerId" if self.role is Role.BROKER else "ControllerId": self.node_id}
 
 

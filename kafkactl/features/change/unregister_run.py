@@ -38,11 +38,14 @@ class RegistryPort(Protocol):
         ...
 
     def registrations(self) -> Registrations | None:
-        """The registrations as they are now; None where they cannot be read."""
+        """Return the registrations as they are now; None where they cannot be read."""
         ...
 
     def send(self, plan: UnregisterPlan) -> Answer:
-        """The request of a plan, once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
+        """Return the request of a plan, once.
+
+        Raises UnreachableError and RefusedError only where nothing of it was sent.
+        """
         ...
 
 
@@ -78,7 +81,7 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
         return self.port.observe()
 
     def plan(self, seen: FeatureState) -> UnregisterPlan:
-        """The same again, refused where the registration changed since the operator agreed."""
+        """Return the same again, refused where the registration changed since the operator agreed."""
         agreed = self.agreed
         plan = plan_unregister(seen, agreed.node_id, agreed.role, stopped=self.stopped)
         is_same = _registration(seen, agreed) == _registration(self.planned_on, agreed)
@@ -91,19 +94,19 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
         return plan
 
     def key(self, step: UnregisterPlan) -> Hashable:
-        """The node."""
+        """Return the node."""
         return step.role, step.node_id
 
     def begin(self, ready: Ready) -> Mapping[str, Any]:
-        """The node."""
+        """Return the node."""
         return {"goal": {"unregister": self.agreed.node_id}}
 
     def intent(self, ready: Ready) -> Mapping[str, Any]:
-        """The body of the request."""
+        """Return the body of the request."""
         return {"request": ready.step.request}
 
     def send(self, ready: Ready, seq: int) -> Answer | NotSent:
-        """The one request."""
+        """Return the one request."""
         try:
             return self.port.send(ready.step)
         except (UnreachableError, RefusedError) as error:

@@ -28,7 +28,7 @@ _TOPICS_AT_ONCE: Final = 1000
 
 
 def with_min_insync(client: Client, view: FeatureView, request: FeatureRequest) -> FeatureView:
-    """The view with min.insync.replicas where the request turns eligible leader replicas on; else as it is."""
+    """Return the view with min.insync.replicas where the request turns eligible leader replicas on; else as it is."""
     if not request.levels.get(ELR_VERSION) or view.state.level(ELR_VERSION):
         return view
     return changed(view, state=changed(view.state, min_insync=observe_min_insync(client, view)))
@@ -81,7 +81,7 @@ def _min_insync_config(client: Client, node_id: int) -> Mapping[str, Any] | None
 
 
 def _of(config: Mapping[str, Any], source: int) -> str | None:
-    """The value that comes from one source: of the file, of the cluster, of the single broker."""
+    """Return the value that comes from one source: of the file, of the cluster, of the single broker."""
     if config["ConfigSource"] == source:
         return str(config["Value"])
     return next((str(synonym["Value"]) for synonym in config["Synonyms"] or () if synonym["Source"] == source), None)

@@ -23,7 +23,7 @@ class Case:
 
     @property
     def moving(self) -> tuple[FeatureChange, ...]:
-        """The changes that change something."""
+        """Return the changes that change something."""
         return tuple(change for change in self.changes if change.moves)
 
     @property
@@ -33,12 +33,12 @@ class Case:
         return {METADATA_VERSION: metadata, **self.state.finalized, **self.request.levels}
 
     def change(self, name: str) -> FeatureChange | None:
-        """The change of one feature, if it moves."""
+        """Return the change of one feature, if it moves."""
         return next((change for change in self.moving if change.name == name), None)
 
 
 def make_case(state: FeatureState, request: FeatureRequest) -> Case:
-    """The case that a wish makes before a cluster."""
+    """Return the case that a wish makes before a cluster."""
     release = rules_release(state)
     return Case(
         state=state,

@@ -44,31 +44,31 @@ class FeatureChange:
 
     @property
     def moves(self) -> bool:
-        """Whether the level differs from the one that is finalized."""
+        """Return True if the level differs from the one that is finalized."""
         return self.kind is not ChangeKind.NO_OP
 
     @property
     def undo(self) -> str | None:
-        """The command that undoes it, or why there is none."""
+        """Return the command that undoes it, or why there is none."""
         return self.how_to_undo or None
 
     to_dict = json_of("name", "from=before", "to=after", "kind", "reversible", "consequences", "way_back=undo")
 
 
 def upgrade_type(request: FeatureRequest) -> UpgradeType:
-    """The one type that all features of a request share."""
+    """Return the one type that all features of a request share."""
     if request.operation is Operation.UPGRADE:
         return UpgradeType.UPGRADE
     return UpgradeType.UNSAFE_DOWNGRADE if request.unsafe else UpgradeType.SAFE_DOWNGRADE
 
 
 def rules_release(state: FeatureState) -> Release:
-    """The release whose rules the active controller follows; the newest known one where that is unknown."""
+    """Return the release whose rules the active controller follows; the newest known one where that is unknown."""
     return state.controller_release or newest_release()
 
 
 def feature_changes(state: FeatureState, request: FeatureRequest) -> tuple[FeatureChange, ...]:
-    """A change for every feature that was asked for, in the order of asking."""
+    """Return a change for every feature that was asked for, in the order of asking."""
     release = rules_release(state)
     return tuple(_change(release, state, request, name, level) for name, level in request.levels.items())
 

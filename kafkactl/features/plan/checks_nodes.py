@@ -167,7 +167,10 @@ def _unproved(case: Case, member: Member) -> Iterator[Finding]:
 
 
 def _silent(member: Member) -> Finding:
-    """A node that did not answer. One that cannot be reached from here and goes on fetching is alive, and called so."""
+    """Return a node that did not answer.
+
+    One that cannot be reached from here and goes on fetching is alive, and called so.
+    """
     alive = f", but it {member.evidence or 'fetches from the leader'}: it is alive" if member.fetches else ""
     return warning(
         "node-does-not-answer",
@@ -187,7 +190,7 @@ def _never_registered(case: Case, member: Member) -> bool:
 
 
 def never_registered(state: FeatureState, rules: UpdateRules, member: Member) -> bool:
-    """A static voter that should have registered and did not: the controller refuses (`QuorumFeatures`)."""
+    """Return True if a static voter should have registered and did not: the controller refuses (`QuorumFeatures`)."""
     return (
         member.voter is True
         and member.registered is False
@@ -216,7 +219,7 @@ _MAY_RUN = "Check on its host whether its process runs. If it does, run kafkactl
 
 
 def _not_asked(member: Member, registered: str, evidence: dict[str, Any]) -> Finding:
-    """A node of which kafkactl knows nothing for lack of a right, a login or an address: the step says which."""
+    """Return a node of which kafkactl knows nothing for lack of a right, a login or an address: the step says which."""
     why = member.not_asked
     reason, step = ("", "") if why is None else (f" ({why.reason})", why.step)
     unknown = f"{member.name} could not be asked{reason}, and {registered}: it is unknown which levels it supports"

@@ -66,7 +66,7 @@ class FeatureStep:
 
     @property
     def levels(self) -> dict[str, int]:
-        """The levels it asks for, by feature."""
+        """Return the levels it asks for, by feature."""
         return {change.name: change.after for change in self.changes}
 
     @property
@@ -79,7 +79,7 @@ class FeatureStep:
 
     @property
     def kind(self) -> Literal["upgrade", "safe-downgrade", "unsafe-downgrade"]:
-        """The type of the request in words."""
+        """Return the type of the request in words."""
         return _KINDS[self.type]
 
     to_dict = json_of("number", "features=levels", "type=kind")
@@ -103,7 +103,7 @@ class FeaturePlan:
 
     @property
     def irreversible(self) -> tuple[FeatureChange, ...]:
-        """The changes that cannot be undone."""
+        """Return the changes that cannot be undone."""
         return tuple(change for change in self.changes if change.moves and not change.reversible)
 
 

@@ -62,7 +62,10 @@ class FeaturePlanFile:
 
 
 def plan_document(plan: FeaturePlan, *, created_ms: int) -> dict[str, Any]:
-    """The content of the file, without its checksum. `plan` is one that was planned, with the id of its cluster."""
+    """Return the content of the file, without its checksum.
+
+    `plan` is one that was planned, with the id of its cluster.
+    """
     request = plan.request
     return {
         "kind": KIND,
@@ -108,13 +111,16 @@ def read_plan(data: bytes, *, file: str) -> FeaturePlanFile:
 
 
 def as_planned(plan: FeaturePlan, file: FeaturePlanFile | None) -> FeaturePlan:
-    """The plan, with no step and a blocker where it is not what is left of the file's plan. None: any plan is."""
+    """Return the plan, with no step and a blocker where it is not what is left of the file's plan.
+
+    None: any plan is.
+    """
     found = [] if file is None else check_plan(file, plan)
     return changed(plan, steps=(), findings=(*found, *plan.findings)) if found else plan
 
 
 def check_plan(file: FeaturePlanFile, plan: FeaturePlan) -> list[Finding]:
-    """A blocker where `plan`, made from the cluster as it is now, is not what is left of the file's plan."""
+    """Return a blocker where `plan`, made from the cluster as it is now, is not what is left of the file's plan."""
     if plan.cluster_id != file.cluster_id:
         return [
             blocker(

@@ -50,7 +50,10 @@ def _accepts(
 
 
 def _asked(state: FeatureState, rules: UpdateRules) -> Iterator[Mapping[str, Versions]]:
-    """The ranges with which the controller compares a level; an empty one for a voter that it knows nothing of."""
+    """Yield the ranges with which the controller compares a level.
+
+    An empty one for a voter that it knows nothing of.
+    """
     yield state.controller_range or {}
     known = state.registrations
     for member in state.members:

@@ -54,7 +54,7 @@ def parse_request(
     accepted_min_insync: int | None = None,
     release: Release | None = None,
 ) -> FeatureRequest:
-    """The flags of one command as a request.
+    """Return the flags of one command as a request.
 
     `metadata` and `release_version` are a release or the name of a level, read as the tool of `release` (default: the
     newest known) reads them, unstable levels included: the controller decides about those. `features` are NAME=LEVEL,

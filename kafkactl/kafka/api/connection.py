@@ -53,7 +53,7 @@ def connect(
     on_warning: ExposureCallback = ignore_exposure,
     on_note: NoteCallback = ignore_note,
 ) -> Client:
-    """A client of a live cluster; use it as a context manager. Nothing is asked yet.
+    """Return a client of a live cluster; use it as a context manager. Nothing is asked yet.
 
     Name brokers (`bootstrap_server`) or controllers (`bootstrap_controller`) as HOST:PORT,…; without either the
     context of `kafkactl config` takes effect. `command_config` is a file of client properties as Kafka's tools read

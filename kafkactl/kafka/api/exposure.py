@@ -263,7 +263,7 @@ def _entry(config: ClientConfig) -> JaasEntry | None:
 
 
 def _proxy(host: str) -> str | None:
-    """The proxy of the environment for plain http, without a login that its address may hold."""
+    """Return the proxy of the environment for plain http, without a login that its address may hold."""
     from urllib.parse import urlsplit
     from urllib.request import getproxies, proxy_bypass
 

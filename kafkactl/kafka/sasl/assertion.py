@@ -28,7 +28,7 @@ Sign = Callable[[bytes], bytes]
 
 
 def has_assertion(properties: ClientProperties) -> bool:
-    """Whether client credentials are to be proved by an assertion: what Kafka 4.3 and later look at."""
+    """Return True if client credentials are to be proved by an assertion: what Kafka 4.3 and later look at."""
     return bool(properties.get(f"{_PREFIX}.file") or properties.get(f"{_PREFIX}.claim.iss"))
 
 

@@ -78,7 +78,7 @@ class Sasl:
 
 
 def authenticator(properties: ClientProperties) -> Sasl:
-    """The exchange that a client's properties ask for. Raises InputError."""
+    """Return the exchange that a client's properties ask for. Raises InputError."""
     name = properties.get("sasl.mechanism", "GSSAPI")
     make = _MECHANISMS.get(name)
     if make is None:

@@ -113,11 +113,11 @@ class Gssapi:
         self._state = _COMPLETE
 
     def first(self) -> bytes:
-        """The ticket for the service, which the key distribution center gives now."""
+        """Return the ticket for the service, which the key distribution center gives now."""
         return self._step(None)
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """The next token of the context; then the answer to the layers on offer; None after that."""
+        """Return the next token of the context; then the answer to the layers on offer; None after that."""
         if not self._context.complete:
             return self._step(challenge)
         if self._state is _COMPLETE:
@@ -201,7 +201,10 @@ class _Tickets:
 
 
 def within(work: Callable[[], T], deadline: Deadline) -> T:
-    """The result of a call that knows no deadline, or UnreachableError `kerberos-timed-out`; its thread is left."""
+    """Return the result of a call that knows no deadline, or UnreachableError `kerberos-timed-out`.
+
+    Its thread is left.
+    """
     results: list[T] = []
     errors: list[BaseException] = []
 

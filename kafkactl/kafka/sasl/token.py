@@ -57,7 +57,7 @@ class TokenSource:
         self._until_ms = 0.0
 
     def token(self, deadline: Deadline) -> str:
-        """A token. Raises UnreachableError."""
+        """Return a token. Raises UnreachableError."""
         with self._lock:
             if self._token is None or deadline.clock.now_ms() >= self._until_ms:
                 self._token, life_s = self._fetch(deadline)
@@ -66,7 +66,7 @@ class TokenSource:
 
 
 def token_source(entry: JaasEntry, properties: ClientProperties) -> TokenSource:
-    """The source that a login line and the properties name. Raises InputError `invalid-token-source`."""
+    """Return the source that a login line and the properties name. Raises InputError `invalid-token-source`."""
     url, retriever = properties.get(_URL), _retriever(properties)
     if not url:
         return _without_seal(entry)
@@ -85,7 +85,7 @@ def token_source(entry: JaasEntry, properties: ClientProperties) -> TokenSource:
 
 
 def _retriever(properties: ClientProperties) -> str:
-    """The class that fetches tokens in Kafka, by its short name. Only those that Kafka brings are known."""
+    """Return the class that fetches tokens in Kafka, by its short name. Only those that Kafka brings are known."""
     name = str(properties.get(f"{_OAUTH}.jwt.retriever.class") or "DefaultJwtRetriever")
     short = name.rpartition(".")[2]
     if short not in _RETRIEVERS:
@@ -117,7 +117,7 @@ def _from_file(path: str) -> str:
 
 
 def _by_credentials(url: str, entry: JaasEntry, properties: ClientProperties) -> TokenSource:
-    """The client proves itself by its secret, or by a signed assertion where there is one (KIP-1258)."""
+    """Return the client proves itself by its secret, or by a signed assertion where there is one (KIP-1258)."""
     from kafkactl.kafka.sasl.assertion import assertion_source, has_assertion
 
     client_id = properties.get(f"{_CREDENTIALS}.client.id") or entry.options.get("clientId")
@@ -210,7 +210,7 @@ def _refused(url: str, words: str) -> UnreachableError:
 
 
 def _shown(url: str) -> str:
-    """An address without what may be secret in it: user, password and query."""
+    """Return an address without what may be secret in it: user, password and query."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port is not None else ''}{parts.path}"
@@ -248,7 +248,7 @@ def _without_seal(entry: JaasEntry) -> TokenSource:
 
 
 def _claims(options: Mapping[str, str]) -> dict[str, Any]:
-    """The options `unsecuredLoginStringClaim_NAME`, `…NumberClaim_…` and `…ListClaim_…` as claims."""
+    """Return the options `unsecuredLoginStringClaim_NAME`, `…NumberClaim_…` and `…ListClaim_…` as claims."""
     found: dict[str, Any] = {}
     for option, value in options.items():
         kind, separator, name = option.removeprefix("unsecuredLogin").partition("Claim_")

@@ -12,11 +12,11 @@ class Mechanism(Protocol):
     """The client's half of one exchange."""
 
     def first(self) -> bytes:
-        """The first message to the server."""
+        """Return the first message to the server."""
         ...
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """The next message, or None where the server's message was the last and is in order.
+        """Return the next message, or None where the server's message was the last and is in order.
 
         Raises UnreachableError where it is not: the server may be none that knows the user's password.
         """
@@ -29,7 +29,7 @@ def exchange_broken(mechanism: str, words: str) -> UnreachableError:
 
 
 def required_option(entry: JaasEntry, name: str) -> str:
-    """An option of the login line. Raises InputError `missing-jaas-option`."""
+    """Return an option of the login line. Raises InputError `missing-jaas-option`."""
     if name not in entry.options:
         raise InputError(
             f"sasl.jaas.config has no option {name}",

@@ -22,7 +22,7 @@ class OAuthBearer:
         self._message = f"n,,\x01auth=Bearer {token}{pairs}\x01\x01".encode()
 
     def first(self) -> bytes:
-        """The token."""
+        """Return the token."""
         return self._message
 
     def answer(self, challenge: bytes) -> bytes | None:
@@ -37,7 +37,7 @@ class OAuthBearer:
 
 
 def extensions_of(entry: JaasEntry) -> dict[str, str]:
-    """The options `extension_NAME` of a login line. Raises InputError `invalid-sasl-extension`."""
+    """Return the options `extension_NAME` of a login line. Raises InputError `invalid-sasl-extension`."""
     found = {name.removeprefix(_PREFIX): value for name, value in entry.options.items() if name.startswith(_PREFIX)}
     for name, value in found.items():
         if name == "auth" or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):

@@ -37,7 +37,7 @@ class Scram:
         return (_HEADER + self._first_bare).encode("utf-8", "replace")
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """The proof after the server's first message; None after its last."""
+        """Return the proof after the server's first message; None after its last."""
         text = challenge.decode("utf-8", "replace")
         if self._expected_signature is None:
             return self._proof(text)
@@ -62,7 +62,7 @@ class Scram:
         return f"{without_proof},p={_encoded(self._client_proof(salted, signed))}".encode()
 
     def _client_proof(self, salted: bytes, signed: bytes) -> bytes:
-        """The client key, hidden behind a signature that can be removed only with the stored key."""
+        """Return the client key, hidden behind a signature that can be removed only with the stored key."""
         client_key = hmac.digest(salted, b"Client Key", self._mechanism.hash)
         assert hashlib.new(self._mechanism.hash, client_key).digest() == stored_key(self._mechanism, salted)
         signature = hmac.digest(stored_key(self._mechanism, salted), signed, self._mechanism.hash)

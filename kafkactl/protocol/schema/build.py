@@ -41,7 +41,7 @@ class _Context:
 
 
 def build_message(definition: Mapping[str, Any]) -> MessageSpec:
-    """The message that a definition defines. Raises SchemaError `invalid-definition` naming the field path."""
+    """Return the message that a definition defines. Raises SchemaError `invalid-definition` naming the field path."""
     name = _name(definition, "a message")
     _only(definition, _MESSAGE_KEYS, name)
     kind = definition.get("type")
@@ -170,7 +170,7 @@ def _struct_fields(
 def _tag(
     definition: Mapping[str, Any], declared: Versions, tagged: Versions, flexible: Versions, where: str
 ) -> int | None:
-    """A field's tag. Three of Kafka's files write it as a text."""
+    """Return a field's tag. Three of Kafka's files write it as a text."""
     tag = definition.get("tag")
     if (tag is None) != (not tagged):
         raise invalid(f"{where}: tag and taggedVersions belong together")
@@ -219,7 +219,7 @@ def _name(definition: Mapping[str, Any], where: str) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """A letter, then letters and digits; a few of Kafka's fields begin with a small one (timeoutMs)."""
+    """Return True for a letter, then letters and digits; a few of Kafka's fields begin with a small one (timeoutMs)."""
     return text.isascii() and text.isalnum() and text[0].isalpha()
 
 

@@ -30,7 +30,8 @@ NULLABLE = frozenset({"string", "bytes", "records", "struct"})  # and every arra
 def parse_default(
     value: object, *, kind: str, is_array: bool, nullable: Versions, versions: Versions, where: str
 ) -> object:
-    """The default of a field as a value (see `FieldSpec.default`); `value` is what the definition says, "" for nothing.
+    """Return the default of a field as a value (see `FieldSpec.default`); `value` is what the definition says, "" for
+    nothing.
 
     Raises SchemaError `invalid-definition` for a default that its type cannot hold, and for null in a field that
     is not nullable in all its versions.

@@ -19,7 +19,7 @@ from kafkactl.protocol.schema.spec import MessageSpec
 
 @functools.cache
 def message(name: str) -> MessageSpec:
-    """The message of that name, `FetchRequest` or `PartitionRecord`. Raises SchemaError `unknown-definition`."""
+    """Return the message of that name, `FetchRequest` or `PartitionRecord`. Raises SchemaError `unknown-definition`."""
     folder = _folder_of().get(name)
     if folder is None:
         raise _unknown(f"the message {name!r}")
@@ -30,7 +30,7 @@ def message(name: str) -> MessageSpec:
 
 
 def metadata_record(api_key: int) -> MessageSpec:
-    """A record of the metadata log. Raises SchemaError `unknown-definition`."""
+    """Return a record of the metadata log. Raises SchemaError `unknown-definition`."""
     return _by_key("metadata", api_key, "metadata record")
 
 
@@ -40,22 +40,22 @@ def metadata_record_names() -> tuple[str, ...]:
 
 
 def remote_log_record(api_key: int) -> MessageSpec:
-    """A record of the topic `__remote_log_metadata` (KIP-405). Raises SchemaError `unknown-definition`."""
+    """Return a record of the topic `__remote_log_metadata` (KIP-405). Raises SchemaError `unknown-definition`."""
     return _by_key("tiered", api_key, "remote log metadata record")
 
 
 def request(api_key: int) -> MessageSpec:
-    """A request. Raises SchemaError `unknown-definition`."""
+    """Return a request. Raises SchemaError `unknown-definition`."""
     return _by_key("request", api_key, "request")
 
 
 def response(api_key: int) -> MessageSpec:
-    """A response. Raises SchemaError `unknown-definition`."""
+    """Return a response. Raises SchemaError `unknown-definition`."""
     return _by_key("response", api_key, "response")
 
 
 def control_record(record_type: int) -> MessageSpec:
-    """The message that the value of a control record holds (2 is a LeaderChangeMessage).
+    """Return the message that the value of a control record holds (2 is a LeaderChangeMessage).
 
     Source: `clients/.../ControlRecordType.java`. Raises SchemaError `unknown-definition`.
     """
@@ -68,7 +68,7 @@ def message_names() -> tuple[str, ...]:
 
 
 def releases() -> tuple[str, ...]:
-    """The Kafka releases from whose jars the definitions were made, oldest first."""
+    """Return the Kafka releases from whose jars the definitions were made, oldest first."""
     return tuple(_index()["releases"])
 
 

@@ -32,7 +32,7 @@ def parse_definition(text: str, *, last_key_wins: bool = False) -> dict[str, Any
 
 
 def parse_versions(text: object, where: str) -> Versions:
-    """A version range: `3`, `3+`, `3-5` or `none`; `where` names the place in an error.
+    """Return a version range: `3`, `3+`, `3-5` or `none`; `where` names the place in an error.
 
     >>> parse_versions("1+", "here").highest
     32767

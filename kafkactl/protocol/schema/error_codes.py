@@ -23,7 +23,7 @@ class ErrorCode:
 
 
 def error_code(code: int) -> ErrorCode:
-    """The error code with that number, known or not.
+    """Return the error code with that number, known or not.
 
     >>> error_code(41).name
     'NOT_CONTROLLER'

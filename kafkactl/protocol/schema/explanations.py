@@ -44,12 +44,12 @@ def explanations() -> Mapping[str, Explanation]:
 
 @functools.cache
 def renamed_ids() -> Mapping[str, str]:
-    """The present id by each id of an earlier version (schemas/renamed_ids.toml)."""
+    """Return the present id by each id of an earlier version (schemas/renamed_ids.toml)."""
     return dict(tomli.loads(read_data("renamed_ids.toml").decode("utf-8"))["renamed"])
 
 
 def explain(id: str) -> Explanation:
-    """The explanation of this id, or of the one it was renamed to.
+    """Return the explanation of this id, or of the one it was renamed to.
 
     Raises InputError `unknown-id` that names the nearest ids.
     """

@@ -11,13 +11,13 @@ from kafkactl.protocol.schema.source import read_data
 
 @functools.cache
 def record_version(name: str, metadata_version: int) -> int:
-    """The version in which a record is written at this metadata.version; 0 where there is but one."""
+    """Return the version in which a record is written at this metadata.version; 0 where there is but one."""
     rows: list[tuple[int, int]] = _table()["record"].get(name, ())
     return next((version for since, version in rows if metadata_version >= since), 0)
 
 
 def first_level_with(part: str) -> int:
-    """The lowest metadata.version whose records hold a part of the cluster's state. Raises KeyError."""
+    """Return the lowest metadata.version whose records hold a part of the cluster's state. Raises KeyError."""
     level: int = _table()["needs"][part]["level"]
     return level
 

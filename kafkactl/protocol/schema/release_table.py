@@ -29,11 +29,11 @@ class ReleaseTable(NamedTuple):
     rows: tuple[ReleaseRow, ...]
 
     def at(self, version: Version) -> Mapping[str, Any]:
-        """The fields that hold at a version; those of the oldest row for a version before it."""
+        """Return the fields that hold at a version; those of the oldest row for a version before it."""
         return self.row_at(version).fields
 
     def row_at(self, version: Version) -> ReleaseRow:
-        """The row that holds at a version; the oldest one for a version before it."""
+        """Return the row that holds at a version; the oldest one for a version before it."""
         return next((row for row in reversed(self.rows) if row.since <= version), self.rows[0])
 
 

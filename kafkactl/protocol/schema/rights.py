@@ -68,7 +68,7 @@ class Login:
 
     @property
     def name(self) -> str:
-        """The user in a sentence."""
+        """Return the user in a sentence."""
         return self.principal or "this user"
 
     def grant(self, rights: Iterable[Right]) -> str:

@@ -23,7 +23,7 @@ class Versions:
     OPEN_END = 32767
 
     def __contains__(self, version: int) -> bool:
-        """Whether a version lies in the range."""
+        """Return True if a version lies in the range."""
         return self.lowest <= version <= self.highest
 
     def __iter__(self) -> Iterator[int]:
@@ -35,7 +35,7 @@ class Versions:
         return self.lowest <= self.highest
 
     def intersect(self, other: Versions) -> Versions:
-        """The versions that are in both; `NO_VERSIONS` when there are none."""
+        """Return the versions that are in both; `NO_VERSIONS` when there are none."""
         low, high = max(self.lowest, other.lowest), min(self.highest, other.highest)
         return Versions(low, high) if low <= high else NO_VERSIONS
 

@@ -124,7 +124,7 @@ def _resolved(text: str, providers: Mapping[str, ConfigProvider], resolve: Resol
 
 
 def named_variables(text: str) -> str:
-    """The variables of a value, without what stands between them, which may be a part of a password."""
+    """Return the variables of a value, without what stands between them, which may be a part of a password."""
     return ", ".join(text[variable.start : variable.end] for variable in variables(text))
 
 

@@ -21,7 +21,7 @@ class Variable(NamedTuple):
 
 
 def variables(text: str) -> Iterator[Variable]:
-    """The variables of a text, from left to right: from `${` to the next `}`, with a colon between."""
+    """Yield the variables of a text, from left to right: from `${` to the next `}`, with a colon between."""
     start = text.find("${")
     while start >= 0 and (end := text.find("}", start)) >= 0:
         provider, colon, rest = text[start + 2 : end].partition(":")
@@ -32,5 +32,5 @@ def variables(text: str) -> Iterator[Variable]:
 
 
 def has_variable(text: str) -> bool:
-    """Whether a text has a variable."""
+    """Return True if a text has a variable."""
     return next(variables(text), None) is not None

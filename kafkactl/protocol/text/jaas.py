@@ -33,7 +33,7 @@ class JaasEntry:
 
     @property
     def short_name(self) -> str:
-        """The class without its package: `ScramLoginModule`."""
+        """Return the class without its package: `ScramLoginModule`."""
         return self.login_module.rpartition(".")[2]
 
     @property
@@ -80,7 +80,7 @@ class _Words:
         return len(self._words) - self._at
 
     def take(self, expected: str) -> str:
-        """The next word or text; signs and the end are refused."""
+        """Return the next word or text; signs and the end are refused."""
         if not self.left or self._words[self._at].is_sign:
             found = self._words[self._at].text if self.left else "the end of the line"
             raise _invalid(f"found {found}", expected)

@@ -51,7 +51,7 @@ def split_list(text: str) -> list[str]:
 
 
 def split_at_commas(text: str) -> list[str]:
-    """The parts between commas, without the blanks around each comma (`\\s*,\\s*`); empty ones are kept."""
+    """Return the parts between commas, without the blanks around each comma (`\\s*,\\s*`); empty ones are kept."""
     first, *others = text.split(",")
     if not others:
         return [first]
@@ -76,7 +76,7 @@ def parse_int(text: str, bits: int = INT_BITS) -> int | None:
 
 
 def _is_integer(text: str) -> bool:
-    """A sign perhaps, then decimal digits of any script that Java's 16-bit characters reach."""
+    """Return True for decimal digits of any script that Java's 16-bit characters reach, with or without a sign."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     return digits.isdecimal() and (digits.isascii() or max(digits) <= "\uffff")
 
@@ -97,7 +97,7 @@ def parse_double(text: str) -> float | None:
 
 
 def parse_boolean(text: str) -> bool | None:
-    """A value of type BOOLEAN, as `ConfigDef.parseType` reads it: true or false in any case, else None."""
+    """Return a value of type BOOLEAN, as `ConfigDef.parseType` reads it: true or false in any case, else None."""
     return {"true": True, "false": False}.get(trim(text).lower())
 
 
@@ -127,7 +127,8 @@ def uuid_hash(value: Uuid) -> int:
 
 
 def hash_map_order(hashes: Iterable[int]) -> list[int]:
-    """The positions of distinct keys, given by their hash codes in order of insertion, as a `HashMap` walks them.
+    """Return the positions of distinct keys, given by their hash codes in order of insertion, as a `HashMap` walks
+    them.
 
     The table starts with 16 buckets and doubles when it is more than three quarters full; a bucket keeps the order
     of insertion, also while it grows (`java.util.HashMap`; buckets of eight and more turn into trees, which keep

@@ -79,7 +79,7 @@ def parse_meta_properties(data: bytes, *, file: str | None = None) -> MetaProper
 def render_meta_properties(
     *, layout: int, cluster_id: str, node_id: int, directory_id: Uuid | None, now_ms: int
 ) -> bytes:
-    """The bytes of a version 1 file as the tool of `layout` (1 to 4) writes them on JDK 17 in UTC.
+    """Return the bytes of a version 1 file as the tool of `layout` (1 to 4) writes them on JDK 17 in UTC.
 
     `directory_id` is left out in layout 1, and needed from layout 2 on (ValueError).
     """

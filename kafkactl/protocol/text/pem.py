@@ -33,7 +33,7 @@ class PemText:
 
 
 def read_pem(text: str) -> PemText:
-    """The blocks of a text; whatever is between them does not count. A text without blocks gives empty texts."""
+    """Return the blocks of a text; whatever is between them does not count. A text without blocks gives empty texts."""
     blocks = [(label, _lines(body)) for label, body in _blocks(text)]
     keys = [(label, body) for label, body in blocks if label.endswith("PRIVATE KEY")]
     return PemText(

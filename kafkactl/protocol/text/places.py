@@ -13,7 +13,7 @@ _WORD = r"[\w.-]+"  # compiled when it is first used
 
 
 def key_lines(properties: Properties) -> Mapping[str, int]:
-    """The line, from 1, of the definition of each key that counts."""
+    """Return the line, from 1, of the definition of each key that counts."""
     return {entry.key: entry.line for entry in properties.entries}
 
 

@@ -42,7 +42,7 @@ class PropertyWarning:
     message: str
 
     def finding(self, file: str) -> Finding:
-        """The warning as a finding about `file`."""
+        """Return the warning as a finding about `file`."""
         return Finding(
             id=self.id,
             severity=Severity.WARNING,
@@ -71,11 +71,11 @@ class Properties:
     warnings: tuple[PropertyWarning, ...]
 
     def line_of(self, key: str) -> int | None:
-        """The line of the definition that counts, from 1; None where the key is not there."""
+        """Return the line of the definition that counts, from 1; None where the key is not there."""
         return next((entry.line for entry in reversed(self.entries) if entry.key == key), None)
 
     def offset_of(self, key: str) -> int:
-        """The offset in bytes of the definition that counts; 0 where the key is not there."""
+        """Return the offset in bytes of the definition that counts; 0 where the key is not there."""
         return next((entry.offset for entry in reversed(self.entries) if entry.key == key), 0)
 
 
@@ -201,7 +201,7 @@ def _warnings(data: bytes, entries: tuple[Entry, ...]) -> Iterator[PropertyWarni
 
 
 def _shown(key: str) -> str:
-    """A key for a message: one with marks of a login line is the rest of such a line, broken in two."""
+    """Return a key for a message: one with marks of a login line is the rest of such a line, broken in two."""
     return "a key that may be a part of a login" if any(mark in key for mark in "\"';") else key
 
 

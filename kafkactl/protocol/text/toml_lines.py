@@ -21,7 +21,7 @@ _PART = re.compile(
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """The line, from 1, of every key and table: `("nodes", 0, "id")` is the id of the first [[nodes]]."""
+    """Return the line, from 1, of every key and table: `("nodes", 0, "id")` is the id of the first [[nodes]]."""
     lines: dict[Path, int] = {}
     counts: dict[Path, int] = {}
     table: Path = ()
@@ -44,7 +44,7 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def _placed(names: tuple[str, ...], counts: Mapping[Path, int]) -> Path:
-    """The path of a table, in the last element of each array of tables on the way."""
+    """Return the path of a table, in the last element of each array of tables on the way."""
     path: Path = ()
     for name in names:
         path = (*path, name)
@@ -109,7 +109,7 @@ class TomlTable(dict[str, Any]):
         self._path = path
 
     def line_of(self, name: str) -> int | None:
-        """The line of a key, from 1; None where it is not known."""
+        """Return the line of a key, from 1; None where it is not known."""
         found = self._lines.found()
         path: Path = (*self._path, name)
         while path and path not in found:  # within an inline table
@@ -139,7 +139,7 @@ def _with_lines(value: Any, lines: _Lines, path: Path) -> Any:
 
 
 def read_toml(text: str) -> TomlTable:
-    """A document whose tables know their lines.
+    """Return a document whose tables know their lines.
 
     Raises ValueError (tomli.TOMLDecodeError, a number of too many digits) and RecursionError, as tomli does.
     """

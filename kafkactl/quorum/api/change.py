@@ -48,7 +48,7 @@ class Candidate:
 
 
 def addition(config: str | os.PathLike[str], *, overrides: Iterable[str] = (), max_lag: int = 1_000) -> Candidate:
-    """The goal that the controller of this host votes; `config` is its server.properties.
+    """Return the goal that the controller of this host votes; `config` is its server.properties.
 
     `overrides` are flags of `kafkactl quorum add-controller` such as --allow-unstable, `max_lag` is how many records
     it may be behind the leader. Raises InputError for a file or a disk that is not a controller's.
@@ -66,18 +66,18 @@ def addition(config: str | os.PathLike[str], *, overrides: Iterable[str] = (), m
 
 
 def removal(node_id: int, directory_id: str, *, overrides: Iterable[str] = (), max_lag: int = 1_000) -> Goal:
-    """The goal that this voter does not vote. Raises InputError `invalid-uuid` for the directory id."""
+    """Return the goal that this voter does not vote. Raises InputError `invalid-uuid` for the directory id."""
     key = ReplicaKey(node_id=node_id, directory_id=Uuid.parse(directory_id))
     return goals.removal(key, overrides=frozenset(overrides), max_lag=max_lag)
 
 
 def conversion() -> Goal:
-    """The goal that a static quorum is dynamic (kraft.version 1), which cannot be undone."""
+    """Return the goal that a static quorum is dynamic (kraft.version 1), which cannot be undone."""
     return goals.conversion()
 
 
 def reassignment(target: str, *, overrides: Iterable[str] = (), max_lag: int = 1_000, replan: bool = False) -> Goal:
-    """The goal that these are the voters: `1,2,3`, where a directory matters `3@DIRECTORY_ID`.
+    """Return the goal that these are the voters: `1,2,3`, where a directory matters `3@DIRECTORY_ID`.
 
     `replan` continues where another operator or process changed the voters meanwhile. Raises InputError.
     """
@@ -138,7 +138,7 @@ def plan_change(
     journal: str | None = None,
     cluster_id: str | None = None,
 ) -> QuorumChange:
-    """The steps to a goal, in the safest order, and the blockers. Nothing is sent or written.
+    """Return the steps to a goal, in the safest order, and the blockers. Nothing is sent or written.
 
     `cluster_id` is the cluster that must answer. Raises UnreachableError where the quorum cannot be observed,
     RefusedError where another cluster answers.

@@ -76,14 +76,14 @@ class QuorumDescription:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the quorum does not do its work: no node leads, nothing commits, or no majority is alive."""
+        """Return True if the quorum does not do its work: no node leads, nothing commits, or no majority is alive."""
         return is_broken(self.state, self.findings)
 
     to_dict = json_of("**state", "time_ms", "nodes", "disks", "findings", kind="quorum.describe")
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> QuorumDescription:
-        """A saved answer. Of the state it has what is shown. Raises ValueError where it has another shape."""
+        """Return a saved answer. Of the state it has what is shown. Raises ValueError where it has another shape."""
         return read_fields(cls, {**saved, "state": {**saved, "nodes": {}, "findings": []}})
 
 
@@ -181,7 +181,10 @@ def describe(
 
 
 def _with_lives(observer: QuorumObserver, state: QuorumState) -> QuorumState:
-    """The state; where a single observation leaves it open who is alive, with what about half a second more shows."""
+    """Return the state.
+
+    Where a single observation leaves it open who is alive, with what about half a second more shows.
+    """
     if not state.has_leader or all(voter.alive is not None for voter in state.voters):
         return state
     found = watch(observer, state.nodes)

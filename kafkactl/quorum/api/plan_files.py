@@ -66,7 +66,7 @@ def load_plan(plan_file: FilePath) -> QuorumPlanFile:
 
 
 def planned_goal(planned: QuorumPlanFile) -> Goal:
-    """The goal of a plan file, for `plan_change` and `change_voters`.
+    """Return the goal of a plan file, for `plan_change` and `change_voters`.
 
     Its plans are refused wherever the quorum, or the plan that is made of it, is not what the file says.
     """

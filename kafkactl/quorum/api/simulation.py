@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def simulated_plan(result: ChangeResult, *, runs: int, seed: int = 0) -> Study | None:
-    """The field `simulation` of the answer: `runs` seeds from `seed` on for each row.
+    """Return the field `simulation` of the answer: `runs` seeds from `seed` on for each row.
 
     Elections are those of the voters that are alive now, by each release that a controller runs; the steps are those
     that are left, simulated by the rules of the oldest. Timeouts are Kafka's defaults, as no request shows them. None

@@ -54,7 +54,7 @@ def removal(key: ReplicaKey, *, overrides: Collection[str] = (), max_lag: int = 
 
 
 def conversion(*, overrides: Collection[str] = ()) -> Goal:
-    """A dynamic quorum instead of a static one."""
+    """Return a dynamic quorum instead of a static one."""
     return Goal(
         description={"verb": "convert"},
         plan=plan_conversion,

@@ -52,7 +52,7 @@ class JournalState(JournalFold):
 
     @property
     def ended(self) -> bool:
-        """Whether the goal was reached, or there was none."""
+        """Return True if the goal was reached, or there was none."""
         return self.goal is None or self.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO)
 
     def take(self, entry: Entry) -> None:
@@ -90,7 +90,7 @@ def remembered(entries: Iterable[Entry]) -> JournalState:
 
 
 def quorum_in_flight(flight: InFlight) -> QuorumInFlight:
-    """The request of an intent. Raises InputError `journal-not-understood`."""
+    """Return the request of an intent. Raises InputError `journal-not-understood`."""
     with entries_understood():
         data, answer = flight.data, flight.answer or {"error_code": None, "message": ""}
         code = None if answer["error_code"] is None else value_of(answer, "error_code", int)

@@ -44,14 +44,15 @@ class QuorumPort(Protocol):
         ...
 
     def sample(self) -> QuorumState | None:
-        """The leader's word, and whether the nodes that answered the last `observe` still do; None without a leader.
+        """Return the leader's word, and whether the nodes that answered the last `observe` still do; None without a
+        leader.
 
         It asks no other node, so it takes as long as the slowest of them.
         """
         ...
 
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
-        """The endpoints that a controller has as a voter; empty where they are unknown."""
+        """Return the endpoints that a controller has as a voter; empty where they are unknown."""
         ...
 
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
@@ -137,17 +138,17 @@ class ChangeResult:
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster, None where it was not observed."""
+        """Return the cluster, None where it was not observed."""
         return None if self.before is None else self.before.cluster_id
 
     @property
     def voters_before(self) -> list[int]:
-        """The node ids of the voters at first sight, ascending."""
+        """Return the node ids of the voters at first sight, ascending."""
         return [] if self.before is None else ids_of(self.before.voter_keys)
 
     @property
     def voters_after(self) -> list[int]:
-        """The node ids of the voters at last sight, ascending."""
+        """Return the node ids of the voters at last sight, ascending."""
         return [] if self.after is None else ids_of(self.after.voter_keys)
 
     to_dict = json_of(

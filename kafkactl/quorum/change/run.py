@@ -56,7 +56,7 @@ _RESULTS = {Known.DONE: StepResult.DONE, Known.FAILED: StepResult.FAILED}
 
 
 def plan_only(world: QuorumPort, goal: Goal, *, clock: Clock, patience: QuorumWaitPolicy | None = None) -> ChangeResult:
-    """The plan from what is observed now; nothing is sent, nothing is written down. Raises UnreachableError."""
+    """Return the plan from what is observed now; nothing is sent, nothing is written down. Raises UnreachableError."""
     policy = patience or QuorumWaitPolicy()
     journey = QuorumJourney(goal, QuorumWatcher(world, clock, policy, in_silence, node_ids=goal.node_ids))
     state = Engine(journey, RunJournal(), clock=clock, policy=policy).observe()
@@ -111,13 +111,13 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return self.watcher.prove() if state is None else state
 
     def plan(self, seen: QuorumState) -> QuorumChange:
-        """The plan, refused where another operator or process changes the voters, too."""
+        """Return the plan, refused where another operator or process changes the voters, too."""
         plan = self.plan_of(seen)
         concurrent = self._concurrent_change(seen, plan)
         return plan if concurrent is None else changed(plan, findings=(concurrent, *plan.findings))
 
     def plan_of(self, state: QuorumState) -> QuorumChange:
-        """The plan of the goal for this observation."""
+        """Return the plan of the goal for this observation."""
         circumstances: Circumstances = replace(
             self.goal.circumstances,
             earlier=self.watcher.earlier,
@@ -141,7 +141,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return {finding.id for finding in blockers(plan.findings)} <= (_PASSING if self.run.began else _PASSING_AT_ONCE)
 
     def step_of(self, plan: QuorumChange) -> Step:
-        """The first step that changes something; a wait before it is its gate."""
+        """Return the first step that changes something; a wait before it is its gate."""
         return next(step for step in plan.steps if step.action is not Action.WAIT)
 
     def key(self, step: Step) -> Hashable:
@@ -155,7 +155,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
     # --- one step ---
 
     def admit(self, plan: QuorumChange, seen: QuorumState) -> Ready | End | None:
-        """The first step that changes something, once its gate is open."""
+        """Return the first step that changes something, once its gate is open."""
         first = plan.steps[0]
         self.tell(Event(kind="plan", text=f"{len(plan.steps)} steps", step=first, state=seen))
         stop = None
@@ -196,16 +196,16 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return self.goal.endpoints.get(step.key) or self.port.endpoints_of(step.key.node_id, state)
 
     def begin(self, ready: Ready) -> Mapping[str, Any]:
-        """The goal, and the voters now."""
+        """Return the goal, and the voters now."""
         return begin_entry(self.goal.description, ready.seen)
 
     def intent(self, ready: Ready) -> Mapping[str, Any]:
-        """The step, and the voter sets from here on."""
+        """Return the step, and the voter sets from here on."""
         self.planned_voter_sets = planned_sets(ready.plan.steps)
         return step_entry(ready.step, ready.seen, sets=self.planned_voter_sets, unread_ms=self.port.unread_ms)
 
     def send(self, ready: Ready, seq: int) -> Answer | NotSent:
-        """The one request of the step."""
+        """Return the one request of the step."""
         self.tell(Event(kind="send", text=_words(ready.step), step=ready.step, state=ready.seen))
         self.sent_at_ms = self.watcher.now_ms()
         try:
@@ -306,7 +306,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
             yield f"at the end not alive: voters {_listed(dead)}, of {_listed(state.voter_keys)}"
 
     def result(self, end: End) -> ChangeResult:
-        """The answer of a run: the steps that were taken, and those that are left of the last plan."""
+        """Return the answer of a run: the steps that were taken, and those that are left of the last plan."""
         taken = {self.key(step_taken.step) for step_taken in end.taken}
         is_done = end.outcome is Outcome.DONE
         after = self.watcher.last if end.seen is None else end.seen

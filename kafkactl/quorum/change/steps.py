@@ -29,7 +29,7 @@ _REPAIR_MS = 6_000  # a leader of 4.x corrects a wrong endpoint within some 2.4 
 
 
 def planned_sets(steps: Iterable[Step]) -> tuple[VoterKeys, ...]:
-    """The voter sets that these steps pass, the one before them first."""
+    """Return the voter sets that these steps pass, the one before them first."""
     sets: list[VoterKeys] = []
     for step in steps:
         sets += [step.voters_before, step.voters_after]
@@ -81,7 +81,7 @@ def after_step(watcher: QuorumWatcher, step: Step) -> tuple[Finding | None, Sequ
 
 
 def not_caught_up(step: Step, found: CatchUp) -> Finding:
-    """The gate stayed closed for as long as was waited."""
+    """Return the gate stayed closed for as long as was waited."""
     return blocker(
         "candidate-not-caught-up",
         f"controller {step.id}",

@@ -65,7 +65,7 @@ class QuorumWatcher:
         return self._seen(judged)
 
     def sample(self) -> QuorumState | None:
-        """The leader's word alone, and who still answers."""
+        """Return the leader's word alone, and who still answers."""
         return self.port.sample()
 
     def sleep_ms(self, duration_ms: float) -> None:
@@ -73,7 +73,7 @@ class QuorumWatcher:
         self.clock.sleep_ms(duration_ms)
 
     def observe_nodes(self) -> QuorumState | None:
-        """The leader's answer; None where no node leads or answers."""
+        """Return the leader's answer; None where no node leads or answers."""
         try:
             return self._seen(self.port.observe_nodes())
         except UnreachableError:
@@ -192,7 +192,7 @@ def watch_until(
 
 
 def stays_away(watcher: QuorumWatcher, step: Step) -> bool:
-    """Whether a removed voter that still runs does not come back (auto-join) for a while."""
+    """Return True if a removed voter that still runs does not come back (auto-join) for a while."""
     until = Deadline.after(watcher.policy.stays_away_ms, watcher.clock)
     while not until.passed:
         state = watcher.observe_nodes()
@@ -203,7 +203,7 @@ def stays_away(watcher: QuorumWatcher, step: Step) -> bool:
 
 
 def is_converted(state: QuorumState) -> bool:
-    """Whether a quorum is dynamic and every voter's directory is known."""
+    """Return True if a quorum is dynamic and every voter's directory is known."""
     return state.mode is Mode.DYNAMIC and all(voter.directory_id not in (None, ZERO_UUID) for voter in state.voters)
 
 
@@ -218,7 +218,7 @@ def _observed_for(watcher: QuorumWatcher, step: Step) -> QuorumState | None:
 
 
 def _leaderless(last: QuorumState | None) -> QuorumState:
-    """The observation of a quorum without a leader: what was known of the voters, and no leader."""
+    """Return the observation of a quorum without a leader: what was known of the voters, and no leader."""
     if last is not None:
         return replace(last, leader_id=NO_LEADER, high_watermark=None)
     return QuorumState(

@@ -32,7 +32,7 @@ class Candidate:
 
 
 def read_candidate(file: str) -> Candidate:
-    """The controller whose server.properties this is.
+    """Return the controller whose server.properties this is.
 
     Raises InputError `not-a-controller`, `controller-not-formatted`, `input-file-unreadable`, those of
     `read_node_config`, and DecodeError for a meta.properties that no node would read.
@@ -64,7 +64,7 @@ def read_candidate(file: str) -> Candidate:
 
 
 def read_controller_config(data: bytes, file: str) -> NodeConfig:
-    """The file as the newest release reads it, or the next older one that does.
+    """Return the file as the newest release reads it, or the next older one that does.
 
     Raises ConfigError, the newest release's.
     """

@@ -41,7 +41,8 @@ class DiskReading:
 
 
 def read_disks(paths: Sequence[str]) -> tuple[DiskReading, ...]:
-    """The metadata directories of several nodes, one reading each; a path may also be `__cluster_metadata-0` itself.
+    """Return the metadata directories of several nodes, one reading each; a path may also be `__cluster_metadata-0`
+    itself.
 
     Raises InputError `log-dir-unreadable` for a path that is not a directory with a metadata log.
     """
@@ -173,7 +174,7 @@ def _read_head(file: Path, found: _LogEnd, findings: list[Finding]) -> None:
 
 
 def _read_segment(file: Path, found: _LogEnd, findings: list[Finding]) -> bool:
-    """Whether the next segment still belongs to the log."""
+    """Return True if the next segment still belongs to the log."""
     for batch in _batches(file, findings):
         if isinstance(batch, Stop):
             findings.append(_cut_short(file, batch, found.end_offset))

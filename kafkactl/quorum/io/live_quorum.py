@@ -77,7 +77,8 @@ class LiveQuorum(Closing):
             self._watcher.cluster_id = self._observer.cluster_id = self._cluster
 
     def _cluster_seen(self) -> str | None:
-        """The cluster's id from any node that answers soon; None otherwise. The time is short because a node that
+        """Return the cluster's id from any node that answers soon; None otherwise. The time is short because a node
+        that hangs delays the observation that follows as well.
         hangs delays the observation that follows as well."""
         try:
             soon_ms = min(_SOON_MS, self._patience_ms)
@@ -89,14 +90,14 @@ class LiveQuorum(Closing):
 
     @property
     def cluster_id(self) -> str:
-        """The cluster's id. Raises UnreachableError if its nodes do not report it (controllers before 3.7)."""
+        """Return the cluster's id. Raises UnreachableError if its nodes do not report it (controllers before 3.7)."""
         if isinstance(self._cluster, UnreachableError):
             raise self._cluster
         return self._cluster
 
     @property
     def knows_cluster_id(self) -> bool:
-        """Whether `cluster_id` is known, that is, does not raise."""
+        """Return True if `cluster_id` is known, that is, does not raise."""
         return isinstance(self._cluster, str)
 
     def close(self) -> None:
@@ -125,11 +126,11 @@ class LiveQuorum(Closing):
         return state
 
     def sample(self) -> QuorumState | None:
-        """The leader alone, and whether the nodes that answered the last observation still do."""
+        """Return the leader alone, and whether the nodes that answered the last observation still do."""
         return self._observer.sample()
 
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
-        """The endpoints that a controller registered; () if they are unknown.
+        """Return the endpoints that a controller registered; () if they are unknown.
 
         If the log may not be read, the address is taken from DescribeCluster. That answer has no listener name
         (KIP-919), so this works only if every voter has a single listener and all have the same name.
@@ -180,7 +181,7 @@ class LiveQuorum(Closing):
         return change_denied(self._client, request)
 
     def rehearse(self, step: Step) -> Answer:
-        """The leader's own dry run of a conversion."""
+        """Return the leader's own dry run of a conversion."""
         body = _conversion(validate_only=True)
         response = self._near_the_leader().ask_active_controller("UpdateFeatures", body)
         return _answer(step, response.version, response.body)
@@ -203,7 +204,7 @@ class LiveQuorum(Closing):
         return self._near
 
     def _named(self, state: QuorumState) -> QuorumState:
-        """The state with what is found at the endpoints that the operator named."""
+        """Return the state with what is found at the endpoints that the operator named."""
         if self._with_brokers:
             state = replace(state, nodes={**self._brokers(), **state.nodes})
         if not self._endpoints:
@@ -255,7 +256,10 @@ class LiveQuorum(Closing):
 
 
 def _cluster_id(client: Client) -> str | UnreachableError:
-    """The cluster's id, or the error that says why nodes that do answer do not report it. Raises UnreachableError."""
+    """Return the cluster's id, or the error that says why nodes that do answer do not report it.
+
+    Raises UnreachableError.
+    """
     try:
         return client.cluster().cluster_id
     except UnreachableError as error:
@@ -277,7 +281,8 @@ class _RegistrationReader:
         self._next = 0
 
     def read(self, client: Client, cluster_id: str | None) -> Registrations:
-        """The current registrations in that cluster. Raises UnreachableError, DecodeError; the next call then reads
+        """Return the current registrations in that cluster. Raises UnreachableError, DecodeError; the next call then
+        reads from the start.
         from the start."""
         from kafkactl.cluster.io.fetched_registrations import read_snapshot
 
@@ -332,7 +337,10 @@ def _answer(step: Step, version: int, body: Mapping[str, Any]) -> Answer:
 
 
 def _unanswered(error: UnknownOutcomeError) -> Answer:
-    """The answer for a request whose outcome is unknown. Raises the error again if the command's time is over."""
+    """Return the answer for a request whose outcome is unknown.
+
+    Raises the error again if the command's time is over.
+    """
     if error.id == "leadership-lost":
         return Answer(code=_NOT_LEADER, message=error.message)
     if error.id == "reply-lost":

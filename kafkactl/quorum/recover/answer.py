@@ -83,7 +83,7 @@ class Recovery:
 
     @property
     def metadata_version(self) -> tuple[int, str | None] | None:
-        """The level of the image, and its name where a release has it."""
+        """Return the level of the image, and its name where a release has it."""
         level = self.plan.image.metadata_version
         return None if level is None else (level, _level_name(level))
 
@@ -121,7 +121,7 @@ class Recovery:
         return (*self.plan.findings, *self.more)
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `quorum.recover`."""
+        """Return the answer `quorum.recover`."""
         plan, version = self.plan, self.metadata_version
         body: dict[str, Any] = {
             "outcome": self.outcome.value,
@@ -154,7 +154,7 @@ class Recovery:
 
 
 def plan_sha256(answer: Mapping[str, Any]) -> str:
-    """The SHA-256 of what is planned: the same for equal disks, arguments, ids and times."""
+    """Return the SHA-256 of what is planned: the same for equal disks, arguments, ids and times."""
     planned = {name: value for name, value in answer.items() if name not in _NOT_PLANNED}
     text = json.dumps(planned, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -46,7 +46,7 @@ class Candidate:
 
 
 def candidate_of(node: NodeLog, snapshots: Sequence[Snapshot]) -> Candidate | None:
-    """The candidate of a folder; None where nothing of its log counts.
+    """Return the candidate of a folder; None where nothing of its log counts.
 
     `snapshots` are all but that of the format (offset 0), those that were not read without a problem.
     """
@@ -65,7 +65,7 @@ def candidate_of(node: NodeLog, snapshots: Sequence[Snapshot]) -> Candidate | No
 
 
 def _choices(node: NodeLog, snapshots: Sequence[Snapshot]) -> Iterator[Candidate]:
-    """The state from offset 0, and the state from each sound snapshot."""
+    """Yield the state from offset 0, and the state from each sound snapshot."""
     runs = [] if node.facts.mixed_offsets else list(_runs(node))
     for first, end in runs:
         if first == 0 and end > 0:
@@ -85,7 +85,7 @@ def _choice(index: BatchIndex, end: int, name: str | None, offset: int, epoch: i
 
 
 def _runs(node: NodeLog) -> Iterator[tuple[int, int]]:
-    """The stretches without a gap of what a start keeps: first offset, and one behind the last."""
+    """Yield the stretches without a gap of what a start keeps: first offset, and one behind the last."""
     facts = node.facts
     if not facts.segments:
         return

@@ -56,7 +56,7 @@ class Case:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the voter set is in the log."""
+        """Return True if the voter set is in the log."""
         return self.recovered.voters is not None
 
 
@@ -66,7 +66,7 @@ def check(case: Case) -> list[Finding]:
 
 
 def refusal(id: str, subject: str, message: str, step: str = "", *, allowed: bool = False, **evidence: Any) -> Finding:
-    """A blocker, or a warning where the operator allowed it."""
+    """Return a blocker, or a warning where the operator allowed it."""
     severity = Severity.WARNING if allowed else Severity.BLOCKER
     return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=step)
 

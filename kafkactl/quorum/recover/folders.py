@@ -37,7 +37,7 @@ class FolderName(NamedTuple):
 
 
 def parse_folder_name(name: str) -> FolderName | None:
-    """The partition of a folder; None for other folders and for the metadata log's.
+    """Return the partition of a folder; None for other folders and for the metadata log's.
 
     >>> parse_folder_name("orders-3"), parse_folder_name("a.b-0.0123456789abcdef0123456789abcdef-stray")[0]
     (FolderName(topic='orders', partition=3, kind=<FolderKind.LIVE: 'live'>), 'a.b')
@@ -49,7 +49,8 @@ def parse_folder_name(name: str) -> FolderName | None:
 
 
 def parse_largest_epoch(content: bytes) -> int | None:
-    """The largest leader epoch in a leader-epoch-checkpoint (version, count, then `epoch start` lines); None for none.
+    """Return the largest leader epoch in a leader-epoch-checkpoint (version, count, then `epoch start` lines); None for
+    none.
 
     >>> parse_largest_epoch(b"0\\n2\\n0 0\\n8 120\\n"), parse_largest_epoch(b"0\\n0\\n")
     (8, None)
@@ -63,7 +64,7 @@ def parse_largest_epoch(content: bytes) -> int | None:
 
 
 def becomes_stray(image: Image, folder: PartitionFolder) -> bool:
-    """Whether the broker that has this folder renames it when it loads the image."""
+    """Return True if the broker that has this folder renames it when it loads the image."""
     topic = None if folder.topic_id is None else image.topics.get(folder.topic_id)
     if topic is None or folder.partition not in topic.partitions.states:
         return True
@@ -71,13 +72,14 @@ def becomes_stray(image: Image, folder: PartitionFolder) -> bool:
 
 
 def strays(image: Image, folders: Iterable[PartitionFolder]) -> list[PartitionFolder]:
-    """The folders that become stray, by broker and name."""
+    """Return the folders that become stray, by broker and name."""
     found = [folder for folder in folders if folder.kind is FolderKind.LIVE and becomes_stray(image, folder)]
     return sorted(found, key=lambda folder: (-1 if folder.broker is None else folder.broker, folder.name))
 
 
 def topics_without_data(image: Image, folders: Iterable[PartitionFolder], shown: Collection[int]) -> list[Topic]:
-    """The topics of the image of which no replica has a folder, where every replica's broker was `shown`, by name.
+    """Return the topics of the image of which no replica has a folder, where every replica's broker was `shown`, by
+    name.
 
     Such a topic was deleted after the image, or never had a replica: it comes back empty. A folder that is stray holds
     its data all the same; one that is being deleted is the proof that the topic was.
@@ -96,7 +98,7 @@ def topics_without_data(image: Image, folders: Iterable[PartitionFolder], shown:
 
 
 def epochs_on_disk(folders: Iterable[PartitionFolder]) -> dict[tuple[Uuid, int], int]:
-    """The largest leader epoch that any folder of a partition knows, by topic id and partition."""
+    """Return the largest leader epoch that any folder of a partition knows, by topic id and partition."""
     found: dict[tuple[Uuid, int], int] = {}
     for folder in folders:
         if folder.topic_id is not None and folder.leader_epoch is not None and folder.kind is not FolderKind.DELETED:
@@ -131,7 +133,7 @@ class Adoptable(NamedTuple):
 
     @property
     def brokers(self) -> list[int]:
-        """The brokers that have it."""
+        """Return the brokers that have it."""
         return sorted(folder.broker for folder in self.replicas if folder.broker is not None)
 
 
@@ -143,7 +145,7 @@ class Adoption(NamedTuple):
 
 
 def adoption(image: Image, folders: Sequence[PartitionFolder], *, from_strays: bool = False) -> Adoption:
-    """The partitions that disks hold and the image lacks; with `from_strays` also those that a broker renamed.
+    """Return the partitions that disks hold and the image lacks; with `from_strays` also those that a broker renamed.
 
     A topic id with a folder that is being deleted was deleted and is not adopted. A topic whose name the image gives
     to another id cannot be.
@@ -189,7 +191,7 @@ def _why_not(
 
 
 def _one_a_broker(held: Iterable[PartitionFolder]) -> tuple[PartitionFolder, ...]:
-    """The folders best first, each broker's best one; a folder that was not renamed before one that was."""
+    """Return the folders best first, each broker's best one; a folder that was not renamed before one that was."""
     ordered = sorted(
         held, key=lambda copy: (copy.kind is not FolderKind.LIVE, -copy.place[0], -copy.place[1], copy.broker)
     )
@@ -203,7 +205,8 @@ def _one_a_broker(held: Iterable[PartitionFolder]) -> tuple[PartitionFolder, ...
 
 
 def brokers_shown(image: Image, disks: Sequence[DiskSeen]) -> tuple[set[int], dict[int, list[Uuid]]]:
-    """The registered brokers of which every log directory is among the disks, and the directories that others lack.
+    """Return the registered brokers of which every log directory is among the disks, and the directories that others
+    lack.
 
     Below the level at which brokers register directories, one directory of the broker is enough.
     """

@@ -69,7 +69,7 @@ class Losses:
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing that can be listed is left."""
+        """Return True if nothing that can be listed is left."""
         lists = (
             self.topics_missing, self.partitions_missing, self.partitions_stray, self.topics_returning_empty,
             self.topics_returning, self.configs_changed, self.acls, self.users, self.quotas, self.others,
@@ -96,7 +96,7 @@ class Losses:
 
 
 def stray_dict(folder: PartitionFolder) -> dict[str, Any]:
-    """A folder in an answer."""
+    """Return a folder in an answer."""
     return {
         "broker": folder.broker,
         "directory": folder.disk,
@@ -128,7 +128,7 @@ _SILENT: Final = frozenset({"voters", "kraft_version", "producer_ids", "transact
 
 
 def compared(recovered: Image, newer: Image | None) -> Compared:
-    """The differences in the words of an answer; secrets are left out of it."""
+    """Return the differences in the words of an answer; secrets are left out of it."""
     if newer is None or newer is recovered:
         return _NOTHING
     parts: dict[str, list[Difference]] = {}
@@ -157,7 +157,7 @@ def compared(recovered: Image, newer: Image | None) -> Compared:
 
 
 def with_tails(newer: Compared, tails: Iterable[Compared], recovered: Image) -> Compared:
-    """The same with what diverging tails add: what the recovered image has all the same is not missing."""
+    """Return the same with what diverging tails add: what the recovered image has all the same is not missing."""
     names = set(recovered.topic_ids)
     for tail in tails:
         partitions = [name for name in tail.partitions_missing if not _has(recovered, name)]

@@ -77,7 +77,7 @@ class Result:
     content: Image = field(repr=False)
 
     def snapshot(self) -> Iterator[bytes]:
-        """The bytes of the checkpoint, batch by batch."""
+        """Yield the bytes of the checkpoint, batch by batch."""
         return snapshot_batches(
             self.content, epoch=self.epoch, last_contained_log_timestamp_ms=self.timestamp_ms, now_ms=self.now_ms
         )
@@ -105,7 +105,7 @@ class RecoveryPlan:
 
 
 def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
-    """The plan, `planned` or `refused` with every reason.
+    """Return the plan, `planned` or `refused` with every reason.
 
     `read.images` has the image of the source (`rank.choose_source`) and of the best disk. Raises InputError as
     `choose_source`.
@@ -168,7 +168,7 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
 def _adopting(
     kept: Image, newest: Image, folders: Sequence[PartitionFolder], taken: Sequence[Adoptable]
 ) -> tuple[Image, tuple[AdoptedSettings, ...], tuple[str, ...]]:
-    """The image with what is adopted, the settings given to that, and the topics that are tiered again."""
+    """Return the image with what is adopted, the settings given to that, and the topics that are tiered again."""
     tiered = tiered_topics(kept, folders)
     given, restored = settings_of_adopted(kept, newest, taken, tiered), untiered(kept, tiered)
     return with_tiering(merged(kept, adopt=taken, settings=given), restored), given, restored
@@ -213,7 +213,7 @@ def _node_id(request: Request, source: DiskSeen, voters: Sequence[OldVoter]) -> 
 
 
 def _voter(request: Request, node_id: int | None, endpoints: Sequence[Endpoint], image: Image) -> Voter:
-    """The only voter; its range of kraft.version is that of the old voter with its id."""
+    """Return the only voter; its range of kraft.version is that of the old voter with its id."""
     old = next((voter for voter in image.voters or () if voter.node_id == node_id), None)
     return Voter(
         node_id=-1 if node_id is None else node_id,
@@ -225,7 +225,7 @@ def _voter(request: Request, node_id: int | None, endpoints: Sequence[Endpoint],
 
 
 def _above_everything(disks: Sequence[DiskSeen]) -> tuple[int, int]:
-    """The largest offset and the largest epoch that any disk has seen, what is damaged on it included."""
+    """Return the largest offset and the largest epoch that any disk has seen, what is damaged on it included."""
     offsets, epochs = [0], [0]
     for disk in disks:
         if disk.candidate is not None:

@@ -30,7 +30,7 @@ class OldVoter:
 
 
 def ranked(disks: Sequence[DiskSeen]) -> list[DiskSeen]:
-    """The disks with a metadata log that counts, best first: last epoch, end offset, then whole before damaged.
+    """Return the disks with a metadata log that counts, best first: last epoch, end offset, then whole before damaged.
 
     Role does not matter: a broker's copy is as good as a controller's. Equal ones stay as they were given.
     """
@@ -48,7 +48,7 @@ def _is_damaged(disk: DiskSeen) -> bool:
 
 
 def choose_source(disks: Sequence[DiskSeen], wanted: str | None) -> DiskSeen:
-    """The disk to recover from: the best, or the one that was named.
+    """Return the disk to recover from: the best, or the one that was named.
 
     Raises InputError `no-recovery-source` where no disk has a metadata log that counts, `source-not-shown`.
     """
@@ -68,7 +68,7 @@ def choose_source(disks: Sequence[DiskSeen], wanted: str | None) -> DiskSeen:
 
 
 def is_dynamic(image: Image) -> bool:
-    """Whether the voters are in the log (kraft.version 1 and later)."""
+    """Return True if the voters are in the log (kraft.version 1 and later)."""
     return bool(image.kraft_version) and image.voters is not None
 
 
@@ -87,7 +87,7 @@ def role_of(disk: DiskSeen, image: Image, voter_ids: Sequence[int]) -> str:
 def old_voters(
     image: Image, disks: Sequence[DiskSeen], target: RecoveryTarget, lost: Sequence[int]
 ) -> tuple[OldVoter, ...]:
-    """The last voter set by the best disk, and what became of each.
+    """Return the last voter set by the best disk, and what became of each.
 
     Static: the ids that quorum-state files name (the newest first), else those of the target's configuration, else the
     controllers among the disks and those declared lost. They answer where that configuration says, or else where they

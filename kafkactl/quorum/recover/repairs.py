@@ -91,7 +91,10 @@ def merged(
     settings: Sequence[AdoptedSettings] = (),
     drop: Sequence[Topic] = (),
 ) -> Image:
-    """The image with adopted partitions and without dropped topics and their configurations; nothing is raised."""
+    """Return the image with adopted partitions and without dropped topics and their configurations.
+
+    Nothing is raised.
+    """
     if not adopt and not drop:
         return image
     gone = {topic.id for topic in drop}
@@ -111,14 +114,14 @@ def merged(
 
 
 def with_tiering(image: Image, topics: Sequence[str]) -> Image:
-    """The image in which these topics are tiered."""
+    """Return the image in which these topics are tiered."""
     keys = [(TOPIC_CONFIG, topic) for topic in topics]
     tiered = {key: {**image.configs.get(key, {}), **TIERING} for key in keys}
     return changed(image, configs={**image.configs, **tiered}) if tiered else image
 
 
 def raised(image: Image, *, voter: Voter | None, node_id: int | None, epochs: Mapping[tuple[Uuid, int], int]) -> Image:
-    """The image with everything above what any disk has seen. `voter` is the only one, None in a static quorum.
+    """Return the image with everything above what any disk has seen. `voter` is the only one, None in a static quorum.
 
     `epochs` are the largest leader epochs on disks: no partition begins below them. Of the controllers' registrations
     that of the recovered node stays, and a transaction that has not ended is left out.
@@ -180,7 +183,7 @@ def _with(topic: Topic | None, adoptable: Adoptable) -> Topic:
 
 
 def _isr(adoptable: Adoptable) -> list[int]:
-    """The replicas that are as far as the best."""
+    """Return the replicas that are as far as the best."""
     best = adoptable.replicas[0].place
     return [folder.broker for folder in adoptable.replicas if folder.place == best and folder.broker is not None]
 

@@ -62,7 +62,7 @@ class Tail:
 
     @property
     def path(self) -> str:
-        """The disk."""
+        """Return the disk."""
         return self.parting.path
 
     @property

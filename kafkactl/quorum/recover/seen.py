@@ -60,7 +60,8 @@ class PartitionFolder:
 
     @property
     def is_tiered(self) -> bool:
-        """Whether the log begins before the oldest segment that is here: the rest is in tiered storage (KIP-405).
+        """Return True if the log begins before the oldest segment that is here: the rest is in tiered storage
+        (KIP-405).
 
         The first leader epoch has to begin before it: a log without tiered storage forgets epochs at once when its
         start moves. Where the checkpoint of log starts has the partition, it has to agree. Kafka writes it once a
@@ -147,6 +148,6 @@ class Answering:
 
 
 def all_folders(disks: Sequence[DiskSeen]) -> Iterator[PartitionFolder]:
-    """The partition folders of all disks."""
+    """Yield the partition folders of all disks."""
     for disk in disks:
         yield from disk.folders

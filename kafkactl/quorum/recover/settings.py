@@ -66,7 +66,7 @@ def _kept(topic: str, *, is_tiered: bool) -> Settings:
 
 @functools.cache
 def _unknown() -> Mapping[str, Settings]:
-    """The settings by topic, under "" those of every other."""
+    """Return the settings by topic, under "" those of every other."""
     import tomli
 
     table = tomli.loads(read_data("adopted_topics.toml").decode("utf-8"))
@@ -77,7 +77,7 @@ def _unknown() -> Mapping[str, Settings]:
 
 
 def tiered_topics(image: Image, folders: Sequence[PartitionFolder]) -> frozenset[Uuid]:
-    """The ids of topics whose logs begin in tiered storage, by what folders show; none in a cluster without it.
+    """Return the ids of topics whose logs begin in tiered storage, by what folders show; none in a cluster without it.
 
     Measured on 4.3.1: where such a topic comes back without `remote.storage.enable`, its leader moves the log's start
     to the oldest segment on its disk, and once tiering is enabled again every object before it is deleted.
@@ -115,7 +115,7 @@ class Expiring:
 def expiring(
     image: Image, folders: Sequence[PartitionFolder], *, now_ms: int, alive_ms: int | None = None
 ) -> list[Expiring]:
-    """The folders whose oldest segment retention would remove now.
+    """Return the folders whose oldest segment retention would remove now.
 
     Of what the image sets itself, for the topic or for brokers, `now_ms` is compared. Where it sets nothing, Kafka's
     default is in force unless a broker's file has another, and files are not read: data that was older than this by a
@@ -154,7 +154,7 @@ def _is_older(timestamp_ms: int | None, limit_ms: int) -> bool:
 
 
 def _setting(image: Image, topic: str, broker: int | None, name: str, of_broker: str) -> tuple[str, str] | None:
-    """A topic's setting, else the broker's, else that of all brokers: who says it and what."""
+    """Return a topic's setting, else the broker's, else that of all brokers: who says it and what."""
     places = ((TOPIC_CONFIG, topic, name), (BROKER_CONFIG, str(broker), of_broker), (BROKER_CONFIG, "", of_broker))
     for kind, resource, key in places:
         value = image.configs.get((kind, resource), {}).get(key)
@@ -164,7 +164,7 @@ def _setting(image: Image, topic: str, broker: int | None, name: str, of_broker:
 
 
 def _number(setting: tuple[str, str] | None) -> int | None:
-    """The limit of a setting; None for none, and for one without a limit (-1)."""
+    """Return the limit of a setting; None for none, and for one without a limit (-1)."""
     try:
         number = -1 if setting is None else int(setting[1])
     except ValueError:

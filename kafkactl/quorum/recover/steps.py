@@ -49,7 +49,7 @@ class Way:
 
 
 def combined_nodes(voters: Sequence[OldVoter], brokers: Sequence[int]) -> list[int]:
-    """The voters that are brokers, too: node ids are unique, so one that is both is one process."""
+    """Return the voters that are brokers, too: node ids are unique, so one that is both is one process."""
     return [voter.id for voter in voters if voter.id in brokers]
 
 
@@ -189,7 +189,7 @@ def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str |
 
 
 def _with_folders(verify: str, way: Way, brokers: Collection[int]) -> str:
-    """The check of the cluster, and of the folders of these brokers as far as their directories were shown."""
+    """Return the check of the cluster, and of the folders of these brokers as far as their directories were shown."""
     own = [disk.path for disk in way.read.disks if disk.node_id in brokers and disk.folders]
     return " ".join([verify, *(f"--log-dir {shlex.quote(path)}" for path in own)])
 

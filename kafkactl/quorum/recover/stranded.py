@@ -64,7 +64,7 @@ class Stranded:
 
 
 def without_leader(image: Image) -> Stranded:
-    """The partitions without a leader, or whose leader is fenced or not registered."""
+    """Return the partitions without a leader, or whose leader is fenced or not registered."""
     alive = {id for id, broker in image.brokers.items() if not broker.fenced}
     electable: list[tuple[str, int]] = []
     bare: list[tuple[str, int]] = []

@@ -60,12 +60,12 @@ class Simulation:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the operator ended it before all runs were made and shown."""
+        """Return True if the operator ended it before all runs were made and shown."""
         return self.summary.ended == "interrupted"
 
     @property
     def quorum(self) -> str:
-        """The kind of quorum that was simulated, `static` or `dynamic`."""
+        """Return the kind of quorum that was simulated, `static` or `dynamic`."""
         return "static" if self.summary.quorum.is_static else "dynamic"
 
     @property
@@ -74,7 +74,7 @@ class Simulation:
         return failover_ms(self.summary)
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `simulate`."""
+        """Return the answer `simulate`."""
         asked, summary = self.request, self.summary
         quorum, shown = summary.quorum, summary.shown
         return {

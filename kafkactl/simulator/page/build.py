@@ -32,7 +32,7 @@ _MEANINGS: Final = {
 
 
 def report_of(summary: Summary, findings: Sequence[Finding], title: str, *, written_by: str) -> Report:
-    """The page as values; `title` names the script or the profile."""
+    """Return the page as values; `title` names the script or the profile."""
     verdict = verdict_of(summary)
     shown = summary.shown
     blocks: list[Block] = [_lanes(summary), _table(shown.happenings, shown.left_out)]
@@ -103,7 +103,7 @@ def _lanes(summary: Summary) -> Timeline:
 
 
 def _bands(happenings: Sequence[Happening], node: int, end_us: int) -> Iterator[Band]:
-    """The roles of a node, one after the other; nothing while it is down."""
+    """Yield the roles of a node, one after the other; nothing while it is down."""
     roles = [happening for happening in happenings if happening.node == node and happening.kind == "role"]
     ends = [*(happening.time_us for happening in roles[1:]), end_us]
     for happening, until in zip(roles, ends, strict=True):

@@ -54,7 +54,7 @@ class Connections:
             self.in_flight.pop(connection.correlation_id, None)
 
     def is_ready(self, peer: int, now: int) -> bool:
-        """Whether a request may be sent; one that timed out is forgotten by asking."""
+        """Return True if a request may be sent; one that timed out is forgotten by asking."""
         connection = self.by_peer.get(peer)
         if connection is None or connection.state == READY:
             return True
@@ -67,7 +67,7 @@ class Connections:
         return ready
 
     def has_timed_out(self, peer: int, now: int) -> bool:
-        """Whether the request to this peer is too old."""
+        """Return True if the request to this peer is too old."""
         connection = self.by_peer.get(peer)
         return (
             connection is not None
@@ -76,7 +76,7 @@ class Connections:
         )
 
     def backoff_left(self, peer: int, now: int) -> int:
-        """The rest of the pause after a failure, 0 if there is none."""
+        """Return the rest of the pause after a failure, 0 if there is none."""
         connection = self.by_peer.get(peer)
         if connection is None or connection.state != BACKING_OFF:
             return 0
@@ -93,7 +93,7 @@ class Connections:
         self.in_flight[correlation_id] = connection
 
     def awaited(self, correlation_id: int) -> Connection | None:
-        """The connection that waits for this response, or None if it is not awaited (any more)."""
+        """Return the connection that waits for this response, or None if it is not awaited (any more)."""
         return self.in_flight.get(correlation_id)
 
     def answered(self, connection: Connection, correlation_id: int, success: bool, now: int) -> None:
@@ -111,7 +111,10 @@ class Connections:
             connection.last_fail = now
 
     def has_any_in_flight(self, now: int) -> bool:
-        """Whether any request waits for its response. Forgets, as Kafka does, what timed out or has paused enough."""
+        """Return True if any request waits for its response.
+
+        Forgets, as Kafka does, what timed out or has paused enough.
+        """
         is_any = False
         over: list[int] = []
         for connection in self.by_peer.values():

@@ -109,7 +109,7 @@ class Disk:
 
     @property
     def end(self) -> int:
-        """The offset behind the last record."""
+        """Return the offset behind the last record."""
         return self.batches[-1].end if self.batches else self.start
 
     def apply(self, write: Write) -> None:
@@ -128,7 +128,7 @@ class Disk:
         self.synced_end = self.end
 
     def copy(self) -> Disk:
-        """An equal disk that shares no list with this one."""
+        """Return an equal disk that shares no list with this one."""
         state = self.quorum_state
         return Disk(
             None if state is None else QuorumState(*_fields(state)),
@@ -180,7 +180,10 @@ def _clean(disk: Disk, write: CleanLog) -> None:
 
 
 def kept_below(batches: list[Batch], offset: int) -> list[Batch]:
-    """The batches that a truncation to `offset` leaves; Kafka truncates at batches, so one around it goes, too."""
+    """Return the batches that a truncation to `offset` leaves.
+
+    Kafka truncates at batches, so one around it goes, too.
+    """
     return [batch for batch in batches if batch.end <= offset]
 
 

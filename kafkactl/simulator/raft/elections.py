@@ -75,14 +75,14 @@ def _sender_error(node: Node, sender_id: int, epoch: int) -> int:
 
 
 def _is_addressed(node: Node, voter_id: int, directory_id: Uuid) -> bool:
-    """Whether a request that names its receiver means this one (`isValidVoterKey`)."""
+    """Return True if a request that names its receiver means this one (`isValidVoterKey`)."""
     if voter_id < 0 or not node.profile.directory_ids:
         return True
     return voter_id == node.id and directory_id in (ZERO_UUID, node.key.directory_id)
 
 
 def can_grant(node: Node, candidate: ReplicaKey, is_current: bool, pre_vote: bool) -> bool:
-    """Whether this state gives its vote (`EpochState.canGrantVote` of each state)."""
+    """Return True if this state gives its vote (`EpochState.canGrantVote` of each state)."""
     if pre_vote:
         blocked = node.state is State.LEADER or (node.state is State.FOLLOWER and node.has_fetched)
         return is_current and not blocked
@@ -332,7 +332,7 @@ def _ask_for_votes(node: Node, now: int) -> int:
 
 
 def vote_request(node: Node, voter_id: int, correlation_id: int, address: Endpoint) -> VoteRequest:
-    """The question of a candidate, or of one that asks for pre-votes, to one of its voters."""
+    """Return the question of a candidate, or of one that asks for pre-votes, to one of its voters."""
     return VoteRequest(
         node.id,
         voter_id,

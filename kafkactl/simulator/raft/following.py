@@ -218,12 +218,12 @@ def handle_update_response(node: Node, now: int, _peer: int, response: UpdateRaf
 
 
 def handle_add_response(node: Node, now: int, _peer: int, response: AddRaftVoterResponse) -> bool:
-    """The answer to a request to join: wait for the next period (`handleAddVoterResponse`, 4.2)."""
+    """Handle the answer to a request to join: wait for the next period (`handleAddVoterResponse`, 4.2)."""
     return _joined(node, now, response.error_code, errors.DUPLICATE_VOTER)
 
 
 def handle_remove_response(node: Node, now: int, _peer: int, response: RemoveRaftVoterResponse) -> bool:
-    """The answer to a request to remove the own old directory (`handleRemoveVoterResponse`, 4.2)."""
+    """Handle the answer to a request to remove the own old directory (`handleRemoveVoterResponse`, 4.2)."""
     return _joined(node, now, response.error_code, errors.VOTER_NOT_FOUND)
 
 

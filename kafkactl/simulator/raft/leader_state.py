@@ -44,7 +44,7 @@ class Replica:
         self.acknowledged = False
 
     def matches(self, directory_id: Uuid) -> bool:
-        """Whether a replica of this id with this directory is meant; unknown (zero) here matches every one."""
+        """Return True if a replica of this id with this directory is meant; unknown (zero) here matches every one."""
         mine = self.key.directory_id
         return mine is directory_id or mine in (ZERO_UUID, directory_id)
 
@@ -216,7 +216,7 @@ class Leader:
             self.check_deadline = now + check_quorum
 
     def committed(self) -> int:
-        """The largest offset that a majority of the voters reached; -1 if unknown.
+        """Return the largest offset that a majority of the voters reached; -1 if unknown.
 
         It commits nothing unless it is above `epoch_start`: a record of the own epoch must be among it.
         """
@@ -274,7 +274,7 @@ class Leader:
         return list(self.observers.values())
 
     def successors(self) -> tuple[ReplicaKey, ...]:
-        """The other voters, the longest log first, then by key."""
+        """Return the other voters, the longest log first, then by key."""
         others = [replica for replica in self.replicas.values() if replica is not self.own]
         others.sort(key=lambda replica: (-replica.end, replica.key))
         return tuple(replica.key for replica in others)
@@ -283,7 +283,7 @@ class Leader:
 
     @property
     def pending(self) -> PendingChange | None:
-        """The change that is not answered."""
+        """Return the change that is not answered."""
         return self.adding or self.removing
 
     def expire_pending(self, node: Node, now: int) -> int:

@@ -177,7 +177,7 @@ class Node:
         return self._run(now, None)
 
     def receive(self, now: int, message: Any) -> list[Effect]:
-        """A request or a response arrived."""
+        """Return a request or a response arrived."""
         if self.state is State.STOPPED:
             return []
         out: list[Effect] = []
@@ -193,7 +193,7 @@ class Node:
         return out
 
     def drawn(self, now: int, purpose: Purpose, number: int) -> list[Effect]:
-        """The answer to a Draw."""
+        """Return the answer to a Draw."""
         if purpose is Purpose.ELECTION:
             self.election_deadline = self.election_asked + (self.timeouts.election_timeout_ms + number) * US_PER_MS
             if self._waits_for_election():  # polled once and not again, as by Kafka: a leader's poll is not idempotent
@@ -238,23 +238,23 @@ class Node:
 
     @property
     def shown_state(self) -> str:
-        """The state as Kafka's logs and metrics name it; Unattached with a vote is Voted."""
+        """Return the state as Kafka's logs and metrics name it; Unattached with a vote is Voted."""
         voted = self.state is State.UNATTACHED and self.voted_id >= 0
         return "Voted" if voted else self.state.shown
 
     @property
     def log_start(self) -> int:
-        """The first offset of the log."""
+        """Return the first offset of the log."""
         return self.log.start
 
     @property
     def log_end(self) -> int:
-        """The offset behind the last record."""
+        """Return the offset behind the last record."""
         return self.log.end
 
     @property
     def log_end_epoch(self) -> int:
-        """The epoch of the last record, or of the snapshot that an empty log begins at."""
+        """Return the epoch of the last record, or of the snapshot that an empty log begins at."""
         return self.log.last_epoch
 
     @property
@@ -271,7 +271,7 @@ class Node:
         self.is_voter = self.voters.is_voter(self.id, self.key.directory_id)
 
     def default_endpoint(self, endpoints: tuple[Endpoint, ...]) -> Endpoint | None:
-        """The one of these that replicas use among themselves."""
+        """Return the one of these that replicas use among themselves."""
         for endpoint in endpoints:
             if endpoint.listener == self.default_listener:
                 return endpoint
@@ -338,7 +338,7 @@ class Node:
         self.out.append(Fault(str(fault)))
 
     def _epoch_before(self, end_offset: int) -> int:
-        """The epoch of the record before this offset. Raises ValueError where no snapshot may end."""
+        """Return the epoch of the record before this offset. Raises ValueError where no snapshot may end."""
         if not self.log.start < end_offset <= self.high_watermark:
             raise ValueError(
                 f"a snapshot cannot end at {end_offset}: the log begins at {self.log.start}, "
@@ -376,7 +376,7 @@ class Durations:
 
 
 def _bootstrap_nodes(static: VoterSet | None, servers: Sequence[Endpoint]) -> list[tuple[int, Endpoint]]:
-    """The peers that are asked for the leader. Raises ValueError where there are neither voters nor servers."""
+    """Return the peers that are asked for the leader. Raises ValueError where there are neither voters nor servers."""
     if servers:
         return [(FIRST_BOOTSTRAP_ID - place, server) for place, server in enumerate(servers)]
     if static is None:

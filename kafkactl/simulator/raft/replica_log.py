@@ -70,17 +70,17 @@ class ReplicaLog:
 
     @property
     def voters(self) -> VoterSet:
-        """The last voter set of the log; without one, the configured set."""
+        """Return the last voter set of the log; without one, the configured set."""
         return self.voter_sets[-1][1] if self.voter_sets else self.static_voters
 
     @property
     def voters_offset(self) -> int | None:
-        """The offset of the record that made it, -1 from the snapshot 0-0, None from the configuration."""
+        """Return the offset of the record that made it, -1 from the snapshot 0-0, None from the configuration."""
         return self.voter_sets[-1][0] if self.voter_sets else None
 
     @property
     def kraft_version(self) -> int:
-        """The last level of kraft.version, 0 if none was ever written."""
+        """Return the last level of kraft.version, 0 if none was ever written."""
         return self.kraft_versions[-1][1] if self.kraft_versions else 0
 
     def _load_history(self) -> None:
@@ -109,7 +109,7 @@ class ReplicaLog:
                 self.kraft_versions.append((offset, record.level))
 
     def history_at(self, offset: int) -> tuple[int, VoterSet | None]:
-        """The level of kraft.version and the voter set that hold at this offset (`voterSetAtOffset`)."""
+        """Return the level of kraft.version and the voter set that hold at this offset (`voterSetAtOffset`)."""
         levels = [level for at, level in self.kraft_versions if at <= offset]
         sets = [voters for at, voters in self.voter_sets if at <= offset]
         return (levels[-1] if levels else 0), (sets[-1] if sets else None)
@@ -118,7 +118,7 @@ class ReplicaLog:
 
     @property
     def latest_snapshot_id(self) -> SnapshotId | None:
-        """The newest snapshot."""
+        """Return the newest snapshot."""
         return self.snapshots[-1].id if self.snapshots else None
 
     def snapshot(self, snapshot_id: SnapshotId) -> Snapshot | None:
@@ -126,7 +126,7 @@ class ReplicaLog:
         return next((snapshot for snapshot in self.snapshots if snapshot.id == snapshot_id), None)
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """The last epoch up to this one that has records, and where the next begins (`endOffsetForEpoch`)."""
+        """Return the last epoch up to this one that has records, and where the next begins (`endOffsetForEpoch`)."""
         if self.epochs and self.epochs[-1] == epoch:
             return epoch, self.end
         later = bisect_right(self.epochs, epoch)
@@ -237,7 +237,7 @@ class ReplicaLog:
         self._set_last_epoch()
 
     def is_beyond_end(self, snapshot_id: SnapshotId) -> bool:
-        """Whether the snapshot holds more than the log, which is then worthless (`truncateToLatestSnapshot`)."""
+        """Return True if the snapshot holds more than the log, which is then worthless (`truncateToLatestSnapshot`)."""
         latest = self.epochs[-1] if self.epochs else 0
         return snapshot_id.epoch > latest or (snapshot_id.epoch == latest and snapshot_id.end_offset > self.end)
 

@@ -49,5 +49,8 @@ def leader_error(node: Node, epoch: int) -> int:
 
 
 def no_top_level_error(code: int) -> bool:
-    """Whether a response's partition data is to be read; `handleTopLevelError` ends the handling for other codes."""
+    """Return True if a response's partition data is to be read.
+
+    `handleTopLevelError` ends the handling for other codes.
+    """
     return code == errors.NONE

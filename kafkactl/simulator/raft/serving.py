@@ -120,7 +120,7 @@ def _note_fetch(node: Node, now: int, request: FetchRequest) -> None:
 
 
 def empty_response(node: Node, request: FetchRequest, error: int, top_level: int = errors.NONE) -> FetchResponse:
-    """A response without records: an error, or a leader that is not known."""
+    """Return a response without records: an error, or a leader that is not known."""
     return FetchResponse(
         node.id,
         request.source,

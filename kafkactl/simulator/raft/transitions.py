@@ -251,12 +251,12 @@ def ask_election_timeout(node: Node, now: int) -> None:
 
 
 def is_vote_granted(node: Node) -> bool:
-    """Whether a majority of the voters at the beginning of the election granted."""
+    """Return True if a majority of the voters at the beginning of the election granted."""
     return sum(vote is True for vote in node.votes.values()) >= len(node.votes) // 2 + 1
 
 
 def is_vote_rejected(node: Node) -> bool:
-    """Whether a majority cannot be reached any more."""
+    """Return True if a majority cannot be reached any more."""
     return sum(vote is not False for vote in node.votes.values()) < len(node.votes) // 2 + 1
 
 

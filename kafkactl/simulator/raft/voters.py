@@ -52,13 +52,16 @@ class VoterSet:
 
     @property
     def keys(self) -> tuple[ReplicaKey, ...]:
-        """The identities of the voters, by ascending id."""
+        """Return the identities of the voters, by ascending id."""
         if self._keys is None:
             self._keys = tuple(key_of(voter) for voter in self.voters)
         return self._keys
 
     def is_voter(self, node_id: int, directory_id: Uuid) -> bool:
-        """Whether this node is in the set; an unknown directory in the set matches every one (`VoterNode.isVoter`)."""
+        """Return True if this node is in the set.
+
+        An unknown directory in the set matches every one (`VoterNode.isVoter`).
+        """
         voter = self.by_id.get(node_id)
         return voter is not None and voter.directory_id in (ZERO_UUID, directory_id)
 
@@ -68,15 +71,18 @@ class VoterSet:
         return () if voter is None else voter.endpoints
 
     def is_only(self, node_id: int, directory_id: Uuid) -> bool:
-        """Whether this node is the single voter."""
+        """Return True if this node is the single voter."""
         return len(self.voters) == 1 and self.is_voter(node_id, directory_id)
 
     def adding(self, voter: Voter) -> VoterSet | None:
-        """The set with this voter, or None if its id is in the set, whatever the directory (`addVoter`)."""
+        """Return the set with this voter, or None if its id is in the set, whatever the directory (`addVoter`)."""
         return None if voter.node_id in self.by_id else VoterSet((*self.voters, voter))
 
     def removing(self, key: ReplicaKey) -> VoterSet | None:
-        """The set without this voter; None if id and directory do not match, or it is the last (`removeVoter`)."""
+        """Return the set without this voter.
+
+        None if id and directory do not match, or it is the last (`removeVoter`).
+        """
         voter = self.by_id.get(key.node_id)
         if voter is None or voter.directory_id != key.directory_id or len(self.voters) == 1:
             return None
@@ -89,7 +95,7 @@ class VoterSet:
         return VoterSet(voter if other.node_id == voter.node_id else other for other in self.voters)
 
     def needs_update(self, voter: Voter) -> bool:
-        """Whether the voter is in the set with other endpoints or versions (`voterNodeNeedsUpdate`)."""
+        """Return True if the voter is in the set with other endpoints or versions (`voterNodeNeedsUpdate`)."""
         return self.is_voter(voter.node_id, voter.directory_id) and self.by_id[voter.node_id] != voter
 
     def kafka_accepts(self, other: VoterSet) -> bool:
@@ -102,5 +108,5 @@ NO_VOTERS = VoterSet(())
 
 
 def key_of(voter: Voter) -> ReplicaKey:
-    """The identity of a voter."""
+    """Return the identity of a voter."""
     return ReplicaKey(node_id=voter.node_id, directory_id=voter.directory_id)

@@ -138,7 +138,7 @@ def _apply_node(node: NodeHere, plan: FormatPlan, files: Filesystem, context: Co
 
 
 def _receipt(node: NodeHere, applied: Applied, context: Context) -> Receipt:
-    """The first receipt, or the one that was there with what was formatted again."""
+    """Return the first receipt, or the one that was there with what was formatted again."""
     before = node.receipt
     directories = {
         directory.path: None if directory.directory_id is None else str(directory.directory_id)

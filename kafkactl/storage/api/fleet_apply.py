@@ -61,7 +61,7 @@ class AppliedNode:
 
     @property
     def scram_users(self) -> tuple[ScramCredential, ...] | None:
-        """The users that the plan creates; None where what it writes cannot be read as users."""
+        """Return the users that the plan creates; None where what it writes cannot be read as users."""
         try:
             return scram_users(self.planned)
         except InputError:

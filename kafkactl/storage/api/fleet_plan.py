@@ -39,11 +39,11 @@ class FleetPlanResult:
 
     @property
     def plan_sha256(self) -> str:
-        """The checksum of the plan, as in the file."""
+        """Return the checksum of the plan, as in the file."""
         return str(shown_plan(self.plan)["plan_sha256"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `storage.plan`: the plan without the contents of files, which may hold SCRAM keys."""
+        """Return the answer `storage.plan`: the plan without the contents of files, which may hold SCRAM keys."""
         return {**shown_plan(self.plan), "out": self.out}
 
 

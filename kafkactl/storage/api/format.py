@@ -47,7 +47,7 @@ class WrittenFile:
 
     @property
     def size_bytes(self) -> int:
-        """The length of its content."""
+        """Return the length of its content."""
         return len(self.planned.content)
 
     @property
@@ -112,7 +112,7 @@ class FormatResult:
 
     @property
     def directories(self) -> tuple[FormattedDirectory, ...]:
-        """The log directories, in the order of the configuration."""
+        """Return the log directories, in the order of the configuration."""
         return formatted_directories(self.plan, self.applied)
 
     @property
@@ -128,7 +128,7 @@ class FormatResult:
 
 
 def formatted_directories(plan: FormatPlan, applied: Applied | None) -> tuple[FormattedDirectory, ...]:
-    """The log directories of a plan, and how far each came."""
+    """Return the log directories of a plan, and how far each came."""
     progress = {} if applied is None else applied.progress
     return tuple(
         FormattedDirectory(planned=directory, progress=progress.get(directory.path), owner=plan.owner)
@@ -174,7 +174,7 @@ def plan_ensure(
     on_exposure: ExposureCallback = ignore_exposure,
     timeout_ms: float = NO_LIMIT,
 ) -> FormatResult:
-    """The same for a node that may be formatted already: what is there is compared, what is missing is planned.
+    """Return the same for a node that may be formatted already: what is there is compared, what is missing is planned.
 
     Any difference between the disks and `request` is a refusal. Raises as `plan_format`.
     """

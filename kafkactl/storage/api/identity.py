@@ -6,5 +6,5 @@ from kafkactl.files import entropy
 
 
 def random_uuid() -> str:
-    """A new id for a cluster, as kafka-storage.sh makes them: 22 characters that do not begin with a dash."""
+    """Return a new id for a cluster, as kafka-storage.sh makes them: 22 characters that do not begin with a dash."""
     return str(entropy.random_uuid())

@@ -15,12 +15,12 @@ FilePath: TypeAlias = str | os.PathLike[str]
 
 
 def release_of(kafka_version: str | None) -> Release:
-    """The release with this version, the newest known one without. Raises InputError `unknown-kafka-version`."""
+    """Return the release with this version, the newest known one without. Raises InputError `unknown-kafka-version`."""
     return find_release(kafka_version) if kafka_version else newest_release()
 
 
 def read_node(config: FilePath, release: Release, what: str = "the node's configuration") -> NodeConfig:
-    """The configuration in a server.properties, values of configuration providers resolved.
+    """Return the configuration in a server.properties, values of configuration providers resolved.
 
     Raises ConfigError (an InputError that holds all findings) where a node would not take it, and InputError for a
     file that cannot be read; `what` names the file in that error.

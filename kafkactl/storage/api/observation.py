@@ -24,7 +24,7 @@ def observe_for_format(
     on_exposure: ExposureCallback = ignore_exposure,
     timeout_ms: float = NO_LIMIT,
 ) -> ObservedNode:
-    """The node as a format finds it.
+    """Return the node as a format finds it.
 
     The controllers are asked where the metadata directory of one is blank: once, for a second at most, and for longer
     where the format rests on `verified_quorum`. `on_exposure` gets what the connection to them exposes, before it is
@@ -58,7 +58,7 @@ def observe_for_format(
 
 
 def _named_voters(request: FormatRequest) -> tuple[DynamicVoter, ...]:
-    """The voters of --initial-controllers; a text that is none is refused when the format is planned."""
+    """Return the voters of --initial-controllers; a text that is none is refused when the format is planned."""
     from kafkactl.core.errors import InputError
 
     try:

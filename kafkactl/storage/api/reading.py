@@ -33,7 +33,7 @@ class InfoResult:
 
     @property
     def has_problems(self) -> bool:
-        """Whether Kafka's tool names a problem."""
+        """Return True if Kafka's tool names a problem."""
         return bool(self.info.problems)
 
     to_dict = json_of(
@@ -43,7 +43,7 @@ class InfoResult:
 
 
 def node_info(config: FilePath, *, kafka_version: str | None = None) -> InfoResult:
-    """The content of the directories of the node that the server.properties `config` describes.
+    """Return the content of the directories of the node that the server.properties `config` describes.
 
     Lines and problems are those of kafka-storage.sh of `kafka_version` (default: as in `verify_node`).
 
@@ -83,11 +83,11 @@ class NodeVerification:
 
     @property
     def has_problems(self) -> bool:
-        """Whether a finding is a blocker."""
+        """Return True if a finding is a blocker."""
         return bool(blockers(self.findings))
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `storage.verify`."""
+        """Return the answer `storage.verify`."""
         found = self.verification
         ids = (directory["cluster_id"] for directory in found.directories)
         return {
@@ -155,7 +155,7 @@ class DumpResult:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The damage in all of them."""
+        """Return the damage in all of them."""
         return tuple(finding for file in self.files for finding in file.findings)
 
     to_dict = json_of("files", "findings", kind="storage.dump")

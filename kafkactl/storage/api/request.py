@@ -31,7 +31,7 @@ def parse_scram_users(data: bytes, *, source: str) -> tuple[str, ...]:
 
 
 def read_scram_users(path: str, *, on_exposure: ExposureCallback = ignore_exposure) -> tuple[str, ...]:
-    """The same from a file. `on_exposure` gets a finding where other users of the host can read the file.
+    """Return the same from a file. `on_exposure` gets a finding where other users of the host can read the file.
 
     Raises InputError where the file cannot be read.
     """
@@ -42,7 +42,7 @@ def read_scram_users(path: str, *, on_exposure: ExposureCallback = ignore_exposu
 
 
 def named_owner(text: str) -> Owner:
-    """The owner that `USER:GROUP`, `USER` or numbers name on this host. Raises InputError for an unknown one."""
+    """Return the owner that `USER:GROUP`, `USER` or numbers name on this host. Raises InputError for an unknown one."""
     from kafkactl.storage.io.owner import find_owner
 
     return find_owner(text)

@@ -31,7 +31,7 @@ class UnformattedDirectory:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The paths that are removed, in this order."""
+        """Return the paths that are removed, in this order."""
         return tuple(str(PurePosixPath(self.planned.path) / name) for name in self.planned.names)
 
     to_dict = json_of("path=planned.path", "role=planned.role", "action=planned.action", "progress", "files")
@@ -63,7 +63,7 @@ class UnformatResult:
 
     @property
     def directories(self) -> tuple[UnformattedDirectory, ...]:
-        """The log directories, in the order of removal."""
+        """Return the log directories, in the order of removal."""
         progress = {} if self.applied is None else self.applied.progress
         return tuple(
             UnformattedDirectory(planned=directory, progress=progress.get(directory.path))

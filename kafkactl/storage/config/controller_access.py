@@ -19,7 +19,7 @@ _OF_CHANNELS: Final = ("ssl.", "sasl.")
 
 
 def controller_client_properties(config: NodeConfig) -> Mapping[str, str]:
-    """The properties of a client that connects to the controllers as this node does; secrets included."""
+    """Return the properties of a client that connects to the controllers as this node does; secrets included."""
     name = config.controller_listener_names[0] if config.controller_listener_names else ""
     prefix = f"listener.name.{name.lower()}."
     given = config.properties

@@ -65,7 +65,10 @@ class Values:
     unusable: frozenset[str]
 
     def get(self, key: str) -> Any:
-        """The value or the default; None where there is neither or the release has no such key. Raises Unusable."""
+        """Return the value or the default; None where there is neither or the release has no such key.
+
+        Raises Unusable.
+        """
         if key in self.unusable:
             raise Unusable(key)
         return self.parsed.get(key)
@@ -97,7 +100,7 @@ def _keys_of(table: Any, release_name: str) -> Mapping[str, ServerKey]:
 
 @functools.cache
 def known_in(key: str) -> tuple[str, str] | None:
-    """The first and the last release with this key, or None."""
+    """Return the first and the last release with this key, or None."""
     table = _table()
     rows = [row for row in table["keys"] if row["name"] == key]
     if not rows:
@@ -182,7 +185,8 @@ def _value(key: ServerKey, text: str | None, rules: ReadingRules) -> Any:
 
 @functools.cache
 def _default(name: str, kind: str, text: str) -> Any:
-    """A default as a value, read once: a node sets few of some 300 keys, and a plan reads the files of many nodes.
+    """Return a default as a value, read once: a node sets few of some 300 keys, and a plan reads the files of many
+    nodes.
 
     No list is kept: it could be changed where it was given.
     """

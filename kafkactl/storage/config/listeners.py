@@ -121,7 +121,7 @@ def csv_map(text: str | None, key: str) -> dict[str, str]:
 
 
 def protocol_of(text: str, key: str) -> str:
-    """The security protocol of that name, in any case. Raises ProblemFound `invalid-security-protocol`."""
+    """Return the security protocol of that name, in any case. Raises ProblemFound `invalid-security-protocol`."""
     if text.upper() not in SECURITY_PROTOCOLS:
         raise ProblemFound(
             Problem(

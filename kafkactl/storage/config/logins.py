@@ -35,7 +35,7 @@ class MissingLogin:
 
     @property
     def key(self) -> str:
-        """The key that the node reads."""
+        """Return the key that the node reads."""
         return f"listener.name.{self.listener.lower()}.{self.mechanism.lower()}.sasl.jaas.config"
 
 

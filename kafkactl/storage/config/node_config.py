@@ -50,7 +50,7 @@ class ConfigError(InputError):
         self.findings = findings
 
     def to_dict(self) -> dict[str, Any]:
-        """The error object, with every reason in the shape of findings."""
+        """Return the error object, with every reason in the shape of findings."""
         return super().to_dict() | {"findings": [finding.to_dict() for finding in self.findings]}
 
 
@@ -110,7 +110,7 @@ class NodeConfig:
 
     @property
     def is_zookeeper_mode(self) -> bool:
-        """Whether the node is a broker of a ZooKeeper cluster: no role (3.x). Such a node is not formatted."""
+        """Return True if the node is a broker of a ZooKeeper cluster: no role (3.x). Such a node is not formatted."""
         return not self.roles
 
     def controller_endpoint(self) -> Endpoint | None:

@@ -36,7 +36,7 @@ def overlaps(owned: Iterable[tuple[str, Owner]]) -> Iterator[Overlap]:
 
 
 def _ancestors(path: str) -> Iterator[str]:
-    """The path itself and every folder above it."""
+    """Yield the path itself and every folder above it."""
     yield path
     while path not in ("/", ""):
         path = posixpath.dirname(path)

@@ -38,7 +38,7 @@ class ConfigRules:
 
 
 def config_rules(release: Release) -> ConfigRules:
-    """The rules of a release."""
+    """Return the rules of a release."""
     return _at(release.numbers)
 
 

@@ -42,38 +42,41 @@ class ConfigView:
         self.rules = config_rules(release)
 
     def get(self, key: str) -> Any:
-        """The value or default of a key; None where the release has none. Raises Unusable."""
+        """Return the value or default of a key; None where the release has none. Raises Unusable."""
         return self.values.get(key)
 
     def is_given(self, key: str) -> bool:
-        """Whether the file has the key."""
+        """Return True if the file has the key."""
         return key in self.values.given
 
     # --- who the node is ------------------------------------------------------------------------------------------
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """The roles as written; none is ZooKeeper mode (3.x), or a file that only its rules refuse (4.0, 4.1)."""
+        """Return the roles as written.
+
+        None is ZooKeeper mode (3.x), or a file that only its rules refuse (4.0, 4.1).
+        """
         return tuple(self.get("process.roles") or ())
 
     @property
     def is_kraft(self) -> bool:
-        """Whether the node has a role."""
+        """Return True if the node has a role."""
         return bool(self.roles)
 
     @property
     def is_broker_only(self) -> bool:
-        """A broker, and no controller."""
+        """Return True for a broker that is not a controller."""
         return set(self.roles) == {BROKER}
 
     @property
     def is_controller(self) -> bool:
-        """A controller, and perhaps a broker as well."""
+        """Return True for a controller, which may be a broker as well."""
         return CONTROLLER in self.roles
 
     @property
     def serves_clients(self) -> bool:
-        """A broker, with or without ZooKeeper."""
+        """Return True for a broker, with or without ZooKeeper."""
         return BROKER in self.roles or self.is_zookeeper_mode
 
     @property
@@ -83,7 +86,7 @@ class ConfigView:
 
     @cached_property
     def voters(self) -> tuple[StaticVoter, ...]:
-        """The voters of a static quorum."""
+        """Return the voters of a static quorum."""
         return parse_static_voters(
             self.get(QUORUM_VOTERS) or (), anything_before_host=self.rules.overlooks_text_before_host
         )
@@ -97,12 +100,12 @@ class ConfigView:
 
     @cached_property
     def log_dirs(self) -> tuple[str, ...]:
-        """The log directories as written, in order, duplicates included."""
+        """Return the log directories as written, in order, duplicates included."""
         dirs = self.get("log.dirs")
         return tuple(self._items(self.get("log.dir") if dirs is None else dirs))
 
     def _items(self, value: str | list[str] | None) -> list[str]:
-        """A list, whether the release has it as a LIST (4.2 and later) or as a STRING with commas."""
+        """Return a list, whether the release has it as a LIST (4.2 and later) or as a STRING with commas."""
         return csv_items(value) if isinstance(value, str) else list(value or ())
 
     # --- listeners ----------------------------------------------------------------------------------------------------
@@ -145,7 +148,7 @@ class ConfigView:
 
     @cached_property
     def written_advertised(self) -> tuple[Listener, ...] | None:
-        """The items of advertised.listeners; None where it is not given."""
+        """Return the items of advertised.listeners; None where it is not given."""
         value = self.get("advertised.listeners")
         if value is None:
             return None

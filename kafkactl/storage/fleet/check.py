@@ -106,7 +106,7 @@ def _as_format(
 def _with_planned_files(
     planned: Iterable[PlannedDirectory], seen: Iterable[PlannedDirectory]
 ) -> tuple[PlannedDirectory, ...]:
-    """The planned bytes for the directories that are to be formatted; the others stay as they are."""
+    """Return the planned bytes for the directories that are to be formatted; the others stay as they are."""
     found = {directory.path: directory for directory in seen}
     merged = []
     for directory in planned:
@@ -248,7 +248,7 @@ def requested_reformats(texts: Iterable[str]) -> frozenset[tuple[int, str]]:
 def choose_nodes(
     plan: FleetPlan, node_ids: Sequence[int], hosts: Sequence[str], local_names: frozenset[str]
 ) -> list[PlannedNode]:
-    """The nodes that the operator names by id, by host, or by running on this machine, in the plan's order.
+    """Return the nodes that the operator names by id, by host, or by running on this machine, in the plan's order.
 
     `local_names` are this machine's names in lower case. Raises InputError `node-not-in-plan`.
     """

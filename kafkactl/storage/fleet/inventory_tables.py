@@ -39,21 +39,21 @@ class Key:
 
 
 def a_text(value: object) -> str:
-    """A text with something in it."""
+    """Return a text with something in it."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a non-empty text in quotes")
     return value
 
 
 def a_version(value: object) -> str:
-    """A version, which is a text."""
+    """Return a version, which is a text."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError('a version in quotes, such as "4.3.1" (TOML reads 4.10 without quotes as 4.1)')
     return value
 
 
 def a_node_id(value: object) -> int:
-    """A node id."""
+    """Return a node id."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 2**31 - 1:
         raise ValueError("a whole number from 0 to 2147483647, without quotes")
     return value
@@ -67,7 +67,7 @@ def a_boolean(value: object) -> bool:
 
 
 def some_texts(value: object) -> tuple[str, ...]:
-    """A list of texts."""
+    """Return a list of texts."""
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise ValueError('a list of texts, such as ["a", "b"]')
     return tuple(value)
@@ -88,7 +88,7 @@ def one_of(*words: str) -> Reader:
 
 
 def parse_toml(data: bytes, file: str) -> TomlTable:
-    """The document. Raises InventoryError `inventory-not-toml`."""
+    """Return the document. Raises InventoryError `inventory-not-toml`."""
     try:
         return read_toml(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -104,7 +104,7 @@ def parse_toml(data: bytes, file: str) -> TomlTable:
 
 
 def invalid(file: str, problems: Iterable[str], next_step: str) -> InventoryError:
-    """The error with all problems of an inventory."""
+    """Return the error with all problems of an inventory."""
     every = tuple(problems)
     return InventoryError(
         f"{file}: " + "; ".join(every),
@@ -123,7 +123,7 @@ def read_table(
     also: tuple[str, ...] = (),
     other_words: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The values of a table; what is wrong with it is added to `problems`, each beginning with `where`.
+    """Return the values of a table; what is wrong with it is added to `problems`, each beginning with `where`.
 
     A problem names the key and its line, and not its value: behind a lost quotation mark that may be a password.
     `also` are keys that are known and not wanted here; `other_words` what people write for ours.

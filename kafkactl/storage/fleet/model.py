@@ -48,12 +48,12 @@ class Fleet:
 
     @property
     def controllers(self) -> tuple[FleetNode, ...]:
-        """The nodes with the controller role."""
+        """Return the nodes with the controller role."""
         return tuple(node for node in self.nodes if node.is_controller)
 
     @property
     def is_static(self) -> bool:
-        """A static quorum, by what most nodes say; `mixed-quorum-mode` reports where they disagree."""
+        """Return True if the quorum is static for most nodes; `mixed-quorum-mode` reports where they disagree."""
         deciding = self.controllers or self.nodes
         return 2 * sum(node.is_static for node in deciding) > len(deciding)
 
@@ -79,7 +79,7 @@ def nodes_text(ids: Iterable[int]) -> str:
 
 
 def host_of(endpoint: Endpoint) -> str:
-    """The host for comparing: lower case, without the brackets of IPv6."""
+    """Return the host for comparing: lower case, without the brackets of IPv6."""
     return endpoint.host.strip("[]").lower()
 
 

@@ -152,15 +152,15 @@ class NodeSource:
     salt: Callable[[int], bytes]
 
     def now_ms(self) -> int:
-        """The time at which the whole fleet was planned."""
+        """Return the time at which the whole fleet was planned."""
         return self.now
 
     def directory_id(self, path: str) -> Uuid:
-        """The id that the plan gives this directory."""
+        """Return the id that the plan gives this directory."""
         return self.directory_ids[path]
 
     def scram_salt(self, position: int) -> bytes:
-        """The fleet's salt for this credential."""
+        """Return the fleet's salt for this credential."""
         return self.salt(position)
 
 
@@ -183,7 +183,7 @@ class _Shared:
         self.initial_controllers = self._initial_controllers()
 
     def plan(self, node: FleetNode) -> FormatPlan | None:
-        """The plan of one node, None where it cannot even be planned; findings go to `self.findings`."""
+        """Return the plan of one node, None where it cannot even be planned; findings go to `self.findings`."""
         source = NodeSource(now=self.now_ms, directory_ids=self.ids_of(node), salt=self._salt)
         try:
             plan = plan_format(self._request(node), node.config, blank_node(node.config), self.fleet.release, source)
@@ -197,7 +197,7 @@ class _Shared:
         return plan
 
     def ids_of(self, node: FleetNode) -> Mapping[str, Uuid]:
-        """The directory ids of a node by path."""
+        """Return the directory ids of a node by path."""
         return self._ids[self._positions[id(node)]]
 
     def mode_of(self, node: FleetNode) -> VoterMode:
@@ -221,7 +221,7 @@ class _Shared:
         )
 
     def _initial_controllers(self) -> str:
-        """The voter list of `-I`, ascending by id (KIP-853's `id@host:port:directoryId`)."""
+        """Return the voter list of `-I`, ascending by id (KIP-853's `id@host:port:directoryId`)."""
         voters = sorted(
             (node for node in self.fleet.controllers if self._roles.get(node.entry.id) is VoterRole.INITIAL),
             key=lambda node: node.entry.id,
@@ -255,7 +255,7 @@ class _Shared:
 
 
 def _parsed_id(entry: InventoryNode) -> Uuid | None:
-    """The id that the inventory fixes; a text that is not an id is reported by a rule of fleet_rules."""
+    """Return the id that the inventory fixes; a text that is not an id is reported by a rule of fleet_rules."""
     if entry.directory_id is None:
         return None
     try:
@@ -301,7 +301,7 @@ def _levels_fit_binaries(fleet: Fleet, level: int, features: Mapping[str, int]) 
 
 
 def of_node(node_id: int, finding: Finding) -> Finding:
-    """A finding of one node, as one of the fleet; what is about the fleet as a whole stays so."""
+    """Return a finding of one node, as one of the fleet; what is about the fleet as a whole stays so."""
     subject = f"node {node_id}"
     if finding.subject in (subject, FLEET) or finding.subject.startswith(f"{subject},"):
         return finding
@@ -319,7 +319,7 @@ def together(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
 
 
 def _about(node_id: int, finding: Finding) -> str:
-    """The subject without the node."""
+    """Return the subject without the node."""
     return finding.subject.removeprefix(f"node {node_id}").removeprefix(", ")
 
 

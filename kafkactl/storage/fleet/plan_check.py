@@ -44,14 +44,14 @@ def request_of(plan: FleetPlan, node: PlannedNode) -> FormatRequest:
 
 
 def directory_ids(node: PlannedNode) -> dict[str, Uuid]:
-    """The ids that the plan gives to the directories of a node, by path."""
+    """Return the ids that the plan gives to the directories of a node, by path."""
     return {
         directory.path: directory.directory_id for directory in node.directories if directory.directory_id is not None
     }
 
 
 def scram_users(node: PlannedNode) -> tuple[ScramCredential, ...]:
-    """The SCRAM users whose keys the plan writes on this node, once each. Raises InputError `plan-forged`."""
+    """Return the SCRAM users whose keys the plan writes on this node, once each. Raises InputError `plan-forged`."""
     found: dict[tuple[str, str, bytes], ScramCredential] = {}
     for directory in node.directories:
         for credential in _credentials(directory.files, f"node {node.id}"):

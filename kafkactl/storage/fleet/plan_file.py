@@ -127,12 +127,12 @@ def node_format_plan(plan: FleetPlan, node: PlannedNode) -> FormatPlan:
 
 
 def render_plan(plan: FleetPlan) -> bytes:
-    """The plan file: JSON with sorted keys, its checksum included."""
+    """Return the plan file: JSON with sorted keys, its checksum included."""
     return render_document(_document(plan))
 
 
 def shown_plan(plan: FleetPlan) -> dict[str, Any]:
-    """The plan as it is shown (`storage.plan`): the file without `contents`, which may hold SCRAM keys."""
+    """Return the plan as it is shown (`storage.plan`): the file without `contents`, which may hold SCRAM keys."""
     document = sealed(_document(plan))
     del document["contents"]
     return document

@@ -48,7 +48,7 @@ def receipt_name(node_id: int) -> str:
 
 
 def render_receipt(receipt: Receipt) -> bytes:
-    """The receipt as JSON."""
+    """Return the receipt as JSON."""
     document = {
         "kind": KIND,
         "schema_version": 1,

@@ -68,7 +68,7 @@ def _migration_needs_its_id(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _directory_ids(fleet: Fleet) -> Iterator[Finding]:
-    """The ids that the inventory fixes: readable, unreserved, each once (KIP-858, KIP-853)."""
+    """Yield the ids that the inventory fixes: readable, unreserved, each once (KIP-858, KIP-853)."""
     given: dict[Uuid, list[int]] = defaultdict(list)
     for entry in fleet.inventory.nodes:
         if entry.directory_id is None:

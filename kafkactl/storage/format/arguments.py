@@ -35,7 +35,7 @@ def check_mode(config: NodeConfig) -> Iterator[Finding]:
 
 
 def check_voter_flags(request: FormatRequest, config: NodeConfig, release: Release) -> Iterator[Finding]:
-    """The three exclusive flags against the release, the roles and controller.quorum.voters, in Kafka's order."""
+    """Yield the three exclusive flags against the release, the roles and controller.quorum.voters, in Kafka's order."""
     mode = request.voter_mode
     if mode is not VoterMode.UNSPECIFIED and not release.voter_flags:
         yield blocker(
@@ -93,7 +93,7 @@ def _needs_voter_flag(config: NodeConfig, release: Release) -> bool:
 def first_voters(
     request: FormatRequest, config: NodeConfig, release: Release, source: Source
 ) -> tuple[DynamicVoter, ...] | None:
-    """The voters of the first voter set; None where the flags name none.
+    """Return the voters of the first voter set; None where the flags name none.
 
     Raises InputError where the text of --initial-controllers, or the listener behind --standalone, is not a voter.
     """

@@ -76,7 +76,7 @@ def classify_all(directories: Sequence[ObservedDirectory], release: Release) -> 
 
 
 def in_kafkas_order(classified: Sequence[ClassifiedDirectory]) -> list[ClassifiedDirectory]:
-    """The order in which Kafka from 3.7 on walks the directories: a HashMap by path."""
+    """Return the order in which Kafka from 3.7 on walks the directories: a HashMap by path."""
     return [classified[position] for position in hash_map_order(string_hash(disk.path) for disk in classified)]
 
 

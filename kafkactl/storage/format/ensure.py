@@ -57,7 +57,7 @@ def plan_ensure(
     log: MetadataLogFacts | None = None,
     notes: Sequence[Finding] = (),
 ) -> FormatPlan:
-    """The plan of `ensure` for one node: planned, nothing-to-do, or refused with every difference.
+    """Return the plan of `ensure` for one node: planned, nothing-to-do, or refused with every difference.
 
     `log` is the metadata log where `needs_log` asks for it, `notes` as for `plan_format`. Raises as `plan_format` does.
     """
@@ -96,7 +96,7 @@ def _never_starts(
 
 
 def blank_node(config: NodeConfig) -> ObservedNode:
-    """The node's directories as if there were none yet."""
+    """Return the node's directories as if there were none yet."""
     return ObservedNode(
         directories=tuple(
             ObservedDirectory(path=path, real_path=path, state=DirectoryState.MISSING)
@@ -106,7 +106,7 @@ def blank_node(config: NodeConfig) -> ObservedNode:
 
 
 def settled(plan: FormatPlan) -> FormatPlan:
-    """The plan with the outcome that its findings and directories give."""
+    """Return the plan with the outcome that its findings and directories give."""
     if blockers(plan.findings):
         return replace(plan, outcome=Outcome.REFUSED)
     if any(directory.action is Action.FORMAT for directory in plan.directories):
@@ -141,17 +141,17 @@ class _DiskSource:
         self._salts = [user["Salt"] for user in records.users] if records else []
 
     def now_ms(self) -> int:
-        """The clock."""
+        """Return the clock."""
         return self._source.now_ms()
 
     def directory_id(self, path: str) -> Uuid:
-        """The id that the directory has, or a new one. It stays the same when asked again."""
+        """Return the id that the directory has, or a new one. It stays the same when asked again."""
         if path not in self._ids:
             self._ids[path] = self._source.directory_id(path)
         return self._ids[path]
 
     def scram_salt(self, position: int) -> bytes:
-        """The salt of the user at this place on the disk: users are written in the order of the arguments."""
+        """Return the salt of the user at this place on the disk: users are written in the order of the arguments."""
         if position < len(self._salts):
             salt: bytes = self._salts[position]
             return salt
@@ -356,7 +356,7 @@ def _directory_id(directory: ObservedDirectory) -> Uuid | None:
 
 
 def _checkpoints(directory: ObservedDirectory) -> dict[str, Checkpoint]:
-    """The checkpoints that formatting writes, by name, in the order in which a node reads them."""
+    """Return the checkpoints that formatting writes, by name, in the order in which a node reads them."""
     files: dict[str, FileRead | None] = {
         BOOTSTRAP_CHECKPOINT: directory.bootstrap_checkpoint,
         FIRST_CHECKPOINT: directory.metadata_files.get(FIRST_CHECKPOINT),

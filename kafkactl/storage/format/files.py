@@ -49,7 +49,7 @@ class NodeFiles:
     scram: tuple[ScramCredential, ...] = field(repr=False)
 
     def of_directory(self, directory_id: Uuid | None, *, is_metadata: bool) -> tuple[PlannedFile, ...]:
-        """The files of one directory in the order of publishing; `directory_id` is None in layout 1."""
+        """Return the files of one directory in the order of publishing; `directory_id` is None in layout 1."""
         files = []
         if is_metadata and self._first_checkpoint is not None:
             files.append(self._first_checkpoint)

@@ -184,7 +184,7 @@ def _is_at_or_below(directory: ObservedDirectory, expected: str) -> bool:
 
 
 def _real(directory: ObservedDirectory, expected: str) -> str:
-    """The expected mount point as a real path: the log directory's own path may run over a link."""
+    """Return the expected mount point as a real path: the log directory's own path may run over a link."""
     if PurePosixPath(expected) == PurePosixPath(directory.path):
         return directory.real_path
     return str(PurePosixPath(expected))

@@ -44,7 +44,7 @@ class LostDisk:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the operator said all that has to be said."""
+        """Return True if the operator said all that has to be said."""
         said = self.overrides.replace_lost_metadata_disk
         return said and (self.overrides.verified_quorum or not self.is_controller)
 

@@ -73,7 +73,7 @@ def plan_format(
     *,
     notes: Sequence[Finding] = (),
 ) -> FormatPlan:
-    """The plan for one node; equal arguments give equal plans. `notes` are findings on the release that was chosen.
+    """Return the plan for one node; equal arguments give equal plans. `notes` are findings on the release.
 
     `outcome` is planned, nothing-to-do or refused; a refused plan has every blocker among its findings, the one that
     Kafka would have reported first, and no files. Raises InputError for words that cannot be understood: a voter, a
@@ -348,7 +348,7 @@ def _leave(disk: ClassifiedDirectory, facts: _Facts) -> PlannedDirectory:
 
 
 def _untouched(facts: _Facts) -> tuple[PlannedDirectory, ...]:
-    """A refused plan touches nothing."""
+    """Return a refused plan touches nothing."""
     return tuple(_leave(disk, facts) for disk in facts.classified)
 
 

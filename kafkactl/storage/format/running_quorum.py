@@ -137,7 +137,7 @@ def _other_cluster(node: BlankController, found: str) -> Finding:
 
 
 def _epoch(seen: QuorumSeen) -> int:
-    """The highest epoch that was answered, 0 if none was."""
+    """Return the highest epoch that was answered, 0 if none was."""
     assert seen.state is not None
     epochs = [node.leader_epoch for node in seen.state.nodes.values()]
     return max(epoch or 0 for epoch in (seen.state.leader_epoch, *epochs))

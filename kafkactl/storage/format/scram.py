@@ -34,7 +34,7 @@ class ScramCredential:
     to_dict = json_of("name", "mechanism=mechanism.name", "iterations")  # without the keys
 
     def record_value(self) -> dict[str, Any]:
-        """The value of a UserScramCredentialRecord, by the names of its definition. Holds secrets."""
+        """Return the value of a UserScramCredentialRecord, by the names of its definition. Holds secrets."""
         return {
             "Name": self.name,
             "Mechanism": self.mechanism.type,
@@ -68,7 +68,7 @@ def parse_scram(text: str, *, release: Release, salt: bytes) -> ScramCredential:
 
 
 def read_scram_lines(data: bytes, *, file: str) -> tuple[str, ...]:
-    """The arguments in a `--scram-file`: UTF-8, one a line, blank lines and lines that begin with `#` left out.
+    """Return the arguments in a `--scram-file`: UTF-8, one a line, blank lines and lines that begin with `#` left out.
 
     Raises InputError `scram-file-not-utf8`, `scram-file-empty`.
     """

@@ -42,7 +42,7 @@ class Argument:
 
 
 def read_argument(text: str) -> Argument:
-    """The grammar of 3.9 and later."""
+    """Return the grammar of 3.9 and later."""
     mechanism_name, equals, rest = trim(text).partition("=")
     if not equals:
         _refuse("malformed-scram-argument", "Failed to find equals sign in SCRAM argument")
@@ -102,7 +102,7 @@ def _refuse_unknown_keys(components: Mapping[str, str]) -> None:
 
 
 def read_old_argument(text: str) -> Argument:
-    """The grammar of 3.5 to 3.8, which cuts at blanks and drops brackets unseen."""
+    """Return the grammar of 3.5 to 3.8, which cuts at blanks and drops brackets unseen."""
     first, *more = re.split(r"[ \t\n\x0b\f\r]+", text)
     mechanism_name, equals, rest = first.partition("=")
     mechanism = _mechanism(mechanism_name)

@@ -55,7 +55,7 @@ class UnformatPlan:
 
 
 def plan_unformat(config: NodeConfig, observed: ObservedNode, *, only: Sequence[str] = ()) -> UnformatPlan:
-    """The plan for one node; `only` limits it to these of its directories (all if empty)."""
+    """Return the plan for one node; `only` limits it to these of its directories (all if empty)."""
     chosen = [directory for directory in observed.directories if not only or directory.path in only]
     classified = [classify(directory) for directory in chosen]
     findings = [*_check_only(observed, only), *_check_one_cluster(classified)]

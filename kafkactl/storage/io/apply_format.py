@@ -117,7 +117,7 @@ class _Work:
 
     @property
     def at(self) -> str:
-        """The path that is being worked on."""
+        """Return the path that is being worked on."""
         return self.folders.at
 
     def run(self, locks: contextlib.ExitStack) -> None:
@@ -179,7 +179,7 @@ class _Work:
         return True
 
     def _of(self, target: PlannedDirectory, name: str) -> tuple[str, int]:
-        """The path of a planned file, and its open directory."""
+        """Return the path of a planned file, and its open directory."""
         path = Path(target.path, name)
         self.folders.at = str(path)
         return str(path), self.folders[str(path.parent)]

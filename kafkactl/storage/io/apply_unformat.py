@@ -76,7 +76,7 @@ def _settled(plan: UnformatPlan, files: Filesystem, progress: dict[str, Progress
 
 
 def _opened(path: str, at: int | None, files: Filesystem, until: contextlib.ExitStack) -> int:
-    """A directory, by its descriptor from here on: another user may put another one at its path meanwhile."""
+    """Return a directory, by its descriptor from here on: another user may put another one at its path meanwhile."""
     descriptor = files.open_folder(path, at=at)
     until.callback(os.close, descriptor)
     return descriptor

@@ -123,7 +123,7 @@ def _describe(
 
 
 def nearest_existing(real_path: str) -> Path:
-    """The path itself or the first of its ancestors that exists and can be looked at."""
+    """Return the path itself or the first of its ancestors that exists and can be looked at."""
     path = Path(real_path)
     for candidate in (path, *path.parents):
         try:
@@ -135,7 +135,7 @@ def nearest_existing(real_path: str) -> Path:
 
 
 def _mount_point(nearest: Path) -> str:
-    """The highest ancestor on the same device. (A bind mount of one device inside itself is not seen.)"""
+    """Return the highest ancestor on the same device. (A bind mount of one device inside itself is not seen.)"""
     device = nearest.stat().st_dev
     top = nearest
     for parent in nearest.parents:

@@ -41,7 +41,7 @@ class Folders:
         self._created: list[str] = []
 
     def __getitem__(self, path: str) -> int:
-        """The descriptor of a directory that was opened here."""
+        """Return the descriptor of a directory that was opened here."""
         return self._open[path]
 
     def opened(self, path: str) -> int | None:
@@ -161,7 +161,7 @@ def identity(path: str, at: int) -> tuple[int, int] | None:
 
 
 def _is_there(path: str, at: int) -> bool:
-    """Whether the name is taken; by anything but a directory is an error that names it."""
+    """Return True if the name is taken; by anything but a directory is an error that names it."""
     name = Path(path).name
     try:
         found = os.stat(name, dir_fd=at, follow_symlinks=False)

@@ -26,7 +26,8 @@ _TRIES = 100
 
 
 def lock_holder(path: str) -> int | None:
-    """The id of the process that holds an exclusive lock on this file; None if none does or the file does not exist.
+    """Return the id of the process that holds an exclusive lock on this file; None if none does or the file does not
+    exist.
 
     0 if the file is locked and the system does not say by which process (another machine, another container). A POSIX
     lock of the calling process is not seen, and would be released by the call.

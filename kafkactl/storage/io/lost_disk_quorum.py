@@ -93,7 +93,10 @@ def _seen(
 
 
 def _registered(client: Client) -> frozenset[int] | None:
-    """The controllers that the cluster has registered; None where no controller may or can name them (before 3.7)."""
+    """Return the controllers that the cluster has registered.
+
+    None where no controller may or can name them (before 3.7).
+    """
     try:
         return frozenset(node.id for node in client.cluster().nodes)
     except KafkactlError:
@@ -101,7 +104,7 @@ def _registered(client: Client) -> frozenset[int] | None:
 
 
 def _state_at_once(client: Client, patience_ms: float) -> QuorumState:
-    """The quorum as it answers once. Raises as `observe`."""
+    """Return the quorum as it answers once. Raises as `observe`."""
     with QuorumObserver(client, patience_ms=patience_ms) as observer:
         return observer.observe()
 
@@ -135,7 +138,10 @@ def _messages(answers: Mapping[Address, NodeVersions | KafkactlError]) -> list[s
 
 
 def _proven_state(client: Client, patience_ms: float) -> QuorumState:
-    """The quorum with evidence of who follows the leader; an election on the way is waited for. Raises as `prove`."""
+    """Return the quorum with evidence of who follows the leader; an election on the way is waited for.
+
+    Raises as `prove`.
+    """
     with QuorumObserver(client, patience_ms=patience_ms) as observer:
         for left in reversed(range(_OBSERVATIONS)):
             state = observer.prove(rounds=2)

@@ -74,7 +74,7 @@ def bootstrap_rules(context: StartContext) -> Iterator[RuleResult]:
 
 
 def founding_records(context: StartContext) -> BootstrapRecords:
-    """The records that the node would found a cluster with."""
+    """Return the records that the node would found a cluster with."""
     newest = context.log.latest_snapshot  # a newer snapshot, even a broken one, hides the 0-0 checkpoint
     held = newest.contents if newest is not None and newest.is_first else None
     if context.release.layout >= 4 and held is not None and held.features:
@@ -86,7 +86,7 @@ def founding_records(context: StartContext) -> BootstrapRecords:
 
 
 def default_level(context: StartContext) -> int:
-    """The metadata.version of a node that finds no records: 3.x asks inter.broker.protocol.version first."""
+    """Return the metadata.version of a node that finds no records: 3.x asks inter.broker.protocol.version first."""
     asked = context.config.inter_broker_protocol_version
     if context.release.uses_inter_broker_protocol and asked is not None:
         found = understood(context.release, asked)
@@ -134,7 +134,7 @@ def _unreadable_words(read: FileRead) -> str:
 
 
 def _magic_ignored(data: bytes) -> bytes:
-    """The file as this reader takes it: any magic of 2 or more is read as 2 (`FileLogInputStream.nextBatch`)."""
+    """Return the file as this reader takes it: any magic of 2 or more is read as 2 (`FileLogInputStream.nextBatch`)."""
     position, seen = 0, bytearray(data)
     while position + LENGTH_END < len(seen):
         magic_at = position + MAGIC_POSITION
@@ -192,7 +192,7 @@ def _fatal_content(context: StartContext, contents: Contents) -> str | None:
 
 
 def _level_refused(context: StartContext, contents: Contents, path: str) -> str | None:
-    """A metadata.version that the reader itself refuses; from 4.0.1 on only the first leader looks at it."""
+    """Return a metadata.version that the reader itself refuses; from 4.0.1 on only the first leader looks at it."""
     level = contents.levels.get(METADATA_VERSION)
     if level is None:
         return f"{_NO_LEVEL} the binary bootstrap metadata file: {path}"

@@ -42,7 +42,7 @@ def feature_rules(context: StartContext) -> Iterator[RuleResult]:
 
 
 def supported(context: StartContext, name: str) -> Range:
-    """The range that a controller of this release, so configured, supports of a feature."""
+    """Return the range that a controller of this release, so configured, supports of a feature."""
     release, unstable = context.release, context.config.unstable_features
     if name == METADATA_VERSION:
         return Range(release.lowest_supported_level, release.testing_level if unstable else release.production_level)

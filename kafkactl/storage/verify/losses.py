@@ -141,7 +141,7 @@ def _founds_again(subject: str, traces: list[str]) -> RuleResult:
 
 
 def _can_lead_alone(context: StartContext) -> bool:
-    """Whether this node is the only voter, as far as it will know."""
+    """Return True if this node is the only voter, as far as it will know."""
     return not other_voters(context) and has_a_vote(context)
 
 

@@ -34,7 +34,7 @@ def step_for(directory: DirectoryFacts) -> str:
 
 
 def meta_path(path: str) -> str:
-    """The path of a directory's meta.properties as in Kafka's messages."""
+    """Return the path of a directory's meta.properties as in Kafka's messages."""
     return f"{path.rstrip('/') or '/'}/{META_PROPERTIES}"
 
 

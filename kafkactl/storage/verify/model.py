@@ -45,7 +45,7 @@ class Phase(IntEnum):
 
     @property
     def word(self) -> str:
-        """The word of the answer: `waiting-for-quorum`."""
+        """Return the word of the answer: `waiting-for-quorum`."""
         return self.name.lower().replace("_", "-")
 
 
@@ -58,7 +58,7 @@ class DirectoryClass(IntEnum):
 
     @property
     def word(self) -> str:
-        """The word of the answer: `good`."""
+        """Return the word of the answer: `good`."""
         return self.name.lower()
 
 
@@ -146,17 +146,17 @@ class StartContext:
 
     @property
     def is_controller(self) -> bool:
-        """Whether the node has the controller role."""
+        """Return True if the node has the controller role."""
         return "controller" in self.config.roles
 
     @property
     def is_broker(self) -> bool:
-        """Whether the node has the broker role."""
+        """Return True if the node has the broker role."""
         return "broker" in self.config.roles
 
     @property
     def running_on(self) -> tuple[DirectoryFacts, ...]:
-        """The directories that this node itself holds locked: it runs on them.
+        """Return the directories that this node itself holds locked: it runs on them.
 
         A node refuses a directory with another node id, so a process that locks one of this node's is this node, unless
         its command line shows another program, or several processes share the directories.
@@ -174,11 +174,11 @@ class StartContext:
 
     @property
     def metadata_directory(self) -> DirectoryFacts:
-        """The directory of the metadata log."""
+        """Return the directory of the metadata log."""
         return self.directory(self.config.metadata_log_dir)
 
     def directory(self, path: str) -> DirectoryFacts:
-        """The directory with this path. Raises KeyError."""
+        """Return the directory with this path. Raises KeyError."""
         for directory in self.directories:
             if directory.path == path:
                 return directory
@@ -191,7 +191,7 @@ class StartContext:
 
     @property
     def takes_first_checkpoint_as_snapshot(self) -> bool:
-        """Whether a 0-0 checkpoint is loaded like any other snapshot: 3.6 to 4.2 do.
+        """Return True if a 0-0 checkpoint is loaded like any other snapshot: 3.6 to 4.2 do.
 
         Before, it is not read; 4.3 keeps it from the state machines, and 4.4 founds a cluster with it (KIP-1170).
         """
@@ -218,11 +218,11 @@ class StartContext:
 
     @property
     def release_record_types(self) -> Mapping[int, int]:
-        """The highest version of each record type that the release reads."""
+        """Return the highest version of each record type that the release reads."""
         return record_types_of(self.release)
 
     def is_own(self, server: str) -> bool:
-        """Whether `host:port` is certainly a listener of this node."""
+        """Return True if `host:port` is certainly a listener of this node."""
         host, _, port = server.rpartition(":")
         endpoints = (*self.config.listeners, *self.config.advertised_listeners)
         return any(str(endpoint.port) == port and _same_host(endpoint.host, host.strip("[]")) for endpoint in endpoints)
@@ -309,7 +309,7 @@ def informs(id: str, subject: str, message: str, *, next_step: str = "", **evide
 def finding(
     id: str, severity: Severity, subject: str, message: str, *, next_step: str = "", **evidence: Any
 ) -> Finding:
-    """A finding with its evidence as keywords."""
+    """Return a finding with its evidence as keywords."""
     return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=next_step)
 
 

@@ -101,7 +101,7 @@ def rules_for(context: StartContext) -> tuple[Rule, ...]:
 
 
 def verify_refused_config(findings: Iterable[Finding]) -> Verification:
-    """The answer where the configuration itself stops the node: the disks are not looked at."""
+    """Return the answer where the configuration itself stops the node: the disks are not looked at."""
     kept = tuple(findings)
     first = next((finding for finding in kept if finding.severity is Severity.BLOCKER), None)
     failure = None if first is None else Failure(phase=Phase.CONFIG, message=first.message)
@@ -153,7 +153,7 @@ def _answer(context: StartContext, results: list[RuleResult], warnings: Iterable
 
 
 def _ends_untouched(failures: Sequence[Failure]) -> bool:
-    """Whether the node is gone before it opens its metadata log: such a start drops and creates nothing."""
+    """Return True if the node is gone before it opens its metadata log: such a start drops and creates nothing."""
     return bool(failures) and failures[0].phase < Phase.METADATA_LOG
 
 

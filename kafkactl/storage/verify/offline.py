@@ -98,14 +98,17 @@ def _ending(context: StartContext, directory: DirectoryFacts) -> str | None:
 
 
 def gives_up(directory: DirectoryFacts) -> bool:
-    """Whether a broker continues without this directory."""
+    """Return True if a broker continues without this directory."""
     seen = directory.observed
     broken = any(_problem(read) is not None for read in seen.offset_checkpoints.values())
     return directory.kind is not DirectoryClass.GOOD or not seen.writable or broken
 
 
 def _problem(read: FileRead) -> str | None:
-    """An I/O error puts the directory offline; any other error of the reader makes a broker continue from offset 0."""
+    """Return an I/O error puts the directory offline.
+
+    Any other error of the reader makes a broker continue from offset 0.
+    """
     if read.content is None:
         return read.error or "unreadable"
     found = checkpoint_problem(read.content, parts=3)

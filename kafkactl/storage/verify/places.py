@@ -116,7 +116,7 @@ def _first_file_made(context: StartContext, place: str) -> str | None:
 
 
 def refusal(error: str | None) -> str:
-    """The exception that Java makes of the system's refusal."""
+    """Return the exception that Java makes of the system's refusal."""
     denied = (error or "").startswith("Permission denied")
     return "java.nio.file.AccessDeniedException" if denied else "java.nio.file.FileSystemException"
 
@@ -190,7 +190,7 @@ def _same_place_twice(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _java_path(path: str) -> str:
-    """A path as java.io.File prints it: no slash twice, none at the end."""
+    """Return a path as java.io.File prints it: no slash twice, none at the end."""
     return re.sub("/+", "/", path).rstrip("/") or "/"
 
 
@@ -205,7 +205,7 @@ def _foreign_folders(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _is_folder(entry: DirectoryEntry) -> bool:
-    """A folder, or a link to one."""
+    """Return True for a folder, or a link to a folder."""
     return entry.kind == "directory" or entry.links_to_directory
 
 
@@ -246,7 +246,7 @@ def partition_of(name: str, *, stray_known: bool = True) -> tuple[str, int] | No
 
 
 def _same_partition_twice(context: StartContext) -> Iterator[RuleResult]:
-    """The same replica in two directories; a future replica next to the current one is the one exception."""
+    """Yield the same replica in two directories; a future replica next to the current one is the one exception."""
     seen: dict[tuple[tuple[str, int], bool], str] = {}
     for path in dict.fromkeys(context.config.log_dirs):
         directory = context.directory(path)

@@ -44,7 +44,7 @@ def quorum_state_rules(context: StartContext) -> Iterator[RuleResult]:
 def read_quorum_state(
     read: FileRead, *, any_version: bool = False
 ) -> tuple[QuorumStateFile | None, DecodeError | None]:
-    """The state, or what is wrong with the file."""
+    """Return the state, or what is wrong with the file."""
     if read.content is None:
         return None, DecodeError(read.error or "unreadable", id="quorum-state-empty", offset=0, file=read.path)
     try:

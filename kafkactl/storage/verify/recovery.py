@@ -131,7 +131,8 @@ def _segment_lost(context: StartContext, base_offset: int, message: str, subject
 
 
 def _snapshot_behind(context: StartContext, end_offset: int) -> SnapshotFacts | None:
-    """The newest snapshot if it is sound and covers more than the log: a start continues from it, and drops the log.
+    """Return the newest snapshot if it is sound and covers more than the log: a start continues from it, and drops the
+    log.
 
     (`KafkaMetadataLog.truncateToLatestSnapshot`; a snapshot ends where a batch does.)
     """
@@ -230,7 +231,7 @@ def _is_plain_record(contents: Contents) -> bool:
 
 
 def _record_versions(context: StartContext) -> Iterator[RuleResult]:
-    """The first record whose type or version is beyond this release; a broker alone exits on it too."""
+    """Yield the first record whose type or version is beyond this release; a broker alone exits on it too."""
     kinds = sorted(context.log.contents.first_offsets.items(), key=lambda item: item[1])
     known = context.release_record_types
     for (api_key, version), offset in kinds:

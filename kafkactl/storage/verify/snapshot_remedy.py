@@ -66,7 +66,7 @@ def _step(context: StartContext, newest: SnapshotFacts, predict: Predict) -> str
 
 
 def _damaged_from_newest(log: MetadataLogFacts) -> list[SnapshotFacts]:
-    """The newest snapshots, down to the first sound one."""
+    """Return the newest snapshots, down to the first sound one."""
     damaged = []
     for snapshot in sorted(log.snapshots, key=lambda found: (found.offset, found.epoch), reverse=True):
         if snapshot.problem is None:

@@ -29,7 +29,7 @@ from kafkactl.storage.verify.voters import bootstrap_servers_elsewhere, last_vot
 
 
 def snapshot_rules(context: StartContext) -> Iterator[RuleResult]:
-    """The newest snapshot: the only one that a start reads."""
+    """Yield the newest snapshot: the only one that a start reads."""
     snapshot = context.log.latest_snapshot
     start = context.log.start_offset
     if start > 0 and (snapshot is None or snapshot.offset < start):
@@ -107,7 +107,7 @@ def _cannot_open(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
 
 
 def _fatal_in_snapshot(snapshot: SnapshotFacts) -> str | None:
-    """The words that a reader exits with; None for a file that it reads, or that is cut (`_cut_snapshot`)."""
+    """Return the words that a reader exits with; None for a file that it reads, or that is cut (`_cut_snapshot`)."""
     assert snapshot.contents is not None
     if snapshot.crc_problem is not None:
         return "Record is corrupt (stored crc = "

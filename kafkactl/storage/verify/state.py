@@ -12,7 +12,7 @@ from kafkactl.storage.verify.model import StartContext
 
 
 def loaded_snapshot(context: StartContext) -> SnapshotFacts | None:
-    """The snapshot that the state machines are given, None if there is none.
+    """Return the snapshot that the state machines are given, None if there is none.
 
     Up to 3.5 only a log that begins behind offset 0 makes a node read one (`updateListenersProgress`); the 0-0
     checkpoint is taken for a snapshot from 3.6 to 4.2.
@@ -36,7 +36,7 @@ def replayed_changes(context: StartContext) -> list[FeatureChange]:
 
 
 def log_looks_empty(context: StartContext) -> bool:
-    """Whether a controller that becomes leader on these disks would take the cluster for a new one.
+    """Return True if a controller that becomes leader on these disks would take the cluster for a new one.
 
     False where the log may not be read: what it holds is unknown, and a node that may not read it does not start; and
     where the newest snapshot ends the node before it leads.

@@ -27,7 +27,7 @@ from kafkactl.storage.verify.state import ends_in_snapshot
 
 
 def last_voters(context: StartContext) -> tuple[VoterSeen, ...] | None:
-    """The voter set that comes from the log or a snapshot; None where it comes from the configuration."""
+    """Return the voter set that comes from the log or a snapshot; None where it comes from the configuration."""
     if not context.rules.reads_voters:
         return None
     log, snapshot = context.log.contents, context.log.latest_snapshot
@@ -38,7 +38,7 @@ def last_voters(context: StartContext) -> tuple[VoterSeen, ...] | None:
 
 
 def other_voters(context: StartContext) -> list[int]:
-    """The ids of the voters other than this node."""
+    """Return the ids of the voters other than this node."""
     voters = last_voters(context)
     if voters is not None:
         ids = [voter.node_id for voter in voters]
@@ -48,7 +48,7 @@ def other_voters(context: StartContext) -> list[int]:
 
 
 def has_a_vote(context: StartContext) -> bool:
-    """Whether this node, on this disk, is a voter as far as it knows: no other node is ever elected."""
+    """Return True if this node, on this disk, is a voter as far as it knows: no other node is ever elected."""
     voters = last_voters(context)
     if voters is None:
         return any(voter.node_id == context.config.node_id for voter in context.config.static_voters)
@@ -84,7 +84,7 @@ def _static_quorum(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _kraft_version(context: StartContext) -> int:
-    """The kraft.version that the node starts with."""
+    """Return the kraft.version that the node starts with."""
     if context.log.contents.kraft_version is not None:
         return context.log.contents.kraft_version
     snapshot = context.log.latest_snapshot
@@ -162,7 +162,7 @@ def _voters_line_lost(context: StartContext, elsewhere: list[str]) -> RuleResult
 
 
 def static_voters_line(config: NodeConfig, state: QuorumStateFile | None) -> tuple[str, str]:
-    """The line of the configuration as far as the disk knows it, and what has to be filled in."""
+    """Return the line of the configuration as far as the disk knows it, and what has to be filled in."""
     ids = sorted(state.current_voters) if state is not None and state.current_voters else [config.node_id]
     own = config.controller_endpoint()
     places = [
@@ -207,7 +207,7 @@ def waits(
 
 
 def bootstrap_servers_elsewhere(context: StartContext) -> list[str]:
-    """The addresses in controller.quorum.bootstrap.servers that are not this node's."""
+    """Return the addresses in controller.quorum.bootstrap.servers that are not this node's."""
     return [server for server in context.config.bootstrap_servers if not context.is_own(server)]
 
 

@@ -76,7 +76,7 @@ class Filters:
     states: tuple[str, ...] = ()
 
     def has(self, partition: PartitionCase) -> bool:
-        """Whether a partition is wanted."""
+        """Return True if a partition is wanted."""
         return self.has_key(partition.topic, partition.topic_id, partition.key.partition)
 
     def has_key(self, topic: str, topic_id: str, partition: int) -> bool:
@@ -85,7 +85,7 @@ class Filters:
         return named and (not self.partitions or partition in self.partitions)
 
     def has_finding(self, finding: Finding) -> bool:
-        """Whether a finding is about what is wanted, or about no partition."""
+        """Return True if a finding is about what is wanted, or about no partition."""
         evidence = finding.evidence
         if "topic_id" not in evidence:
             return True
@@ -156,7 +156,7 @@ class Audit:
 
     @property
     def findings_total(self) -> int:
-        """How many findings there are."""
+        """Return the number of findings."""
         return len(self.findings)
 
     to_dict = json_of(
@@ -165,7 +165,7 @@ class Audit:
 
 
 def audit(loaded: Loaded, filters: Filters = ALL) -> Audit:
-    """The answer of `tiered audit`. Raises InputError `not-in-metadata-topic`, as all that take filters do."""
+    """Return the answer of `tiered audit`. Raises InputError `not-in-metadata-topic`, as all that take filters do."""
     check_filters(loaded, filters)
     case = loaded.case
     with no_collection():
@@ -182,7 +182,7 @@ def audit(loaded: Loaded, filters: Filters = ALL) -> Audit:
 
 
 def source(loaded: Loaded) -> AuditSource:
-    """The sources of an answer."""
+    """Return the sources of an answer."""
     case = loaded.case
     return AuditSource(
         paths=tuple(loaded.paths),
@@ -220,12 +220,12 @@ def empty_findings(loaded: Loaded) -> list[Finding]:
 
 
 def segments(loaded: Loaded, filters: Filters = ALL) -> list[RemoteSegment]:
-    """The segments of `tiered segments`; those that are DELETE_SEGMENT_FINISHED where `load` kept them."""
+    """Return the segments of `tiered segments`; those that are DELETE_SEGMENT_FINISHED where `load` kept them."""
     return list(each_segment(loaded, filters))
 
 
 def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[RemoteSegment]:
-    """The same one by one, in their order."""
+    """Yield the same one by one, in their order."""
     check_filters(loaded, filters)
     for partition in loaded.case.partitions:
         if not filters.has(partition):
@@ -240,7 +240,7 @@ def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[RemoteSegme
 
 
 def history(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:
-    """The records of `tiered history`, by metadata partition and offset. The logs are read again."""
+    """Yield the records of `tiered history`, by metadata partition and offset. The logs are read again."""
     check_filters(loaded, filters)
     scattered = loaded.case.ledger.scattered
     late: dict[tuple[int, int], str | None] = {}
@@ -284,14 +284,14 @@ class Forecast:
 
     @property
     def harms(self) -> list[Finding]:
-        """The findings about partitions that a replica would harm as leader."""
+        """Return the findings about partitions that a replica would harm as leader."""
         return [found for found in self.findings if found.id in (LOG_START_JUMPS, UPLOADS_STOP)]
 
     to_dict = json_of("partitions", "findings", "assumptions", kind="tiered.forecast")
 
 
 def foresee(loaded: Loaded, filters: Filters = ALL) -> Forecast:
-    """The answer of `tiered forecast`. Raises InputError `replicas-unknown` where no replica is known."""
+    """Return the answer of `tiered forecast`. Raises InputError `replicas-unknown` where no replica is known."""
     case = loaded.case
     if case.view.topics is None and not case.view.disks:
         raise InputError("the replicas of the partitions are unknown", id="replicas-unknown")
@@ -305,7 +305,7 @@ def foresee(loaded: Loaded, filters: Filters = ALL) -> Forecast:
 
 
 def left_over(loaded: Loaded, *, older_than_ms: int, include_orphans: bool) -> Leftovers:
-    """The answer of `tiered leftovers`. Raises InputError `listing-missing` without a listing of the store."""
+    """Return the answer of `tiered leftovers`. Raises InputError `listing-missing` without a listing of the store."""
     if loaded.case.bucket is None:
         raise InputError(
             "what is left over is found among the objects of the store, and no listing of it was given",

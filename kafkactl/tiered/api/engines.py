@@ -31,7 +31,10 @@ def chosen_engine(
     *,
     cores: int | None = None,
 ) -> Engine:
-    """The engine for these metadata partitions; `asked` is `auto`, `local` or `spark`, `cores` are this machine's."""
+    """Return the engine for these metadata partitions.
+
+    `asked` is `auto`, `local` or `spark`, `cores` are this machine's.
+    """
 
     def weigh() -> Weighed:
         size = sum(file.size for replica in replicas for file in replica.files)

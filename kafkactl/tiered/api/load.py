@@ -64,7 +64,7 @@ class Loaded:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was no record, and nothing says that there should be none."""
+        """Return True if there was no record, and nothing says that there should be none."""
         if self.case.lacks_metadata_topic:
             return False
         logs = self.case.ledger.logs.values()
@@ -199,7 +199,7 @@ def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metad
 
 
 def _merged(view: ClusterView, metadata: ClusterView) -> ClusterView:
-    """The topics and brokers of the metadata log, with the offsets and logs that an observation has of them."""
+    """Return the topics and brokers of the metadata log, with the offsets and logs that an observation has of them."""
     assert metadata.topics is not None
     topics = {topic_id: _with_offsets(view, topic) for topic_id, topic in metadata.topics.items()}
     topic = view.metadata_topic or metadata.metadata_topic
@@ -299,7 +299,7 @@ def _index(replica: MetadataReplica) -> BatchIndex:
 
 
 def _fetched(live: LiveObservation) -> tuple[MetadataReplica, ...]:
-    """The metadata partitions of a live cluster."""
+    """Return the metadata partitions of a live cluster."""
     found = []
     for log in live.logs:
         path = f"cluster:{REMOTE_LOG_METADATA}-{log.partition}"

@@ -36,7 +36,7 @@ class TieredReport:
 
     @property
     def findings_total(self) -> int:
-        """How many findings there are."""
+        """Return the number of findings."""
         return len(self.findings)
 
     to_dict = json_of(

@@ -76,23 +76,24 @@ class AuditCase:
 
     @property
     def is_outgrown(self) -> bool:
-        """Whether the metadata topic has more partitions than brokers are configured with. One that starts then ends
-        with "Existing topic partition count" in its log and neither copies, deletes nor reads what is remote
+        """Return True if the metadata topic has more partitions than brokers are configured with. One that starts then
+        ends with "Existing topic partition count" in its log and neither copies, deletes nor reads what is remote
+        (`TopicBasedRemoteLogMetadataManager.java`, `isPartitionsCountSameAsConfigured`); those that run go on.
         (`TopicBasedRemoteLogMetadataManager.java`, `isPartitionsCountSameAsConfigured`); those that run go on."""
         return bool(self.configured and self.topic_partitions and self.configured < self.topic_partitions)
 
     @property
     def hash_partitions(self) -> int | None:
-        """The number that records are spread by, as far as it is known."""
+        """Return the number that records are spread by, as far as it is known."""
         return self.configured or self.topic_partitions
 
     def expected(self, key: PartitionKey) -> int | None:
-        """The metadata partition that a user partition's records belong in."""
+        """Return the metadata partition that a user partition's records belong in."""
         count = self.hash_partitions
         return None if count is None else metadata_partition_of(key, count)
 
     def reaches(self, key: PartitionKey | None, time_ms: int | None) -> bool:
-        """Whether a record of a user partition that was written up to a time was read, if there is one.
+        """Return True if a record of a user partition that was written up to a time was read, if there is one.
 
         So it is where the end of its metadata partition is known, or where a later record of that one was read. With
         no partition, or where its metadata partition is not known, all of them must reach that far.
@@ -135,7 +136,7 @@ class AuditCase:
 
     @cached_property
     def is_of_another_cluster(self) -> bool:
-        """Whether no topic with records exists, while topics that exist have remote data and no record."""
+        """Return True if no topic with records exists, while topics that exist have remote data and no record."""
         known = self.view.topics or {}
         if not known or not self.ledger.partitions or self._topics_with_records & set(known):
             return False
@@ -143,7 +144,7 @@ class AuditCase:
 
     @cached_property
     def readers(self) -> dict[int, set[int]] | None:
-        """The brokers that read each metadata partition; None where topics or the number are not known."""
+        """Return the brokers that read each metadata partition; None where topics or the number are not known."""
         if self.view.topics is None or self.hash_partitions is None:
             return None
         found: dict[int, set[int]] = {}
@@ -207,7 +208,10 @@ class PartitionCase:
 
     @cached_property
     def replica_log(self) -> ReplicaLog | None:
-        """The log by which the partition is judged: the leader's; where none is known, that of the newest epoch."""
+        """Return the log by which the partition is judged: the leader's.
+
+        Where none is known, that of the newest epoch.
+        """
         logs = [log for log in self.case.view.replica_logs(*self.key) if log.leader_epochs]
         own = [log for log in logs if log.broker_id is not None and log.broker_id == self.leader]
         if own:
@@ -220,7 +224,7 @@ class PartitionCase:
 
     @cached_property
     def lineage(self) -> Lineage | None:
-        """The leader epochs of that log."""
+        """Return the leader epochs of that log."""
         return None if self.replica_log is None else self.replica_log.lineage(self.log_end)
 
     @cached_property
@@ -261,31 +265,31 @@ class PartitionCase:
 
     @cached_property
     def highest(self) -> int | None:
-        """The highest offset in remote storage by the lineage, -1 for none."""
+        """Return the highest offset in remote storage by the lineage, -1 for none."""
         return None if self.lineage is None else highest_offset(self.log, self.lineage)
 
     @property
     def next_upload(self) -> int | None:
-        """The first offset that the leader has yet to copy."""
+        """Return the first offset that the leader has yet to copy."""
         if self.highest is None or self.log_start is None:
             return None
         return max(self.highest + 1, self.log_start)
 
     @property
     def expected(self) -> int | None:
-        """The metadata partition that its records belong in."""
+        """Return the metadata partition that its records belong in."""
         return self.case.expected(self.key)
 
     @property
     def metadata_partition(self) -> int | None:
-        """The expected one; where that is not known, the one with its records."""
+        """Return the expected one; where that is not known, the one with its records."""
         if self.expected is not None or not self.log.records_in:
             return self.expected
         return max(self.log.records_in, key=lambda at: (self.log.records_in[at], -at))
 
     @property
     def lacks_records(self) -> bool:
-        """Whether its offsets show remote data, and there is no record of it anywhere."""
+        """Return True if its offsets show remote data, and there is no record of it anywhere."""
         start, local = self.log_start, self.local_start
         if self.log.records_in or self.view is None or self.is_tiered is False:
             return False
@@ -293,20 +297,20 @@ class PartitionCase:
 
     @property
     def lost_head(self) -> bool:
-        """Whether a metadata partition that its records belong in, or are in, begins above offset 0."""
+        """Return True if a metadata partition that its records belong in, or are in, begins above offset 0."""
         logs = self.case.ledger.logs
         places = {*self.log.records_in, *([] if self.expected is None else [self.expected])}
         return any(at in logs and logs[at].log.log_start > 0 for at in places)
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last batch of its metadata, or of a part of it, was being written when it was read."""
+        """Return True if the last batch of its metadata, or of a part of it, was being written when it was read."""
         logs = self.case.ledger.logs
         return any(part.is_tail and part.is_cut for at in self.log.records_in for part in logs[at].unread)
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether no record of it can be missing from what was read."""
+        """Return True if no record of it can be missing from what was read."""
         places = set(self.log.records_in)
         if self.expected is not None:
             places.add(self.expected)
@@ -319,7 +323,7 @@ class PartitionCase:
 
     @cached_property
     def in_state(self) -> Mapping[SegmentState, list[Segment]]:
-        """The same by their state, in order."""
+        """Return the same by their state, in order."""
         found: dict[SegmentState, list[Segment]] = {state: [] for state in SegmentState}
         for segment in self.segments:
             found[segment.state].append(segment)
@@ -331,7 +335,7 @@ class PartitionCase:
         return sorted((segment for segment in self.log.segments() if segment.forgotten_by), key=by_offset)
 
     def in_lineage(self, segment: Segment) -> bool:
-        """Whether the leader counts the segment as its own; True where its lineage is not known."""
+        """Return True if the leader counts the segment as its own; True where its lineage is not known."""
         return self.check is None or self.check.has(segment)
 
 

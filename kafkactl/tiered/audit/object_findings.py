@@ -45,7 +45,7 @@ def object_findings(case: AuditCase) -> Iterator[Finding]:
 
 
 def is_of_another_cluster(case: AuditCase, bucket: Bucket) -> bool:
-    """Whether the listing shares no segment and no topic with the cluster, which does tier.
+    """Return True if the listing shares no segment and no topic with the cluster, which does tier.
 
     One that names no segment at all is not judged either: a failed command or a missing mount gives such a listing.
     """
@@ -163,7 +163,7 @@ def _doubt(lacking: Sequence[_Lacking], bucket: Bucket) -> str:
 
 
 def _ends_before(lacking: Iterable[_Lacking], bucket: Bucket) -> bool:
-    """Whether the listing is in the order of its keys, with all that is missing behind the last."""
+    """Return True if the listing is in the order of its keys, with all that is missing behind the last."""
     last = bucket.last_key
     if last is None or bucket.layout is None:
         return False
@@ -250,7 +250,7 @@ def _cost(objects: list[tuple[bytes, StoredObject]] | list[tuple[bytes | None, S
 
 
 def known_ids(case: AuditCase) -> set[bytes]:
-    """The ids of all segments that are not DELETE_SEGMENT_FINISHED, the forgotten ones included."""
+    """Return the ids of all segments that are not DELETE_SEGMENT_FINISHED, the forgotten ones included."""
     return {segment.segment_id for partition in case.partitions for segment in partition.log.segments()}
 
 

@@ -120,7 +120,7 @@ class Leaders:
                     yield (topic[field], number), partition
 
     def offsets(self, keys: Iterable[PartitionName], timestamp: int) -> dict[PartitionName, AnsweredOffset]:
-        """The offset that each leader answers for a timestamp; those that do not answer are left out."""
+        """Return the offset that each leader answers for a timestamp; those that do not answer are left out."""
         found: dict[PartitionName, AnsweredOffset] = {}
         for leader, part in self._by_leader(keys):
             asked = {key: {"PartitionIndex": key[1], "Timestamp": timestamp} for key in part}
@@ -139,7 +139,7 @@ class Leaders:
         return found
 
     def lineages(self, logs: Mapping[PartitionName, tuple[int, int]]) -> Lineages:
-        """The leader epochs of each log with their first offsets, found from the newest backwards.
+        """Return the leader epochs of each log with their first offsets, found from the newest backwards.
 
         `logs` has each partition's leader epoch and log start. A leader answers for an epoch that it knows
         with the start of the next one, for an epoch below its first with the start of that: the walk ends where the
@@ -166,7 +166,7 @@ class Leaders:
         return {key: tuple(sorted(found.items())) for key, found in starts.items() if found}
 
     def fetch(self, topic_id: Uuid, partition: int, start: int, end: int) -> FetchedMetadataLog:
-        """The batches of a metadata partition between two offsets, from the next leader where the leader moves.
+        """Return the batches of a metadata partition between two offsets, from the next leader where the leader moves.
 
         Raises UnreachableError `metadata-partition-not-given`, `metadata-log-too-large`.
         """
@@ -206,7 +206,7 @@ class Leaders:
         return FetchedMetadataLog(partition=partition, base_offset=base, end_offset=position, pieces=kept.pieces)
 
     def _fetched(self, leader: int, topic_id: Uuid, partition: int, position: int) -> tuple[int, bytes]:
-        """The error of one Fetch, 0 for none, and the whole batches that came."""
+        """Return the error of one Fetch, 0 for none, and the whole batches that came."""
         if leader not in self.brokers:
             return _NO_LEADER, b""
         answer = self._client.ask_node(self.brokers[leader], "Fetch", _fetch_body(topic_id, partition, position)).body

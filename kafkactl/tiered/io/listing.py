@@ -145,7 +145,7 @@ def _data(file: Path, manifest: Path, md5: object) -> bytes:
 
 
 def _data_file(manifest: Path, key: str) -> Path:
-    """The copy of a data file: in the manifest's folder, in `data/` below it, or next to that folder."""
+    """Return the copy of a data file: in the manifest's folder, in `data/` below it, or next to that folder."""
     name = key.rpartition("/")[2]
     for place in _MANIFEST_PLACES:
         file = manifest.parent / place / name
@@ -197,7 +197,7 @@ def _check_dictionary(column: Any, pa: Any, path: str) -> None:
 
 
 def _store(url: str) -> Iterator[StoredObject]:
-    """The objects under a URL, by the file systems of pyarrow; credentials come from where its libraries look."""
+    """Yield the objects under a URL, by the file systems of pyarrow; credentials come from where its libraries look."""
     fs = _pyarrow(f"the listing of {url}", "pyarrow.fs")
     try:
         system, base = fs.FileSystem.from_uri(url)

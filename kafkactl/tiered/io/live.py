@@ -154,7 +154,7 @@ def _without_metadata_topic(
 
 
 def _named(metadata: Mapping[str, Any], names: Iterable[str] | None = None) -> list[Mapping[str, Any]]:
-    """The topics of users that were shown; of these names, where they are given."""
+    """Return the topics of users that were shown; of these names, where they are given."""
     wanted = None if names is None else set(names)
     return [
         topic
@@ -169,7 +169,7 @@ def _may_have_segments(configs: Mapping[str, str] | None) -> bool:
 
 
 def _epochs(topics: Iterable[Mapping[str, Any]]) -> dict[PartitionName, int]:
-    """The leader epoch of each partition."""
+    """Return the leader epoch of each partition."""
     return {
         (topic["Name"], partition["PartitionIndex"]): partition["LeaderEpoch"]
         for topic in topics
@@ -300,7 +300,7 @@ def _topic(
 
 
 def _configs(client: Client, topics: Sequence[str]) -> dict[str, dict[str, str] | None]:
-    """The own settings of topics, secrets left out; None for topics that this user may not describe."""
+    """Return the own settings of topics, secrets left out; None for topics that this user may not describe."""
     found: dict[str, dict[str, str] | None] = {}
     for names in batched(topics):
         resources = [

@@ -39,7 +39,7 @@ class SavedObservation:
 
 
 def read_observation(path: str) -> SavedObservation:
-    """The observation in a folder. Raises InputError `input-file-unreadable`, `invalid-observation`."""
+    """Return the observation in a folder. Raises InputError `input-file-unreadable`, `invalid-observation`."""
     folder = Path(path)
     file = folder / OBSERVATION
     try:

@@ -70,7 +70,7 @@ class MetadataReplica:
             yield from read_records(file.pieces(), file=file.path, first_offset=file.base_offset)
 
     def read_fast(self) -> Iterator[FastRead]:
-        """The same for a fold."""
+        """Yield the same for a fold."""
         reader = PlainReader()
         for file in self.files:
             yield from read_fast(file.pieces(), file=file.path, first_offset=file.base_offset, reader=reader)
@@ -260,7 +260,7 @@ def _topic_id(folder: Path) -> bytes | None:
 
 
 def _segments(folder: Path) -> tuple[SegmentFile, ...]:
-    """The `.log` files of a partition in order; those that are renamed for deletion do not count."""
+    """Return the `.log` files of a partition in order; those that are renamed for deletion do not count."""
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:

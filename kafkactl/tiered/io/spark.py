@@ -58,7 +58,7 @@ class Task(NamedTuple):
         return sum(size for *_, size in self.files)
 
     def wanted(self, key: PartitionKey) -> bool:
-        """Whether a user partition is in the share."""
+        """Return True if a user partition is in the share."""
         return zlib.crc32(key.topic_id, key.partition & 0xFFFFFFFF) % self.shares == self.share
 
 

@@ -28,7 +28,7 @@ _TONES: Final = {"blocker": "bad", "warning": "warn", "info": "plain"}
 
 
 def tiered_report_of(report: TieredReport, *, written_by: str = "kafkactl") -> Report:
-    """The page of an audit and a forecast."""
+    """Return the page of an audit and a forecast."""
     findings = report.findings
     topics = _topics(report)
     sections = tuple(_section(number, topic) for number, topic in enumerate(topics.values()))
@@ -211,7 +211,7 @@ def _bytes_by_topic(report: TieredReport) -> Iterator[Bars]:
 
 
 def _shown(findings: Sequence[Finding]) -> Iterator[Mapping[str, Any]]:
-    """The first few of each kind, and a line that counts the others."""
+    """Yield the first few of each kind, and a line that counts the others."""
     met: Counter[str] = Counter()
     left: Counter[str] = Counter()
     shown = 0

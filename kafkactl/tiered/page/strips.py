@@ -34,7 +34,7 @@ _DAY_MS: Final = 24 * _HOUR_MS
 
 
 def strip_of(picture: Picture) -> Strip:
-    """The offsets of one partition: remote, local, both, holes, and segments that serve no reader."""
+    """Return the offsets of one partition: remote, local, both, holes, and segments that serve no reader."""
     first, last = picture.from_offset, picture.to_offset
     others = [_other_lane(other) for other in picture.others]
     local = picture.local
@@ -97,7 +97,7 @@ def _span(part: Sequence[int], form: str, words: str) -> Span:
 
 
 def _sentences(picture: Picture) -> Iterator[str]:
-    """The numbers of a picture in sentences."""
+    """Yield the numbers of a picture in sentences."""
     remote, local, both, holes = picture.remote, picture.local, picture.in_both, picture.holes
     yield f"Offsets {picture.from_offset:,} to {picture.to_offset:,}:"
     if local is None:
@@ -142,7 +142,7 @@ def _ranges(lane: Offsets) -> str:
 
 
 def orphan_bars(ages: OrphanAges) -> Bars:
-    """The orphaned copies of a topic by age."""
+    """Return the orphaned copies of a topic by age."""
     oldest = "" if ages.oldest_ms is None else f"; the oldest is {age_text(ages.oldest_ms)} old"
     by_age = "; ".join(
         f"{_age_name(part)}: {part.segments:,} with {size_text(part.bytes)}" for part in ages.by_age if part.segments

@@ -42,7 +42,7 @@ def context_words() -> list[str]:
 
 
 def release_words() -> list[str]:
-    """The releases that are known, newest first."""
+    """Return the releases that are known, newest first."""
     from kafkactl.features.catalog.releases import release_names
 
     return list(reversed(release_names()))

@@ -46,7 +46,7 @@ class ContextChange:
     findings: tuple[Finding, ...] = ()
 
     def shown(self) -> tuple[ContextDict | None, ContextDict | None]:
-        """The context before the change and after it; None where there is none."""
+        """Return the context before the change and after it; None where there is none."""
         before, after = (
             _context_dict(contexts, self.name) if self.name in contexts.by_name else None
             for contexts in (self.before, self.after)
@@ -54,7 +54,7 @@ class ContextChange:
         return before, after
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `config.change`."""
+        """Return the answer `config.change`."""
         before, after = self.shown()
         return {
             "outcome": self.outcome.value,
@@ -67,7 +67,7 @@ class ContextChange:
 
 
 def list_contexts(name: str | None = None) -> ContextsDict:
-    """The answer `config.view`: all contexts, or the one with this name. Raises InputError `unknown-context`."""
+    """Return the answer `config.view`: all contexts, or the one with this name. Raises InputError `unknown-context`."""
     contexts = load_contexts(contexts_file(os.environ))
     names = [name] if name else sorted(contexts.by_name)
     return {

@@ -73,5 +73,5 @@ def explanations() -> list[Explanation]:
 
 
 def renamed_from(id: str) -> str | None:
-    """The id itself where it is one of an earlier version, which has a new name now; None otherwise."""
+    """Return the id itself where it is one of an earlier version, which has a new name now; None otherwise."""
     return id if id in texts.renamed_ids() else None

@@ -43,18 +43,18 @@ class RecoveryCheck:
 
     @property
     def learned(self) -> bool:
-        """Whether anything could be checked at all."""
+        """Return True if anything could be checked at all."""
         return bool(self.checked)
 
     @property
     def brokers(self) -> list[tuple[int, bool]]:
-        """The registered brokers by id, and whether each is fenced."""
+        """Return the registered brokers by id, and whether each is fenced."""
         registered = {} if self.live is None else self.live.image.brokers
         return [(id, registration.fenced) for id, registration in sorted(registered.items())]
 
     @property
     def without_leader(self) -> list[str]:
-        """The first 1,000 partitions without a leader."""
+        """Return the first 1,000 partitions without a leader."""
         return [] if self.live is None else without_leader(self.live.image).first_names
 
     def to_dict(self) -> dict[str, Any]:

@@ -74,11 +74,11 @@ class PlannedRecovery:
         return Outcome.NOTHING_TO_DO if self.is_there else self.plan.outcome
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `quorum.recover`, before anything is written."""
+        """Return the answer `quorum.recover`, before anything is written."""
         return self.answer().to_dict()
 
     def answer(self, outcome: Outcome | None = None, more: Sequence[Finding] = ()) -> Recovery:
-        """The object of `quorum.recover`, with `more` findings than the plan's."""
+        """Return the object of `quorum.recover`, with `more` findings than the plan's."""
         return Recovery(plan=self.plan, outcome=outcome or self.outcome, more=tuple(more))
 
 
@@ -142,7 +142,10 @@ def _request(request: RecoveryRequest, *, now_ms: int, kept: KeptPlan | None = N
 
 
 def _planned_again(request: RecoveryRequest, read: Read, kept: KeptPlan, look: TargetLook) -> PlannedRecovery | None:
-    """The kept plan made again, where disks and arguments still give it; its leftovers do not count as content."""
+    """Return the kept plan made again, where disks and arguments still give it.
+
+    Its leftovers do not count as content.
+    """
     made = planning.plan_recovery(_request(request, now_ms=0, kept=kept), changed(read, target_entries=None))
     again = PlannedRecovery(plan=made, look=look)
     if made.result is None or again.answer().to_dict()["plan_sha256"] != kept.plan_sha256:
@@ -170,7 +173,7 @@ def _directory_id(directory: str) -> Uuid | None:
 
 
 def _inside(directory: str, disks: Sequence[DiskSeen]) -> str | None:
-    """The source directory in which the new one, or the plan next to it, would be written."""
+    """Return the source directory in which the new one, or the plan next to it, would be written."""
     target = Path(directory).resolve()
     for disk in disks:
         source = Path(disk.path).resolve()
@@ -243,13 +246,13 @@ def apply_recovery(
 
 
 def kept_bytes(planned: PlannedRecovery) -> bytes:
-    """The plan as it is kept next to the directory: the answer before anything was written."""
+    """Return the plan as it is kept next to the directory: the answer before anything was written."""
     answer = {"kind": KIND, "schema_version": 1, **planned.answer(Outcome.PLANNED).to_dict()}
     return (json.dumps(answer, indent=2, ensure_ascii=True) + "\n").encode()
 
 
 def _place(planned: PlannedRecovery) -> Place:
-    """The owner of the source's directory owns the new one, where this user may give it away."""
+    """Return the owner of the source's directory owns the new one, where this user may give it away."""
     directory = planned.plan.request.target.directory
     found = Path(planned.plan.source.path).stat()
     return Place(

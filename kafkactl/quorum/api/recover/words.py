@@ -50,7 +50,7 @@ def parse_address(text: str) -> Endpoint | None:
 def recovery_target(
     directory: str, *, config: str | None = None, node_id: int | None = None, listener: Endpoint | None = None
 ) -> RecoveryTarget:
-    """The recovered controller, by its server.properties (`config`); `node_id` and `listener` win over the file.
+    """Return the recovered controller, by its server.properties (`config`); `node_id` and `listener` win over the file.
 
     Raises InputError for a file that cannot be read, or that Kafka would not load.
     """
@@ -74,7 +74,7 @@ def recovery_target(
 def recovery_probe(
     addresses: Sequence[Endpoint] = (), command_config: str | None = None, *, timeout_ms: float = NO_LIMIT
 ) -> Probe:
-    """A probe that asks `addresses`, and those of the old voters, whether a controller answers there.
+    """Return a probe that asks `addresses`, and those of the old voters, whether a controller answers there.
 
     `command_config` is a file of client properties with the security and the login. One silent node costs a fifth of
     `timeout_ms` at most. Raises InputError for a file that cannot be read.

@@ -174,7 +174,7 @@ class _Work:
 
     @property
     def at(self) -> str:
-        """The path that is being worked on."""
+        """Return the path that is being worked on."""
         return self.folders.at
 
     def run(self) -> None:

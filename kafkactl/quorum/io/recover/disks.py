@@ -121,7 +121,7 @@ def _of_a_partition(findings: list[Finding], path: Path, error: OSError) -> None
 
 
 def unreadable_part(path: Path, error: OSError) -> InputError:
-    """The error of a file or folder in a log directory."""
+    """Return the error of a file or folder in a log directory."""
     return InputError(
         f"{path} cannot be read: {error.strerror or error}",
         id="log-dir-unreadable",
@@ -153,7 +153,7 @@ def _log(directory: str) -> NodeLog | None:
 
 
 def _snapshots(directory: str, log: NodeLog) -> list[Snapshot]:
-    """The snapshots, newest first, read down to the first that is sound; those before it need no look."""
+    """Return the snapshots, newest first, read down to the first that is sound; those before it need no look."""
     found = []
     for snapshot in sorted(log.facts.snapshots, key=lambda snapshot: (snapshot.offset, snapshot.epoch), reverse=True):
         if snapshot.offset == 0:
@@ -198,7 +198,7 @@ def checksum(path: str, *, at: int | None = None) -> SourceFile:
 
 
 def read_image(disk: DiskSeen, *, end_offset: int | None = None) -> DiskImage:
-    """The image of what counts on a disk, or of what lies below an offset of it."""
+    """Return the image of what counts on a disk, or of what lies below an offset of it."""
     assert disk.candidate is not None, "only such disks have an image"
     loaded = _loaded(disk, disk.candidate, disk.candidate.end_offset if end_offset is None else end_offset)
     return DiskImage(
@@ -223,5 +223,5 @@ def _loaded(disk: DiskSeen, counts: Candidate, end_offset: int) -> LoadedImage:
 
 
 def read_images(disks: Sequence[DiskSeen]) -> dict[str, DiskImage]:
-    """The image of each of these disks, by path."""
+    """Return the image of each of these disks, by path."""
     return {disk.path: read_image(disk) for disk in disks}

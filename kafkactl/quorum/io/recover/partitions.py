@@ -44,7 +44,7 @@ def _pass_over(path: Path, error: OSError) -> None:
 def read_folders(
     path: str, *, broker: int | None, directory_id: Uuid | None, unread: Unread = _pass_over
 ) -> Iterator[PartitionFolder]:
-    """The partition folders in a log directory, by name. For what is in them only `unread` may raise."""
+    """Yield the partition folders in a log directory, by name. For what is in them only `unread` may raise."""
     collected = _manifest(path)
     starts = _log_starts(path, unread)
     for name in sorted(os.listdir(path)):  # noqa: PTH208  # names, not paths

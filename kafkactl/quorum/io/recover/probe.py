@@ -21,7 +21,7 @@ _VOTE: Final = 52  # a request that only controllers take
 def who_answers(
     places: Sequence[tuple[int | None, Endpoint]], way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS
 ) -> tuple[Answering, ...]:
-    """The addresses at which a controller answers, with the id of the voter they belonged to. Raises nothing."""
+    """Return the addresses at which a controller answers, with the id of the voter they belonged to. Raises nothing."""
     addresses = {
         Address(endpoint.host, endpoint.port): id for id, endpoint in places if endpoint.host and endpoint.port > 0
     }
