@@ -13,16 +13,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafkactl.core.kafka_names import (
-    GROUP_VERSION,
-    KRAFT_VERSION,
-    METADATA_TOPIC,
-    METADATA_VERSION,
-    TRANSACTION_VERSION,
-)
+from kafkactl.core.kafka_names import GROUP_VERSION, KRAFT_VERSION, METADATA_VERSION, TRANSACTION_VERSION
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.net.transport import Address
+from kafkactl.playground.bodies import cluster_body, controller_registration, listener, quorum_body, voter_node
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.playground.listening import Listening
 from kafkactl.protocol.control_records import ControlType, encode_control_record
@@ -32,7 +27,7 @@ from kafkactl.protocol.schema.definitions import metadata_record
 NOT_LEADER, TIMED_OUT, INVALID_REQUEST, NOT_CONTROLLER, FENCED, UNKNOWN_EPOCH = 6, 7, 42, 41, 74, 75
 INVALID_UPDATE, OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 95, 104, 126, 127
 RANGES = {METADATA_VERSION: (7, 30), KRAFT_VERSION: (0, 1), GROUP_VERSION: (0, 1), TRANSACTION_VERSION: (0, 2)}
-_REGISTER_CONTROLLER, _FEATURE_LEVEL = 27, 12
+_FEATURE_LEVEL = 12
 _CONTROLLER_REQUESTS = {52: (0, 2), 53: (0, 1), 54: (0, 1), 59: (0, 1), 70: (0, 0)}
 _PREFIX = "The update failed for all features since the following feature had an error: "
 
@@ -97,7 +92,7 @@ class FakeQuorum:
         self._append_voters()
         self._append_levels(self.levels)
         for node_id in self.nodes:
-            self._append([self._registration(node_id)])
+            self._append([controller_registration(node_id, self.address(node_id), RANGES)])
         if self._records:
             self._append(self._records)
         return self
@@ -135,7 +130,7 @@ class FakeQuorum:
         leads = node_id == self.leader_id
         match asked.name:
             case "DescribeQuorum":
-                body = self._described() if leads else _partition({"ErrorCode": NOT_LEADER})
+                body = self._described() if leads else quorum_body({"ErrorCode": NOT_LEADER})
             case "DescribeCluster":
                 body = self._cluster()
             case "DescribeConfigs":
@@ -168,16 +163,11 @@ class FakeQuorum:
             "CurrentVoters": [replica(*voter) for voter in self.voters.items()],
             "Observers": [replica(observer, directory_of(observer)) for observer in observers],
         }
-        listeners = [{"NodeId": voter, "Listeners": [self._listener(voter)]} for voter in self.voters]
         self._append_no_op()  # a leader writes one twice a second: commits are seen to go on
-        return _partition(partition) | {"Nodes": listeners}
-
-    def _listener(self, node_id: int) -> dict[str, Any]:
-        return {"Name": "CONTROLLER", "Host": "127.0.0.1", "Port": self.address(node_id).port}
+        return quorum_body(partition, [voter_node(voter, self.address(voter)) for voter in self.voters])
 
     def _cluster(self) -> dict[str, Any]:
-        nodes = [{"BrokerId": node, "Host": "127.0.0.1", "Port": self.address(node).port} for node in self.nodes]
-        return {"EndpointType": 2, "ClusterId": self.cluster_id, "ControllerId": self.leader_id, "Brokers": nodes}
+        return cluster_body(self.cluster_id, self.leader_id, {node: self.address(node) for node in self.nodes}, 2)
 
     def _configs(self, asked: Asked, node_id: int) -> dict[str, Any]:
         resource = asked.body["Resources"][0]
@@ -289,23 +279,12 @@ class FakeQuorum:
     def _append_voters(self) -> None:
         voters = [
             {
-                "VoterId": item, "VoterDirectoryId": key, "Endpoints": [self._listener(item)],
+                "VoterId": item, "VoterDirectoryId": key, "Endpoints": [listener("CONTROLLER", self.address(item))],
                 "KRaftVersionFeature": {"MinSupportedVersion": 0, "MaxSupportedVersion": 1},
             }
             for item, key in self.voters.items()
         ]  # fmt: skip
         self._append_control([encode_control_record(ControlType.KRAFT_VOTERS, {"Voters": voters})])
-
-    def _registration(self, node_id: int) -> bytes:
-        features = [
-            {"Name": name, "MinSupportedVersion": low, "MaxSupportedVersion": high}
-            for name, (low, high) in RANGES.items()
-        ]
-        fields = {
-            "ControllerId": node_id, "IncarnationId": Uuid(bytes(15) + b"\7"), "Features": features,
-            "EndPoints": [self._listener(node_id) | {"SecurityProtocol": 0}],
-        }  # fmt: skip
-        return encode_record(metadata_record(_REGISTER_CONTROLLER), 0, fields)
 
     def _from(self, offset: int) -> bytes:
         """Return the batches from the one that holds this offset on."""
@@ -319,10 +298,6 @@ def _batches(log: bytes) -> Iterator[tuple[int, bytes]]:
         last = int.from_bytes(log[at : at + 8], "big") + int.from_bytes(log[at + 23 : at + 27], "big")
         yield last + 1, log[at : at + size]
         at += size
-
-
-def _partition(fields: dict[str, Any]) -> dict[str, Any]:
-    return {"Topics": [{"TopicName": METADATA_TOPIC, "Partitions": [{"PartitionIndex": 0} | fields]}]}
 
 
 def _key(node_id: int, directory_id: Uuid) -> str:

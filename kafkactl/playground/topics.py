@@ -8,6 +8,7 @@ from typing import Any, Final
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import encode_record
+from kafkactl.playground.bodies import feature_ranges
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.record_versions import record_version
 
@@ -60,14 +61,10 @@ def cluster_records(level: int, ranges: Mapping[str, tuple[int, int]]) -> Iterat
 
 
 def _registration(broker: int, rack: str, ranges: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
-    features = [
-        {"Name": name, "MinSupportedVersion": lowest, "MaxSupportedVersion": highest}
-        for name, (lowest, highest) in ranges.items()
-    ]
     endpoint = {"Name": "PLAINTEXT", "Host": f"broker-{broker}.example", "Port": 9092, "SecurityProtocol": 0}
     return {
         "BrokerId": broker, "IncarnationId": _id_of(broker), "BrokerEpoch": broker, "EndPoints": [endpoint],
-        "Features": features, "Rack": rack, "Fenced": False, "LogDirs": [_directory_of(broker)],
+        "Features": feature_ranges(ranges), "Rack": rack, "Fenced": False, "LogDirs": [_directory_of(broker)],
     }  # fmt: skip
 
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkactl.core.kafka_names import KRAFT_VERSION
-from kafkactl.core.values import ZERO_UUID, Uuid
+from kafkactl.core.values import ZERO_UUID
 from kafkactl.metadata.log.frame import encode_record
+from kafkactl.net.transport import Address
+from kafkactl.playground.bodies import broker_registration
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.playground.quorum import NOT_CONTROLLER, RANGES
 from kafkactl.protocol.control_records import ControlType, encode_control_record
@@ -16,7 +18,7 @@ from kafkactl.protocol.schema.definitions import metadata_record
 from tests.fakes.faulty_quorum import FaultyQuorum
 
 DEAD_BROKER = 14
-_REGISTER_BROKER, _UNREGISTER_BROKER = 0, 1
+_UNREGISTER_BROKER = 1
 _NOT_REGISTERED = 102
 
 
@@ -37,7 +39,8 @@ class OperatedQuorum(FaultyQuorum):
         super().__enter__()
         if self.registered:
             self._dead_port.bind(("127.0.0.1", 0))
-            self._append([_registration(self._dead_port.getsockname()[1])])
+            address = Address("127.0.0.1", self._dead_port.getsockname()[1])
+            self._append([broker_registration(DEAD_BROKER, address, RANGES, fenced=True)])
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -79,16 +82,3 @@ class OperatedQuorum(FaultyQuorum):
     def _append_control(self, records: list[tuple[bytes, bytes]]) -> None:
         if not self.static:
             super()._append_control(records)
-
-
-def _registration(port: int) -> bytes:
-    """Of a broker that is fenced."""
-    fields = {
-        "BrokerId": DEAD_BROKER, "BrokerEpoch": 1, "Fenced": True, "IncarnationId": Uuid(bytes(15) + b"\7"),
-        "Features": [
-            {"Name": name, "MinSupportedVersion": low, "MaxSupportedVersion": high}
-            for name, (low, high) in RANGES.items()
-        ],
-        "EndPoints": [{"Name": "PLAINTEXT", "Host": "127.0.0.1", "Port": port, "SecurityProtocol": 0}],
-    }  # fmt: skip
-    return encode_record(metadata_record(_REGISTER_BROKER), 1, fields)

@@ -6,14 +6,19 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.core.values import Uuid
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
-from kafkactl.metadata.log.frame import encode_record
+from kafkactl.net.transport import Address
+from kafkactl.playground.bodies import (
+    broker_registration,
+    cluster_body,
+    controller_registration,
+    quorum_body,
+    voter_node,
+)
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.protocol.schema.definitions import metadata_record
 
 LIMITS = Limits(timeout_ms=1500, request_timeout_ms=500, backoff=Backoff(first_ms=1, rounds=2))
 VERSIONS_OF_CONTROLLER = {52: (0, 2), 70: (0, 0)}
@@ -86,7 +91,7 @@ class FakeCluster:
             return Reply(body={"ErrorCode": DENIED})
         leads = node.role is Role.BROKER or node.node_id == self.leader_id
         if asked.name == "DescribeQuorum":
-            return Reply(body=self._quorum() if leads else _topics({"ErrorCode": 6}))
+            return Reply(body=self._quorum() if leads else quorum_body({"ErrorCode": 6}))
         if asked.name == "DescribeCluster":
             return Reply(body=self._described(node.role))
         if asked.name == "Fetch":
@@ -142,24 +147,15 @@ class FakeCluster:
             "CurrentVoters": replicas,
             "Observers": [self._replica(other) for other in others],
         }
-        listeners = [
-            {"NodeId": voter.node_id, "Listeners": [{"Name": "C", "Host": "127.0.0.1", "Port": voter.address.port}]}
-            for voter in voters
-        ]
-        return _topics(partition) | {"Nodes": listeners}
+        return quorum_body(partition, [voter_node(voter.node_id, voter.address) for voter in voters])
 
     def _replica(self, node_id: int) -> dict[str, Any]:
         looks = 0 if node_id in self.stuck else self.looks
         return {"ReplicaId": node_id, "LogEndOffset": 9, "LastFetchTimestamp": 5 + 1000 * looks}
 
     def _described(self, role: Role) -> dict[str, Any]:
-        nodes = [{"BrokerId": node.node_id, "Host": "127.0.0.1", "Port": node.address.port} for node in self.of(role)]
-        return {
-            "ClusterId": self.cluster_id,
-            "ControllerId": self.leader_id,
-            "Brokers": nodes,
-            "EndpointType": role.value,
-        }
+        nodes = {node.node_id: node.address for node in self.of(role)}
+        return cluster_body(self.cluster_id, self.leader_id, nodes, role.value)
 
     def _log(self) -> dict[str, Any]:
         values = [(None, self._registration(id, ranges)) for id, ranges in self.registered.items()]
@@ -170,16 +166,7 @@ class FakeCluster:
         node = self.nodes.get(id)
         role = node.role if node is not None else self.gone[id]
         port = node.address.port if node is not None else self.dead_port
-        named = [
-            {"Name": name, "MinSupportedVersion": low, "MaxSupportedVersion": up} for name, (low, up) in ranges.items()
-        ]
-        where = [{"Name": "L", "Host": "127.0.0.1", "Port": port, "SecurityProtocol": 0}]
-        common = {"IncarnationId": Uuid(bytes(15) + b"\7"), "Features": named, "EndPoints": where}
+        address = Address("127.0.0.1", port)
         if role is Role.BROKER:
-            fenced = node is None
-            return encode_record(metadata_record(0), 1, common | {"BrokerId": id, "BrokerEpoch": 1, "Fenced": fenced})
-        return encode_record(metadata_record(27), 0, common | {"ControllerId": id})
-
-
-def _topics(partition: dict[str, Any]) -> dict[str, Any]:
-    return {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0} | partition]}]}
+            return broker_registration(id, address, ranges, fenced=node is None)
+        return controller_registration(id, address, ranges)

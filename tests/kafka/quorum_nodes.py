@@ -13,6 +13,8 @@ from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
+from kafkactl.playground import bodies
+from kafkactl.playground.bodies import cluster_body, voter_node
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 
 CLUSTER_ID = "qcW5mzVjTpOjVnxJ0WmYIg"
@@ -77,10 +79,7 @@ class Quorum:
         if role is Role.CONTROLLER and node_id != self.leader_id:
             return quorum_body(error=NOT_LEADER)
         replicas = {id: self._replica(id, asked.version) for id in (*self.ids, *self.observers)}
-        nodes = [
-            {"NodeId": id, "Listeners": [{"Name": "CONTROLLER", "Host": at.host, "Port": at.port}]}
-            for id, at in self.endpoints.items()
-        ]
+        nodes = [voter_node(id, at) for id, at in self.endpoints.items()]
         return quorum_body(
             leader=self.leader_id,
             epoch=self.epoch,
@@ -104,12 +103,7 @@ class Quorum:
         nodes = (
             self.registered if role is Role.CONTROLLER else {id: broker.address for id, broker in self.brokers.items()}
         )
-        return {
-            "EndpointType": role.value if asked.version >= 1 else 1,
-            "ClusterId": self.cluster_id,
-            "ControllerId": self.leader_id,
-            "Brokers": [{"BrokerId": id, "Host": at.host, "Port": at.port} for id, at in nodes.items()],
-        }
+        return cluster_body(self.cluster_id, self.leader_id, nodes, role.value if asked.version >= 1 else 1)
 
     def _configs(self, node_id: int, role: Role, asked: Asked) -> Mapping[str, Any]:
         name = asked.body["Resources"][0]["ResourceName"]
@@ -141,7 +135,6 @@ def quorum_body(
 ) -> dict[str, Any]:  # fmt: skip
     """The body of a DescribeQuorum answer."""
     partition = {
-        "PartitionIndex": 0,
         "ErrorCode": error,
         "LeaderId": leader,
         "LeaderEpoch": epoch,
@@ -149,8 +142,9 @@ def quorum_body(
         "CurrentVoters": list(voters),
         "Observers": list(observers),
     }
-    topics = [{"TopicName": "__cluster_metadata", "Partitions": [partition]}]
-    return {"ErrorCode": top, "Topics": [] if top else topics, "Nodes": list(nodes)}
+    if top:
+        return {"ErrorCode": top, "Topics": [], "Nodes": list(nodes)}
+    return bodies.quorum_body(partition, nodes)
 
 
 @contextlib.contextmanager

@@ -61,7 +61,7 @@ def test_a_line_a_node(kafkactl: Kafkactl) -> None:
 def test_a_table_for_people(kafkactl: Kafkactl) -> None:
     with running(UnregisteringCluster()) as where:
         shown = kafkactl("nodes", "list", *where).stdout
-    assert "voter" in shown and "stale, fenced" in shown and "L://127.0.0.1:1" in shown
+    assert "voter" in shown and "stale, fenced" in shown and "PLAINTEXT://127.0.0.1:1" in shown
 
 
 def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafkactl) -> None:
