@@ -17,7 +17,7 @@ _READERS = ("status", "check", "plan", "compare", "rollback")
 _SIZES = [
     3_000,
     pytest.param(20_000, marks=pytest.mark.slow),
-    pytest.param(200_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+    pytest.param(200_000, marks=[pytest.mark.campaign, pytest.mark.timeout(600)]),
 ]
 
 
