@@ -53,7 +53,7 @@ ARCHIVED := 3.9.2 4.3.1 4.4.0
 
 test: setup system
 	-$(BIN)/python -m tests.lab.harness.class_archive $(ARCHIVED)
-	$(BIN)/python -m pytest -m "not campaign" -n 2
+	$(BIN)/python -m pytest -m "not campaign" -n 3
 
 lab: campaigns
 	$(BIN)/python -m pytest -m campaign --timeout=0

@@ -1,9 +1,10 @@
-"""How `make test` is divided between two workers: one runs all tests with live nodes, the other runs the rest.
+"""Division of `make test` between three workers: two run the tests with live nodes, the third runs the rest.
 
-Live tests wait more than they compute, and two clusters at once would delay each other; tests without nodes compute all
-the time. So the two halves share a machine of two cores well (decision 16). Files whose tests have one node, which no
-election disturbs, come last, and go to the other worker as well when it has nothing else to do. A file is never
-divided, because its tests share fixtures.
+Live tests wait more than they compute, and tests without nodes compute all the time, so three workers share two cores
+well (decision 16). Quorums, whose elections are timed, belong to one live share; migrations, disks and tiers, whose
+tests wait as long as an operator would, belong to the other. Files whose tests have one node, which no election
+disturbs, come last, and go to the third worker as well when it has nothing else to do. A file is never divided, because
+its tests share fixtures.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 LIVE = ("tests/lab/", "tests/metadata/io/test_places.py")
+PATIENT = ("tests/lab/dryrun/", "tests/lab/migration/", "tests/lab/storage/", "tests/lab/tiered/")
 OF_THE_TREE = "tests/repository/"
 # Tests of the lab that ask Kafka's classes, and start no node: they compute, so they go with the other tests.
 WITHOUT_NODES = frozenset(
@@ -70,23 +72,31 @@ LONG = (
 )
 
 
+QUORUMS, OTHERS = "live quorums", "other live tests"
+
+
 def share_of(nodeid: str) -> str:
-    """What a test is kept together with: `live`, its file, or all tests of the tree, whose files are parsed once."""
+    """Return the share of a test: one of the two with live nodes, its file, or all tests of the tree.
+
+    Tests of the tree are kept together because they parse the same files.
+    """
     file = nodeid.partition("::")[0]
     if file.startswith(OF_THE_TREE):
         return OF_THE_TREE
-    return "live" if file.startswith(LIVE) and file not in WITHOUT_NODES | ONE_NODE else file
+    if file.startswith(LIVE) and file not in WITHOUT_NODES | ONE_NODE:
+        return OTHERS if file.startswith(PATIENT) else QUORUMS
+    return file
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Called where there are workers (`-n 2`)."""
+    """Return the scheduler of the workers (`-n 3`)."""
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Shares(LoadScopeScheduling):
-        """The live share first, which takes longest, then files of few and long tests, then the share of most tests.
+        """Scheduler of shares: the live ones first, then files of few and long tests, then the others by size.
 
-        The worker of the live share then has the files of one node, and others have them where nothing else is left.
+        A worker of a live share then has the files of one node, and others have them after everything else.
         """
 
         def _split_scope(self, nodeid: str) -> str:
@@ -94,13 +104,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
         def _assign_work_unit(self, node: Any) -> None:
             queue = self.workqueue
-            if "live" in queue:
-                queue.move_to_end("live", last=False)
+            live = [share for share in (QUORUMS, OTHERS) if share in queue]
+            if live:
+                queue.move_to_end(live[0], last=False)
             else:
+                had_live = {QUORUMS, OTHERS} & set(self.assigned_work.get(node, ()))
                 for file in filter(queue.__contains__, reversed(LONG)):
                     queue.move_to_end(file, last=False)
                 for file in ONE_NODE & set(queue):
-                    queue.move_to_end(file, last="live" not in self.assigned_work.get(node, ()))
+                    queue.move_to_end(file, last=not had_live)
             super()._assign_work_unit(node)
 
     return Shares(config, log)

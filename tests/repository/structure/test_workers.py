@@ -11,17 +11,17 @@ import pytest
 
 from tests.repository.tree import ROOT, nodes, python_files, text_of
 from tests.sampling import one_in
-from tests.workers import LONG, ONE_NODE, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
+from tests.workers import LONG, ONE_NODE, OTHERS, QUORUMS, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
 
 _NODES = re.compile(r"\b(KafkaNode|new_cluster|lab\.cluster|ZooKeeperServer|migration_cluster)\b")
 _UNSHARED = re.compile(r"tests/(repository|campaigns)/")  # the second is never part of `make test`
 
 
-def test_every_file_with_live_nodes_is_the_live_workers():
+def test_every_file_with_live_nodes_is_in_a_live_share():
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if not _UNSHARED.search(path.as_posix())]
     files = [path.relative_to(ROOT).as_posix() for path in tests if _NODES.search(path.read_text(encoding="utf-8"))]
     assert len(files) >= 25
-    assert {share_of(f"{file}::test_it") for file in files} - ONE_NODE == {"live"}
+    assert {share_of(f"{file}::test_it") for file in files} - ONE_NODE == {QUORUMS, OTHERS}
 
 
 def test_files_of_one_node_start_no_cluster():
@@ -63,10 +63,10 @@ class Worker:
 
 
 def scheduled(tests: list[str]) -> tuple[Any, list[Worker]]:
-    """Two workers with what each begins with."""
-    config: Any = SimpleNamespace(option=SimpleNamespace(loadscopereorder=True), getvalue=lambda name: ["2*popen"])
+    """Return the scheduler and three workers with what each begins with."""
+    config: Any = SimpleNamespace(option=SimpleNamespace(loadscopereorder=True), getvalue=lambda name: ["3*popen"])
     scheduler = pytest_xdist_make_scheduler(config, SimpleNamespace(loadscopesched=lambda *said: None))
-    workers = [Worker(), Worker()]
+    workers = [Worker(), Worker(), Worker()]
     for worker in workers:
         scheduler.add_node(worker)
         scheduler.add_node_collection(worker, tests)
@@ -76,39 +76,43 @@ def scheduled(tests: list[str]) -> tuple[Any, list[Worker]]:
 
 MANY = [f"tests/protocol/schema/test_build.py::test_it[{number}]" for number in range(9)]
 LIVE = [f"tests/lab/quorum/test_{name}.py::test_it" for name in ("changes", "killed", "nodes")]
-OTHERS = [f"tests/tiered/test_{name}.py::test_it[{number}]" for name in ("plain", "logs") for number in range(4)]
+PATIENT = [
+    f"tests/lab/{name}.py::test_it"
+    for name in ("migration/test_driver", "storage/test_lost_disk", "tiered/test_reality")
+]
+FILES = [f"tests/bundle/test_{name}.py::test_it[{number}]" for name in ("parts", "members") for number in range(4)]
 BOOTS = [f"tests/lab/storage/test_boot.py::test_it[{number}]" for number in range(12)]
 
 
-def test_live_tests_begin_first_though_other_files_have_more():
-    tests = [*MANY, *OTHERS, *BOOTS, *LIVE]
+def test_live_shares_begin_first_though_other_files_have_more_tests():
+    tests = [*MANY, *FILES, *BOOTS, *PATIENT, *LIVE]
     _, workers = scheduled(tests)
-    assert [[tests[place] for place in worker.given] for worker in workers] == [LIVE, MANY]
+    assert [[tests[place] for place in worker.given] for worker in workers] == [LIVE, PATIENT, MANY]
 
 
-def test_files_of_few_and_long_tests_begin_with_the_live_ones():
+def test_files_of_few_and_long_tests_follow_the_live_ones():
     long = [f"{file}::test_it" for file in LONG]
-    tests = [*MANY, *OTHERS, *BOOTS, *long, *LIVE]
+    tests = [*MANY, *FILES, *BOOTS, *long, *PATIENT, *LIVE]
     scheduler, workers = scheduled(tests)
     for test in long:
-        scheduler.mark_test_complete(workers[1], tests.index(test))
-    given = [tests[place] for place in workers[1].given]
+        scheduler.mark_test_complete(workers[2], tests.index(test))
+    given = [tests[place] for place in workers[2].given]
     assert all((ROOT / file).is_file() for file in LONG)
     assert given[: len(long)] == long
-    assert [tests[place] for place in workers[0].given] == LIVE
+    assert [[tests[place] for place in worker.given] for worker in workers[:2]] == [LIVE, PATIENT]
 
 
 def test_files_of_one_node_follow_the_live_tests_and_are_the_last_of_others():
-    tests = [*MANY, *OTHERS, *BOOTS, *LIVE]
+    tests = [*MANY, *FILES, *BOOTS, *PATIENT, *LIVE]
     scheduler, workers = scheduled(tests)
     for test in LIVE:
         scheduler.mark_test_complete(workers[0], tests.index(test))
     assert [tests[place] for place in workers[0].given] == [*LIVE, *BOOTS]
 
     scheduler, workers = scheduled(tests)
-    for test in (*MANY, *OTHERS):
-        scheduler.mark_test_complete(workers[1], tests.index(test))
-    assert [tests[place] for place in workers[1].given] == [*MANY, *OTHERS, *BOOTS]
+    for test in (*MANY, *FILES):
+        scheduler.mark_test_complete(workers[2], tests.index(test))
+    assert [tests[place] for place in workers[2].given] == [*MANY, *FILES, *BOOTS]
 
 
 def test_no_case_of_a_test_has_the_time_at_which_it_was_made():
