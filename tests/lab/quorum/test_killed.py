@@ -15,7 +15,7 @@ from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf
 
 ROOT = Path(__file__).parents[3]
-THINNED = 12
+THINNED = 20
 PROOF = ROOT / "docs" / "proof" / "interruptions.md"
 
 
