@@ -38,6 +38,7 @@ WITHOUT_NODES = frozenset(
         "tests/lab/metadata/test_log_dump_equality.py",
         "tests/lab/itself/test_maven.py",
         "tests/lab/storage/test_node_config.py",
+        "tests/lab/storage/test_setting_values.py",
         "tests/lab/dryrun/test_partition_changes.py",
         "tests/lab/dryrun/test_poisoned_folder.py",
         "tests/lab/itself/test_pool.py",
