@@ -32,10 +32,10 @@ JVM = (
 _OURS = """
 import sys, time
 from pathlib import Path
-from bench.replay import by_columns
+from bench.replay import replayed
 import numpy
 started = time.process_time()
-found = by_columns(Path(sys.argv[1]))
+found = replayed(Path(sys.argv[1]))
 taken = time.process_time() - started
 print(sum(found.counts.values()), found.image.partition_count(), round(taken * 1000))
 """

@@ -1,10 +1,9 @@
-"""The replay of a metadata log, plainly and by columns, as a ratio to the CRC pass: headers and CRC of the same file.
+"""The replay of a metadata log as a ratio to the CRC pass: headers and CRC of the same file.
 
 python -m bench.replay [RECORDS [PARTITIONS]]. On two shapes of logs: the reference shape, and one of a larger cluster
 whose partitions have few lists in common (with three quarters of the partitions). Page cache warm, CPU time, rounds
 interleaved. Commands are measured whole: the start of Python, numpy, the replay, the SHA-256 of the image and what is
-printed; `dryrun replay` also looks for what does not fit together in the image. Of millions of records the plain path
-is left out.
+printed; `dryrun replay` also looks for what does not fit together in the image.
 """
 
 from __future__ import annotations
@@ -28,12 +27,11 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches
 from kafkactl.metadata.io.source import piece_bytes
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.replay.batches import replay_runs
-from kafkactl.metadata.replay.fast import replay_fast
+from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import Replay
 
-GOALS = {"columns": 8.0, "command": 12.0, "dry run": 12.0}
-GOALS_OF_TEN_MILLION = {"columns": 6.0, "command": 8.0, "dry run": 8.0}
+GOALS = {"replay": 8.0, "command": 12.0, "dry run": 12.0}
+GOALS_OF_TEN_MILLION = {"replay": 6.0, "command": 8.0, "dry run": 8.0}
 MIB_OF_MILLION_PARTITIONS, MIB_ON_TOP = 350, 150
 MANY = 5_000_000
 
@@ -54,12 +52,8 @@ def crc_pass(file: Path) -> int:
     return sum(len(run.positions) for run in walk_runs(pieces(file)))  # type: ignore[union-attr]
 
 
-def plainly(file: Path) -> Replay:
+def replayed(file: Path) -> Replay:
     return replay_runs(walk_runs(pieces(file)))
-
-
-def by_columns(file: Path) -> Replay:
-    return replay_fast(walk_runs(pieces(file)))
 
 
 def main() -> None:
@@ -72,28 +66,25 @@ def main() -> None:
 
 def measured(section: str, shape: Shape) -> None:
     """Measure a log of this shape, compare with what the generator says and with each other, print and record."""
-    is_short = shape.records < MANY  # the plain path takes minutes for more
+    is_short = shape.records < MANY
     rounds = 5 if is_short else 3
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder:
         expected = write_log(Path(folder), shape)
         (file,) = (Path(folder) / "__cluster_metadata-0").glob("*.log")
-        columns = by_columns(file)
-        if expected_of(columns.image) != expected.state or (is_short and plainly(file) != columns):
-            raise RuntimeError("the replays do not end where the generator says, or not in the same")
-        del columns
-        image = by_columns(file).image
+        image = replayed(file).image
+        if expected_of(image) != expected.state:
+            raise RuntimeError("the replay does not end where the generator says")
+        image = replayed(file).image  # the comparison made tuples of the first one
         program = str(installed_bin() / "kafkactl")
         command, dry_run = ([program, *words, str(file)] for words in (("log", "image"), ("dryrun", "replay")))
         works: dict[str, Callable[[], float]] = {
             "CRC pass": lambda: _timed(lambda: crc_pass(file)),
-            "plain": lambda: _timed(lambda: plainly(file)),
-            "columns": lambda: _timed(lambda: by_columns(file)),
+            "replay": lambda: _timed(lambda: replayed(file)),
             "command": lambda: measure(command).cpu_ms / 1000,
             "dry run": lambda: measure(dry_run).cpu_ms / 1000,
         }
-        works = {name: work for name, work in works.items() if is_short or name != "plain"}
         taken = [{name: work() for name, work in works.items()} for _ in range(rounds)]
-        peaks = {name: _peak_mib(name, file) for name in ("plainly", "by_columns") if is_short or name == "by_columns"}
+        peak = _peak_mib(file)
     ratios = {name: [entry[name] / entry["CRC pass"] for entry in taken] for name in works}
     head = f"{described(expected)}, {image.partition_count():,} partitions; "
     text = [f"{head}CPU time, medians of {rounds} rounds; {circumstances()}.\n"]
@@ -103,19 +94,16 @@ def measured(section: str, shape: Shape) -> None:
         figures = f"{median:.2f} | {expected.records / median:,.0f} | {statistics.median(spread):.1f}"
         text.append(f"| {title} | {figures} | {min(spread):.1f} to {max(spread):.1f} |")
     text += [f"| {name} | {_timed(work):.2f} | | | |" for name, work in _after(image).items()]
-    memory = ", ".join(f"{peak:.0f} MiB {_HOW[name]}" for name, peak in peaks.items())
-    goal_of_memory = _goal_of_memory(peaks["by_columns"], image)
-    text.append(f"\nPeak memory of a process that does nothing but replay: {memory}. {goal_of_memory}")
+    goal_of_memory = _goal_of_memory(peak, image)
+    text.append(f"\nPeak memory of a process that does nothing but replay: {peak:.0f} MiB. {goal_of_memory}")
     goals = GOALS if is_short else GOALS_OF_TEN_MILLION
     text += [_goal(name, statistics.median(ratios[name]), goal) for name, goal in goals.items()]
     record(section, "\n".join(text))
 
 
-_HOW = {"plainly": "plainly", "by_columns": "by columns"}
 _TITLES = {
     "CRC pass": "CRC pass",
-    "plain": "replay to the image, plain path",
-    "columns": "replay to the image, by columns",
+    "replay": "replay to the image",
     "command": "`kafkactl log image`, whole command",
     "dry run": "`kafkactl dryrun replay`, whole command",
 }
@@ -141,9 +129,9 @@ def _goal_of_memory(peak: float, image: Image) -> str:
     return f"Goal: at most {most:.0f} MiB ({'met' if peak <= most else 'missed'})."
 
 
-def _peak_mib(name: str, file: Path) -> float:
+def _peak_mib(file: Path) -> float:
     """Peak memory of another process that replays the file."""
-    code = f"from bench import replay; from pathlib import Path; replay.{name}(Path({str(file)!r}))"
+    code = f"from bench import replay; from pathlib import Path; replay.replayed(Path({str(file)!r}))"
     code += "; print(open('/proc/self/status').read())"  # ru_maxrss would count what this process had before exec
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return int(done.stdout.split("VmHWM:")[1].split()[0]) / 1024

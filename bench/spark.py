@@ -32,7 +32,7 @@ from bench.side_by_side import SPREAD, circumstances, record
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.replay.batches import BatchReplaying
+from tests.metadata.replay.reference_logs import RecordByRecord
 
 GOALS = {1_000_000: 1.5, 10_000_000: 1.2}  # of Spark's time to that of the local replay by columns
 MOST_MIB = 1.5e9 / 2**20  # of Spark's processes
@@ -50,7 +50,7 @@ def _plain(log: LogSource) -> str:
     """The local engine with the fold that everything is checked against."""
     from kafkactl.dryrun.engine import local
 
-    with mock.patch.object(local.SegmentReplay, "REPLAYING", BatchReplaying):
+    with mock.patch.object(local.SegmentReplay, "REPLAYING", RecordByRecord):
         return image_sha256(local.load(log.segments, log.checkpoints).image)
 
 

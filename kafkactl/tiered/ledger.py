@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeGuard
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
-from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.tiered.numbers import SegmentNumbers
 from kafkactl.tiered.partition_log import (
     AFTER_DELETE,

@@ -8,7 +8,7 @@ from typing import Any
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
-from kafkactl.metadata.replay.batches import BatchReplaying
+from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.log_folding import LogFolding
 from kafkactl.protocol.control_records import ControlType, encode_control_record
@@ -26,7 +26,7 @@ class FakeLog:
         self.now_ms = now_ms  # by the leader's clock
         self.end_offset = 0
         self.epoch = 0
-        self._replaying = BatchReplaying()
+        self._replaying = LogReplay()
         self._folding = LogFolding()
         self._facts: LogFacts | None = None
 

@@ -26,13 +26,15 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.progress import heard_by
 from kafkactl.dryrun.engine.deltas import Deltas
 from kafkactl.dryrun.engine.local import LogFile, Start, records_in, start_of
+from kafkactl.dryrun.engine.skim import Skimming
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.replay.batches import no_collection
-from kafkactl.metadata.replay.fast import FastReplaying
+from kafkactl.metadata.replay.collector import no_collection
+from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.protocol.batch_scan import Damage
 
-TIMES_READ: Final = 2  # How often `started` reads the segments of a usual log; progress is announced with it.
+TIMES_READ: Final = 2
+"""How often `started` reads the segments of a log, for the announcement of its progress."""
 _ODD: Final = frozenset({"transaction-inside-transaction", "transaction-not-open"})
 
 
@@ -102,8 +104,6 @@ def _read(deltas: Deltas, segment: LogFile, from_offset: int) -> bool:
 
 def _quickly(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool) -> Started | None:
     """As `by_the_record`; None where something is odd, of which only that knows what it comes to."""
-    from kafkactl.dryrun.engine.skim import Skimming
-
     if begin.image.transaction is not None:
         return None
     skimming = Skimming(begin.image, begin.end_offset, keeps_configs=keeps_configs)
@@ -114,7 +114,7 @@ def _quickly(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool) 
         elif not skimming.take_run(run):
             return None
     deltas.end_segment()
-    replaying = FastReplaying(
+    replaying = LogReplay(
         begin.image,
         first_offset=begin.end_offset,
         on_gap=lambda _expected, _found: None,

@@ -20,10 +20,10 @@ from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.engine.before import Before
 from kafkactl.metadata.image.model import EMPTY, Broker, Image, LogRecord
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.log.batch_runs import BATCH_HEAD, BatchRun, walk_runs
 from kafkactl.metadata.log.frame import decode_record
-from kafkactl.metadata.replay.batches import BATCH_HEAD, BatchReplaying, no_collection
-from kafkactl.metadata.replay.fast import FastReplaying
+from kafkactl.metadata.replay.collector import no_collection
+from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.metadata.replay.reference import Leader, Position, Replay, Replaying
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
@@ -155,7 +155,7 @@ def decoded_records(data: bytes, position: int, base: int, file: str) -> Iterato
 class SegmentReplay:
     """Segments while they are replayed: the offsets, counts and findings that both engines report about a log."""
 
-    REPLAYING: type[BatchReplaying] = FastReplaying
+    REPLAYING: type[LogReplay] = LogReplay
 
     def __init__(self, start: Start, at: int | None, *, past_damage: bool = False) -> None:
         self.is_cut = False  # at damage, after which nothing is part of the log

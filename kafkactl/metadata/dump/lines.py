@@ -21,7 +21,6 @@ from kafkactl.metadata.dump.text import MAY_GIVE_UP, TextMaker, compact_json, re
 from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.log.keys import KeyFilter
-from kafkactl.metadata.log.worth import WORTH_BYTES
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct(">q4xi5xhiq22xi")
 _CONTROL_BIT = 0x20
 _USUAL_ATTRIBUTES = 0  # neither compressed, nor with the broker's time, nor of a producer's transaction
+WORTH_BYTES = 1 << 20
 _LINES_AT_ONCE = 8192
 _MOST_CHARACTERS = 256 * 1024 * 1024  # of the lines of a batch that are made at once, at the least
 _LEAST_LINE = 128

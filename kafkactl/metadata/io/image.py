@@ -32,8 +32,8 @@ from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.io.cut import LogEnd
 from kafkactl.metadata.io.source import CHECKPOINT, LogFile, LogSource, announce, segments_from
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.replay.batches import BatchReplaying, no_collection
-from kafkactl.metadata.replay.fast import FastReplaying
+from kafkactl.metadata.replay.collector import no_collection
+from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.metadata.replay.reference import Leader, Position
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType
@@ -216,9 +216,9 @@ class _Loading:
         self._covered: list[Damage] = []  # damage that the snapshot may cover: the offset of the next batch decides
         self._is_over = False
 
-    def _started(self, image: Image, first_offset: int) -> BatchReplaying:
+    def _started(self, image: Image, first_offset: int) -> LogReplay:
         end_offset = None if self._point.offset is None else self._point.offset + 1
-        return FastReplaying(image, first_offset=first_offset, end_offset=end_offset, on_gap=self._note_gap)
+        return LogReplay(image, first_offset=first_offset, end_offset=end_offset, on_gap=self._note_gap)
 
     def take(self, file: LogFile) -> None:
         if file.kind == CHECKPOINT:
@@ -246,7 +246,7 @@ class _Loading:
                     self._replaying.take(*record)
             self._close(0)
             return
-        self._replaying, is_damaged = FastReplaying(EMPTY, snapshot=True), False
+        self._replaying, is_damaged = LogReplay(EMPTY, snapshot=True), False
         for found in walk_runs(file.pieces(), file=file.name):
             if isinstance(found, Damage):
                 self._replaying.take_damage(found)

@@ -23,7 +23,6 @@ from kafkactl.metadata.io.deleted import name_now, open_of_log
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.stretches import Course, walk_stretches
-from kafkactl.metadata.log.worth import WORTH_BYTES
 from kafkactl.metadata.verify.folder import (
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
@@ -144,7 +143,7 @@ def _segment(path: str, name: str, base_offset: int, expected: int, contents: Co
     size, pieces = _pieces(file)
     course, stop = Course(base_offset, expected), None
     scan: ContentScan | None = None
-    for found in walk_stretches(pieces, size, file=file, worth_bytes=WORTH_BYTES):
+    for found in walk_stretches(pieces, size, file=file):
         if isinstance(found, Stop):
             stop = found
         elif isinstance(found, BatchRun):

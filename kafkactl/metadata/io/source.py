@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 6 * 1024 * 1024
 # What is made of a piece takes several times its size, so that for a short log, whose state is small, it is most of
-# the memory: pieces are short at first, and grow with what was read before. The first one says what the log is like,
-# and whether it is worth to be read by columns.
-FIRST_PIECE_BYTES = 2 * 1024 * 1024
+# the memory: pieces are short at first, and grow with what was read before.
 _SHORT_PIECE_BYTES = 1024 * 1024
 _PIECES_BEFORE = 8
 SEGMENT, CHECKPOINT = "segment", "checkpoint"
@@ -319,8 +317,8 @@ def read_pieces(path: str, *, follow: bool = True) -> Iterator[bytes]:
 
 
 def piece_bytes(at: int) -> int:
-    """How many bytes of a file to read at once, where so many were read before."""
-    return min(PIECE_BYTES, max(_SHORT_PIECE_BYTES, at // _PIECES_BEFORE) if at else FIRST_PIECE_BYTES)
+    """Return how many bytes of a file to read at once if so many were read before."""
+    return min(PIECE_BYTES, max(_SHORT_PIECE_BYTES, at // _PIECES_BEFORE))
 
 
 def _read_pieces(path: str, follow: bool) -> Iterator[bytes]:

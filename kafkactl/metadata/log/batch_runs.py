@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Generator, Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
@@ -17,6 +17,8 @@ from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import CRC_END, HEADER_BYTES, LENGTH_END, MAGIC
 
+BATCH_HEAD = struct.Struct(">qii5xhiqq14xi")  # base offset, length, epoch, attributes, last delta, times, count
+UNUSUAL_BITS: Final = 0x2F  # of the attributes: compressed, append time, control
 _HEAD = struct.Struct(">qi4xBI36xi")  # base offset, length, magic, CRC, record count
 _OFFSETS = struct.Struct(">q15xi")  # base offset, last offset delta
 _FIRST_OFFSET, _LAST_OFFSET = -(2**63), 2**63 - 1

@@ -1,7 +1,6 @@
 """A segment as a starting node reads it, many batches at a time: runs of sound batches up to the first that is not.
 
-What `scan.walk_batches` finds one by one. It has the last word on everything that is not a sound batch, and reads
-files that are small.
+`scan.walk_batches` finds the same batches one by one; it decides about everything that is not a sound batch.
 """
 
 from __future__ import annotations
@@ -18,18 +17,11 @@ _OFFSETS_OF_A_SEGMENT: Final = 2**31  # an index keeps offsets as int32, relativ
 _GAPS_REPORTED: Final = 10
 
 
-def walk_stretches(
-    pieces: Iterable[bytes], size_bytes: int, *, file: str, worth_bytes: int
-) -> Iterator[BatchRun | FoundBatch | Stop]:
-    """Return the batches of a file of `size_bytes`, then a `Stop` if it is not whole. Never raises.
-
-    Batches come in runs while pieces have at least `worth_bytes`, and one by one from then on.
-    """
+def walk_stretches(pieces: Iterable[bytes], size_bytes: int, *, file: str) -> Iterator[BatchRun | FoundBatch | Stop]:
+    """Yield the batches of a file of `size_bytes` in runs, then a `Stop` if the file is not whole. Never raise."""
     source, data, base = iter(pieces), b"", 0
     for piece in source:
         data = data + piece if data else piece
-        if len(data) < worth_bytes:
-            break
         piece = b""  # noqa: PLW2901  # it need not stand in memory twice
         run, rest = sound_run(data, base)
         if run.positions:

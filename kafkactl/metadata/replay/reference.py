@@ -19,8 +19,7 @@ from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.core.values import Uuid
-from kafkactl.metadata.image.model import EMPTY, Broker, Image, LogRecord, OpenTransaction, Topic
+from kafkactl.metadata.image.model import EMPTY, Broker, Image, LogRecord, OpenTransaction
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.metadata.replay import access as apply_access
 from kafkactl.metadata.replay import cluster as apply_cluster
@@ -123,14 +122,11 @@ class Replaying:
         self.position: tuple[int, int, int] | None = None
         self.transaction = Transaction.of(start.transaction)
         self._leader: Leader | None = None
-        self._has_columns = False  # a part of the state is kept by columns (`FastReplaying`), which are asked first
 
     def take(
         self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError
     ) -> None:
         """Take in the next record."""
-        if self._has_columns and self._taken_by_columns(offset, epoch, timestamp_ms, record):
-            return
         self.position = offset, epoch, timestamp_ms
         self.state.offset = offset
         if isinstance(record, MetadataRecord):
@@ -147,19 +143,9 @@ class Replaying:
             text = f"the record cannot be decoded ({record.id}), so its change is not in this state: {record}"
             self.state.note("undecodable-record", Severity.BLOCKER, "metadata log", text)
 
-    def _taken_by_columns(
-        self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError
-    ) -> bool:
-        """Whether columns take in a record as a whole. Asked in `take`: to override that is a call for each record."""
-        return False
-
     def image(self) -> Image:
         """The state after the records so far."""
-        return self.state.image(self.transaction.value() if self.transaction else None, self._topics())
-
-    def _topics(self) -> Mapping[Uuid, Topic] | None:
-        """The topics of the state as a value, where they are kept in another form than the state's."""
-        return None
+        return self.state.image(self.transaction.value() if self.transaction else None)
 
     def result(self) -> Replay:
         """The image and what there is to say of the records."""

@@ -19,7 +19,7 @@ from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.metadata.io.image import Point, history_files, load_image
 from kafkactl.metadata.io.source import CHECKPOINT, LogSource, open_source
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.migration.io.mirror import mirror_of
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.log_folding import LogFolding

@@ -7,6 +7,7 @@ over too: the replay that makes the image reports it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,10 +16,8 @@ from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import TRANSACTION_NAME, ZkMigrationState
 from kafkactl.metadata.image.model import FeatureRange, Image, Listener, LogRecord
-from kafkactl.metadata.log.batch_runs import BatchRun
+from kafkactl.metadata.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
-from kafkactl.metadata.replay.batches import BATCH_HEAD, UNUSUAL_BITS
-from kafkactl.metadata.replay.framing import framed
 from kafkactl.migration.observed.log_facts import (
     AbortedCopy,
     ControllerSeen,
@@ -29,7 +28,9 @@ from kafkactl.migration.observed.log_facts import (
     ScramRemoval,
 )
 from kafkactl.protocol.codec import Message
+from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
+from kafkactl.protocol.plain_records import Span, plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, decode_header, decode_records
 
 _REGISTER, _UNREGISTER, _PARTITION_CHANGE, _FENCE, _UNFENCE, _CHANGE = 0, 1, 5, 7, 8, 17
@@ -315,19 +316,18 @@ def _features(data: Message) -> dict[str, FeatureRange]:
 def _interesting(data: bytes, at: int, base: int) -> Iterator[LogRecord]:
     """The records of a batch but those that are passed over and those that cannot be read."""
     offset, length, epoch, attributes, delta, timestamp, _, count = BATCH_HEAD.unpack_from(data, at)
-    places = None
+    spans: Sequence[Span] = ()
     if not attributes & UNUSUAL_BITS and delta == count - 1:
-        places = framed(data, at + HEADER_BYTES, at + LENGTH_END + length, count)
-    if places is None:
+        with suppress(IrregularError):
+            spans = plain_spans(data, at + HEADER_BYTES, at + LENGTH_END + length, count)
+    if not spans:
         yield from _careful(data, at, base)
         return
-    values = iter(places)
-    for start, end in zip(values, values, strict=True):
+    for number, start, stop in spans:
         if data[start] != FRAME_VERSION or data[start + 1] not in _PASSED_OVER:
-            record = _data_record(data[start:end])
+            record = _data_record(data[start:stop])
             if record is not None:
-                yield LogRecord(offset, epoch, timestamp, record)
-        offset += 1
+                yield LogRecord(offset + number, epoch, timestamp, record)
 
 
 def _is_no_op(data: bytes, at: int) -> bool:

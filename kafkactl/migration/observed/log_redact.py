@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkactl.core.errors import DecodeError, EncodeError
-from kafkactl.metadata.log.batch_runs import BatchRun
+from kafkactl.metadata.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record, encode_record
-from kafkactl.metadata.replay.batches import BATCH_HEAD, UNUSUAL_BITS
-from kafkactl.metadata.replay.framing import framed
 from kafkactl.protocol.batch_scan import Damage
+from kafkactl.protocol.compiled_runtime import IrregularError
+from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import (
     HEADER_BYTES,
     LENGTH_END,
@@ -92,8 +92,14 @@ def _is_safe(data: bytes, safe: frozenset[int]) -> bool:
     _, length, _, attributes, delta, _, _, count = BATCH_HEAD.unpack_from(data, 0)
     if attributes & UNUSUAL_BITS or delta != count - 1:
         return False
-    places = framed(data, HEADER_BYTES, LENGTH_END + length, count)
-    return places is not None and all(data[start] == FRAME_VERSION and data[start + 1] in safe for start in places[::2])
+    try:
+        spans = plain_spans(data, HEADER_BYTES, LENGTH_END + length, count)
+    except IrregularError:
+        return False
+    return all(
+        stop - start >= _FRAME_BYTES and data[start] == FRAME_VERSION and data[start + 1] in safe
+        for _, start, stop in spans
+    )
 
 
 def _value(record: Record, replacements: Replacements | None) -> bytes:

@@ -19,7 +19,7 @@ from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Uuid
 from kafkactl.files.whole_file import check_place, write_whole
 from kafkactl.kafka.client import Client
-from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.tiered.answers import RemoteSegment, record_answer, segment_answer
 from kafkactl.tiered.api.load import Loaded, Request, load
 from kafkactl.tiered.audit.case import PartitionCase, by_offset

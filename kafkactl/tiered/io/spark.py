@@ -21,7 +21,7 @@ from kafkactl.core.errors import FailedError
 from kafkactl.dryrun.engine.spark.read import bytes_of, opened_anywhere
 from kafkactl.metadata.io.source import PIECE_BYTES
 from kafkactl.metadata.log.fetched_folder import FETCHED
-from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.tiered.io.sources import MetadataReplica
 from kafkactl.tiered.ledger import MOST_POISON, Ledger, LogFacts, MetadataLog, fold_log
 from kafkactl.tiered.packed import Part, packed, take_facts, unpacked

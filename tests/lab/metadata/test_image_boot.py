@@ -11,7 +11,7 @@ from kafkactl.metadata.image.diff import diff
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_name
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.replay.batches import replay_runs
+from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import replay
 from tests.campaigns.goldens.formats import METADATA_LOG, SNAPSHOT_OFTEN
 from tests.campaigns.goldens.images import CLUSTER_ID

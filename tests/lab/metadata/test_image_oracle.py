@@ -14,7 +14,7 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_name
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.replay.batches import replay_runs
+from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import replay
 from tests.lab.harness import releases
 from tests.lab.oracles.images import ImageOracle

@@ -24,7 +24,7 @@ from tests.metadata.dump.test_lines import values
 from tests.metadata.goldens import BATCH_FILES, golden
 from tests.metadata.image.goldens import log, snapshots
 from tests.metadata.random_logs import random_log
-from tests.metadata.replay.test_batches import log_of, value_of
+from tests.metadata.replay.reference_logs import log_of, value_of
 from tests.protocol.batches import batch, gzipped, record
 from tests.sampling import one_in
 
@@ -177,7 +177,7 @@ def test_batches_that_are_not_usual_between_others():
     assert text.count("\n") == len(odd) * (len(plain) + 2)
 
 
-def test_small_runs_and_parts_of_a_log_are_printed_record_by_record():
+def test_what_is_worth_it():
     (run,) = walk_runs([generated(1)])
     assert LineMaker(Wanted(), hide=True, worth_bytes=0).prepared(run) is not None
     assert LineMaker(Wanted(), hide=True).prepared(run) is None

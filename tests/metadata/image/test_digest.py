@@ -16,7 +16,7 @@ from kafkactl.metadata.image.digest import image_bytes, image_sha256
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.image.model import EMPTY, Image, Partitions, Topic
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.replay.batches import replay_runs
+from kafkactl.metadata.replay.log_replay import replay_runs
 
 LISTS = ("replicas", "isr", "removingReplicas", "addingReplicas", "eligibleLeaderReplicas", "lastKnownElr")
 NUMBERS = ("partitionId", "leader", "leaderRecoveryState", "leaderEpoch", "partitionEpoch")

@@ -18,7 +18,7 @@ from kafkactl.metadata.image.snapshot_writer import encode_snapshot
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.replay.batches import replay_runs
+from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.schema.definitions import message

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.metadata.io import metadata_log
 from kafkactl.metadata.io.metadata_log import scan_log_folder, scan_segment_file
-from kafkactl.metadata.log.scan import Contents
+from kafkactl.metadata.log.scan import Contents, walk_batches
 from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.record_batch import encode_batch
@@ -22,7 +22,7 @@ from tests.dryrun.odd_logs import CASES, LEVEL, change, encoded, partition, topi
 from tests.metadata.goldens import BATCH_FILES, golden
 from tests.metadata.image.goldens import log
 from tests.metadata.random_logs import random_log
-from tests.metadata.replay.test_batches import log_of, value_of
+from tests.metadata.replay.reference_logs import log_of, value_of
 from tests.sampling import one_in
 
 SEEDS = st.integers(0, 1 << 32)
@@ -43,9 +43,10 @@ def many_batches_at_once() -> Iterator[None]:
         yield
 
 
-def read(path: Path, worth_bytes: int, piece: int) -> MetadataLogFacts:
+def read(path: Path, piece: int, *, by_columns: bool = True) -> MetadataLogFacts:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(metadata_log, "WORTH_BYTES", worth_bytes)
+        if not by_columns:
+            patched.setattr(metadata_log, "walk_stretches", walk_batches)
         patched.setattr(metadata_log, "PIECE_BYTES", piece)
         return scan_segment_file(str(path)) if path.is_file() else scan_log_folder(str(path))
 
@@ -53,11 +54,11 @@ def read(path: Path, worth_bytes: int, piece: int) -> MetadataLogFacts:
 def assert_same(folder: Path, data: bytes, piece: int = 1 << 24, name: str = BASE) -> MetadataLogFacts:
     file = folder / name
     file.write_bytes(data)
-    expected = read(file, NEVER, 1 << 24)
-    found = read(file, 0, piece)
+    expected = read(file, 1 << 24, by_columns=False)
+    found = read(file, piece)
     assert found.segments == expected.segments
     assert found == expected
-    assert read(folder, 0, piece) == read(folder, NEVER, 1 << 24)  # not every record decoded
+    assert read(folder, piece) == read(folder, 1 << 24, by_columns=False)  # not every record decoded
     return expected
 
 
@@ -79,7 +80,7 @@ def test_few_records_are_read_one_by_one(folder, monkeypatch):
     monkeypatch.setattr(
         Contents, "_add_data", lambda self, record, file: (alone.append(record), original(self, record, file))[1]
     )
-    facts = read(folder / BASE, 0, 1 << 24)
+    facts = read(folder / BASE, 1 << 24)
     about_partitions = sum(facts.contents.kinds[key, version] for key in (3, 5, 20) for version in range(3))
     others = facts.contents.records - about_partitions
     assert others <= len(alone) <= others + 9  # the first of each kind

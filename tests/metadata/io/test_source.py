@@ -15,7 +15,6 @@ from kafkactl.metadata.io import source as log_source
 from kafkactl.metadata.io.image import without_needless
 from kafkactl.metadata.io.metadata_log import scan_log_folder
 from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, open_source, read_pieces
-from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.protocol.record_batch import encode_batch
 from tests.metadata.goldens import GOLDEN, golden
 
@@ -172,10 +171,8 @@ def test_pieces_are_short_at_first_and_grow_with_what_was_read():
     while at < 64 << 20:
         sizes.append(log_source.piece_bytes(at))
         at += sizes[-1]
-    assert sizes[0] == replay_fast.WORTH_FOLDING_BYTES  # enough to see that the log is worth to be read by columns
-    assert sizes[1] >= replay_fast.WORTH_FOLDING_BYTES // replay_fast._PIECES_OF_WORTH
-    assert sizes[1:] == sorted(sizes[1:])
-    assert all(size <= max(sizes[1], at // 8) for at, size in zip(itertools.accumulate(sizes), sizes[1:], strict=False))
+    assert sizes == sorted(sizes)
+    assert all(size <= max(sizes[0], at // 8) for at, size in zip(itertools.accumulate(sizes), sizes[1:], strict=False))
     assert sizes[-1] == log_source.PIECE_BYTES
 
 
@@ -228,5 +225,5 @@ def test_a_live_log_needs_its_snapshot_only_where_its_beginning_is_gone(begins: 
 def test_pieces_grow_with_what_was_read():
     mib = 1024 * 1024
     assert [log_source.piece_bytes(at * mib) for at in (0, 16, 32, 48, 4_096)] == [
-        size * mib for size in (2, 2, 4, 6, 6)
+        size * mib for size in (1, 2, 4, 6, 6)
     ]

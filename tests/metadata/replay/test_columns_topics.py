@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 
+import numpy as np
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
@@ -16,14 +17,11 @@ from kafkactl.metadata.image.lint import SHOWN, lint
 from kafkactl.metadata.image.model import LOST, UNASSIGNED, Image, PackedTopics
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import encode_record
-from kafkactl.metadata.replay import fast as replay_fast
-from kafkactl.metadata.replay.batches import replay_runs
-from kafkactl.metadata.replay.fast import FastReplaying
+from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.dryrun import odd_logs
-
-np = pytest.importorskip("numpy")
+from tests.metadata.replay.reference_logs import by_the_record
 
 SHAPE = Shape(records=6_000, partitions=1_500, brokers=9, seed=5)
 
@@ -32,20 +30,20 @@ def _batches() -> list[bytes]:
     return list(LogGenerator(SHAPE).batches())
 
 
-def _by_columns(data: bytes, start: Image | None = None) -> FastReplaying:
-    replaying = FastReplaying(worth_bytes=0) if start is None else FastReplaying(start, worth_bytes=0)
+def _by_columns(data: bytes, start: Image | None = None) -> LogReplay:
+    replaying = LogReplay() if start is None else LogReplay(start)
     _go_on(replaying, data)
     return replaying
 
 
-def _go_on(replaying: FastReplaying, data: bytes) -> None:
+def _go_on(replaying: LogReplay, data: bytes) -> None:
     for run in walk_runs([data]):
         assert isinstance(run, BatchRun)
         replaying.take_run(run.data, run.positions, run.base)
 
 
 def _plain(data: bytes, start: Image | None = None) -> Image:
-    return replay_runs(walk_runs([data]), *([] if start is None else [start])).image
+    return by_the_record([data], *([] if start is None else [start])).image
 
 
 @pytest.mark.slow
@@ -182,8 +180,7 @@ def test_of_those_that_merely_have_no_leader_some_are_listed_and_the_others_coun
         {"at": 1},
     ],
 )
-def test_a_partition_that_is_not_sound_is_seen(given, monkeypatch):
-    monkeypatch.setattr(replay_fast, "_FEW_RECORDS", 0)
+def test_a_partition_that_is_not_sound_is_seen(given):
     brokers = [
         odd_logs.record("RegisterBrokerRecord", 4, BrokerId=id, LogDirs=[Uuid(bytes([id]) * 16)], Fenced=False)
         for id in (1, 2, 3)

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.metadata.replay.columns import frame
 from kafkactl.metadata.replay.columns.bytes import Window
-from kafkactl.metadata.replay.columns.large import THREE_BYTES
-from kafkactl.metadata.replay.framing import framed
+from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.protocol.crc32c import crc32c
+from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, encode_batch
 from tests.dryrun.odd_logs import LEVEL, change, encoded, partition, topic
 from tests.hypothesis_profiles import examples
 from tests.metadata.random_logs import random_log
-from tests.metadata.replay.test_batches import log_of, value_of
-from tests.metadata.replay.test_fast import assert_same, fast
+from tests.metadata.replay.reference_logs import log_of, value_of
+from tests.metadata.replay.test_log_replay import assert_same, replayed
 
 NO_OP = bytes([1, 20, 0, 0])
+THREE_BYTES = 8192  # offset deltas from this on take three bytes
 _CRC_AT, _CRC_FROM = 17, 21
-
-
-@pytest.fixture(scope="module", autouse=True)
-def by_columns_at_any_size() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(replay_fast, "_FEW_RECORDS", 0)
-        yield
 
 
 def large(tail: list[bytes], first: int = THREE_BYTES) -> bytes:
@@ -67,16 +59,14 @@ def sound(seed: int) -> bytes:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 500, pytest.param(20_000, marks=pytest.mark.many)])
 @pytest.mark.parametrize("first", [THREE_BYTES - 1, THREE_BYTES])
-def test_the_records_are_found_where_a_walk_finds_them(count: int, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_records_are_found_where_a_walk_finds_them(count: int, first: int) -> None:
     data = large(tail(count, count), first)
     records = first + count
-    places = framed(data, HEADER_BYTES, len(data), records)
-    if records > THREE_BYTES:
-        monkeypatch.setattr(frame, "framed", None)  # it is not asked again for the whole batch
+    _, starts, ends = zip(*plain_spans(data, HEADER_BYTES, len(data), records), strict=True)
     window = Window()
     window.show(data)
     found, bad = frame.records(window, frame.heads(window, [0]))
-    assert (found.start.tolist(), found.end.tolist(), bad.tolist()) == (places[::2], places[1::2], [False])
+    assert (found.start.tolist(), found.end.tolist(), bad.tolist()) == (list(starts), list(ends), [False])
     assert_same(data)
 
 
@@ -127,13 +117,13 @@ def test_a_length_that_leads_over_the_end() -> None:
 def test_the_rest_of_the_first_batch_of_a_snapshot_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     data = in_one_batch([LEVEL, topic(1), *(partition(1, number) for number in range(9)), change(1, 3, Leader=2)])
     taken: list[int] = []
-    original = replay_fast.FastReplaying._commit
+    original = LogReplay._commit
     monkeypatch.setattr(
-        replay_fast.FastReplaying,
+        LogReplay,
         "_commit",
         lambda self, window, stretch, *rest: (taken.append(stretch.partitions), original(self, window, stretch, *rest)),
     )
-    assert fast(data).image.topics
+    assert replayed(data).image.topics
     assert taken == [9]
     assert_same(data)
 

@@ -8,8 +8,8 @@ from bench.log_generator import LogGenerator, Shape
 from bench.log_shape import described, diverse_shape, reference_shape
 from bench.log_state import expected_of
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.metadata.replay.batches import replay_runs
-from kafkactl.metadata.replay.fast import replay_fast
+from kafkactl.metadata.replay.log_replay import replay_runs
+from tests.metadata.replay.reference_logs import by_the_record
 
 
 @pytest.mark.slow
@@ -26,9 +26,9 @@ def test_the_reference_log_is_of_the_shape_of_the_goals():
     assert share["NoOpRecord"] == pytest.approx(0.025, abs=0.002)
     assert share["ConfigRecord"] == pytest.approx(0.007, abs=0.002)
     assert described(expected).startswith(f"{expected.records:,} records in {expected.batches:,} batches, ")
-    plain = replay_runs(walk_runs([data]))
-    assert expected_of(plain.image) == expected.state
-    assert replay_fast(walk_runs([data])) == plain
+    found = replay_runs(walk_runs([data]))
+    assert expected_of(found.image) == expected.state
+    assert found == by_the_record([data])
 
 
 @pytest.mark.slow
@@ -43,9 +43,9 @@ def test_the_diverse_log_has_few_equal_lists():
     assert expected.lists > 0.5 * expected.by_type["PartitionRecord"] + 7_500
     assert (expected.brokers, expected.transactions > expected.aborted) == (60, True)
     assert f"{expected.bodies:,} different bodies" in described(expected)
-    plain = replay_runs(walk_runs([data]))
-    assert expected_of(plain.image) == expected.state
-    assert replay_fast(walk_runs([data])) == plain
+    found = replay_runs(walk_runs([data]))
+    assert expected_of(found.image) == expected.state
+    assert found == by_the_record([data])
 
 
 def test_no_ops_are_as_many_as_the_shape_says():

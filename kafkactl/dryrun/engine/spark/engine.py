@@ -27,7 +27,7 @@ from kafkactl.dryrun.engine.spark.found import Found, found_in
 from kafkactl.dryrun.engine.spark.pack import KEPT, rows_kept
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.dryrun.engine.spark.read import Job, packed_rows
-from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.metadata.replay.collector import no_collection
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

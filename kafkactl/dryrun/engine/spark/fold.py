@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -32,12 +33,13 @@ from kafkactl.dryrun.engine.spark.pack import (
 from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Row, RowReplaying, planned
 from kafkactl.dryrun.engine.spark.read import bytes_of
 from kafkactl.metadata.log.frame import expect
-from kafkactl.metadata.log.worth import WORTH_BYTES
-from kafkactl.metadata.replay.batches import BatchReplaying
 from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.lists import Lists
 from kafkactl.metadata.replay.columns.table import PartitionTable, are_sparse
+from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.protocol.record_batch import decode_header, decode_records
+
+_SMALL_BYTES: Final = 1 << 20
 
 
 class Fold:
@@ -214,7 +216,7 @@ class Fold:
                     put(table, table.room_for(topics[own.topic], own.number), own.numbers, own.stretch, placing)
             if cleared is None or cleared in patches.topics:  # the others were replayed with it
                 table.clear_elr(cleared)
-        if self.plan.bytes < WORTH_BYTES:
+        if self.plan.bytes < _SMALL_BYTES:
             self._into_state(replaying, table, topics)
         else:
             replaying.table = table
@@ -261,7 +263,7 @@ class Fold:
         for path, start, end in reversed(self.plan.last):
             with opened_segment(path) as file:
                 data = bytes_of(file, start, end - start)
-            last = BatchReplaying(first_offset=self.window.first, end_offset=self.window.end)
+            last = LogReplay(first_offset=self.window.first, end_offset=self.window.end)
             last.take_run(data, [0], start)
             if last.position is not None:
                 replaying.position = last.position

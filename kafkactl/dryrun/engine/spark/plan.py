@@ -21,10 +21,10 @@ from kafkactl.dryrun.engine.spark.read import Stretch
 from kafkactl.metadata.image.model import Topic
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.replay.batches import BatchReplaying
 from kafkactl.metadata.replay.columns.bytes import Window as Bytes
 from kafkactl.metadata.replay.columns.frame import Heads, heads
 from kafkactl.metadata.replay.columns.table import PartitionTable
+from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC
@@ -47,7 +47,7 @@ class ClusterLog:
     past_damage: bool = False
 
 
-class RowReplaying(BatchReplaying):
+class RowReplaying(LogReplay):
     """A replay of what Spark gave, row by row. `table` has the partitions at its end; `decoded` are records that were
     decoded before, by their bytes."""
 
@@ -60,14 +60,14 @@ class RowReplaying(BatchReplaying):
     def replay_row(self, row: Row) -> None:
         """The next row, in the order of the log."""
         if row.kind == BATCH:
-            self._take_carefully(row.content, 0, row.position)
+            self.take_decoded(row.content, 0, row.position)
         elif row.kind == VALUE:
             place = row.offset, row.epoch, row.timestamp_ms
             record = self.decoded.get(row.content)
             if record is None:
-                self._take_value(row.content, *place)
+                self.take_value(row.content, *place)
             else:
-                self._take_record(record, row.content, *place)
+                self.take_record(record, row.content, *place)
         else:
             self._next_offset, self._epoch = row.offset, row.split
             self._note_place(row.offset, row.epoch)
@@ -190,7 +190,7 @@ class Planning(SegmentReplay):
         self._begin = self._stop
 
     def _chain(self, position: int, offset: int, last: int, epoch: int) -> None:
-        """Follow batches as `BatchReplaying.take_run` does; an older epoch is reported with the findings of records."""
+        """Follow batches as `LogReplay.take_run` does; an older epoch is reported with the findings of records."""
         if self._is_over:
             return
         if offset != self._next and not offset < self.window.first == self._next:

@@ -23,7 +23,7 @@ from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.pack import GONE, KEPT, WRONG, kept, packed_columns, packed_patches, placed
 from kafkactl.metadata.log.batch_runs import sound_run
 from kafkactl.metadata.log.fetched_folder import within_fetched
-from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
 

@@ -48,13 +48,13 @@ class Window:
     behind the end of what the piece was shown for."""
 
     def __init__(self) -> None:
+        self.data = b""
         self._own: Array = np.zeros(BEYOND, np.uint8)
-        self.leave()
+        self._stand(self._own)
 
     def leave(self) -> None:
-        """Let go of the piece."""
+        """Release the piece. The copy is overwritten by the next one."""
         self.data = b""
-        self._stand(self._own)
 
     def _stand(self, u1: Array) -> None:
         self.u1 = u1
@@ -66,16 +66,13 @@ class Window:
         """The same of so many bytes at each place, unchanged; no place may be less than that before the end."""
         return np.ndarray((len(self.u1) - size + 1,), f"V{size}", buffer=self.u1.data, strides=(1,))
 
-    def show(self, data: bytes, end: int | None = None) -> None:
-        """Stand on another piece, up to `end` (default: all of it).
+    def show(self, data: bytes) -> None:
+        """View another piece.
 
-        Where enough bytes follow, the views are of the piece itself, else of a copy with zeros behind it, in memory
-        that stays: fresh memory for each would cost more than all that is read from it.
+        The views are of a copy with zeros after it, in memory that stays: fresh memory for each piece would cost more
+        than everything that is read from it.
         """
         self.data, size = data, len(data)
-        if end is not None and end + BEYOND <= size:
-            self._stand(np.frombuffer(data, np.uint8))
-            return
         if size + BEYOND > len(self._own):
             self._own = np.zeros(size + size // 8 + BEYOND, np.uint8)
         self._own[:size] = np.frombuffer(data, np.uint8)

@@ -1,6 +1,7 @@
 """Batches and the records in them by columns: the n-th records of all batches are read at once.
 
-What is usual is what `replay.framing` calls so; the two agree on every batch.
+A batch is usual if Kafka's controllers write it so: not compressed, no key, no headers, one timestamp, offsets without
+a gap. `record_batch.decode_records` reads the same records in it.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.batches import UNUSUAL_BITS
+from kafkactl.metadata.log.batch_runs import UNUSUAL_BITS
 from kafkactl.metadata.replay.columns.bytes import Array, Window
-from kafkactl.metadata.replay.columns.large import THREE_BYTES, behind_two_bytes
-from kafkactl.metadata.replay.framing import LONG, SHORTEST, framed, framed_first
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
+from kafkactl.protocol.compiled_runtime import IrregularError
+from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LEAST_RECORD_BYTES, LENGTH_END
 
 _STEP: Final = 60  # records that are walked through one by one in the time of a step over the n-th of all batches
 _ONE_BYTE: Final = 64  # offset deltas below this take one byte
+_TWO_BYTES: Final = 8192  # offset deltas below this take at most two bytes
+_LONG: Final = 1 << 14  # a zigzag varint of three bytes
+_LEAST_VALUE_BYTES: Final = 3  # the frame of a record
 _U8: Final = np.uint64
 CONTROL_BIT: Final = 0x20
-_NOT_USUAL: Final = ~(LONG - 2)  # bits of a size below LONG that is not negative: the lowest is the sign
+_NOT_USUAL: Final = ~(_LONG - 2)  # bits of a size below it that is not negative: the lowest is the sign
 
 
 class Heads(NamedTuple):
@@ -78,13 +82,9 @@ class Records(NamedTuple):
     end: Array
     first: Array
 
-    def since(self, row: int) -> Records:
-        """From a row of the first batch on."""
-        return Records(self.start[row:], self.end[row:], np.maximum(self.first - row, 0)) if row else self
-
-    def until(self, row: int) -> Records:
-        """Of a single batch those before a row."""
-        return Records(self.start[:row], self.end[:row], self.first)
+    def part(self, row: int, stop: int) -> Records:
+        """Return the records from one row to below another."""
+        return Records(self.start[row:stop], self.end[row:stop], self.first)
 
 
 def side_by_side(values: Sequence[bytes]) -> Records:
@@ -116,15 +116,13 @@ class Batches(NamedTuple):
         """How many records these batches have, all of which are usual."""
         return int(self.heads.counts[first:behind].sum())
 
-    def cut(self, first: int, behind: int, most: int) -> int:
-        """Where to end, at `behind` or before it, so that no batch begins behind the first `most` records."""
-        return first + int(np.searchsorted(self.row[first:behind], self.row[first] + most))
+    def rows(self, first: int, behind: int) -> tuple[int, int]:
+        """Return the rows of usual batches next to each other: the first, and the one after the last."""
+        return int(self.row[first]), int(self.row[behind - 1] + self.heads.counts[behind - 1])
 
-    def between(self, first: int, behind: int) -> Records:
-        """The records of usual batches next to each other."""
-        begin = int(self.row[first])
-        end = int(self.row[behind - 1] + self.heads.counts[behind - 1])
-        return Records(self.records.start[begin:end], self.records.end[begin:end], self.row[first:behind] - begin)
+    def batch_of(self, row: int, first: int, behind: int) -> int:
+        """Return the batch of a row among usual batches next to each other."""
+        return first + int(np.searchsorted(self.row[first:behind], row, "right")) - 1
 
 
 def batches(window: Window, taken: Heads, *, first: int, end: int) -> Batches:
@@ -148,7 +146,7 @@ def records(window: Window, taken: Heads) -> tuple[Records, Array]:
     order = np.argsort(-taken.counts, kind="stable")
     bad = np.zeros(len(order), bool)
     counts = taken.counts[order]
-    steps = min(_steps(counts), THREE_BYTES)
+    steps = min(_steps(counts), _TWO_BYTES)
     alone = int(np.searchsorted(-counts, -steps))  # batches with more records than are read together
     for index in order[:alone].tolist():
         bad[index] = not _one(window, taken, found, index)
@@ -165,23 +163,15 @@ def _steps(counts: Array) -> int:
 
 
 def _one(window: Window, taken: Heads, found: Records, index: int) -> bool:
-    """A single batch."""
+    """Find the records of a single batch; return False if the batch is not usual."""
     count, row = int(taken.counts[index]), int(found.first[index])
-    at, end = int(taken.at[index]) + HEADER_BYTES, int(taken.end[index])
-    if count > THREE_BYTES:
-        begun = framed_first(window.data, at, THREE_BYTES)
-        rest = begun and behind_two_bytes(window, begun[-1] + 1, end, THREE_BYTES, count)
-        if begun and rest:
-            second, behind = row + THREE_BYTES, row + count
-            found.start[row:second], found.end[row:second] = begun[::2], begun[1::2]
-            found.start[second:behind], found.end[second:behind] = rest
-            return True
-    places = framed(window.data, at, end, count)
-    if not places:
+    try:
+        spans = plain_spans(window.data, int(taken.at[index]) + HEADER_BYTES, int(taken.end[index]), count)
+    except IrregularError:
         return False
-    found.start[row : row + count] = places[::2]
-    found.end[row : row + count] = places[1::2]
-    return True
+    delta, start, end = np.array(spans, np.int64).T
+    found.start[row : row + count], found.end[row : row + count] = start, end
+    return bool((delta == np.arange(count)).all() and (end - start >= _LEAST_VALUE_BYTES).all())
 
 
 def _together(window: Window, taken: Heads, rows: Array, found: Records) -> Array:
@@ -220,7 +210,7 @@ def _step(window: Window, place: Array, number: int) -> tuple[Array, Array, Arra
     value += 4 + wide
     value_end = value + (size >> 1)
     inner += length >> 1
-    wrong = (head != _U8(expected)) | (((length | size) & _NOT_USUAL) != 0) | (size < SHORTEST)
+    wrong = (head != _U8(expected)) | (((length | size) & _NOT_USUAL) != 0) | (size < 2 * _LEAST_VALUE_BYTES)
     wrong |= value_end + 1 != inner
     np.minimum(value_end, len(window.u1) - 1, out=value_end)
     wrong |= window.u1[value_end] != 0
@@ -228,9 +218,9 @@ def _step(window: Window, place: Array, number: int) -> tuple[Array, Array, Arra
 
 
 def _varint(word: Array) -> tuple[Array, Array]:
-    """The unsigned varint of one or two bytes at the low end, as `framed` reads it, and how many bytes beyond one.
+    """Return the unsigned varint of one or two bytes at the low end, and how many bytes it has beyond one.
 
-    One of more bytes is not less than LONG.
+    A varint of more bytes is not less than _LONG.
     """
     two = (word >> _U8(7)) & _U8(1)
     found = (word >> _U8(1)) & _U8(0x7F80)

@@ -25,8 +25,7 @@ from kafkactl.metadata.log.lineage import index_of
 from kafkactl.metadata.log.quorum_state import decode_quorum_state, encode_quorum_state
 from kafkactl.metadata.log.registrations import RegistrationLog
 from kafkactl.metadata.log.scan import Contents, Stop, walk_batches
-from kafkactl.metadata.replay.batches import replay_runs
-from kafkactl.metadata.replay.fast import replay_fast
+from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.verify.checkpoint_text import checkpoint_problem
 from kafkactl.metadata.verify.folder import parse_snapshot_name
 from kafkactl.migration.observed.log_folding import LogFolding
@@ -48,6 +47,7 @@ from kafkactl.storage.dump import dump_file
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.partition_folders import parse_topic_id
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError
+from tests.metadata.replay.reference_logs import by_the_record
 from tests.protocol.batches import batch, gzipped, record
 from tests.protocol.outcomes import outcome
 from tests.protocol.random_messages import every_version, random_message
@@ -159,12 +159,12 @@ def _segment_dump() -> Made:
 
 
 def _segment_replay() -> Made:
-    """Batch by batch and by columns the same image and findings."""
+    """Compare image and findings of the replay of batches with those of the reference."""
 
     def feed(data: bytes) -> object:
         content = with_right_crcs(data)
-        slow = replay_runs(walk_runs([content], file="f"))
-        fast = replay_fast(walk_runs([content[:7], content[7:]], file="f"))
+        slow = by_the_record([content])
+        fast = replay_runs(walk_runs([content[:7], content[7:]]))
         if slow.image != fast.image or slow.findings != fast.findings:
             raise UndeclaredError(f"{slow.findings} and {fast.findings}")
         index_of(walk_runs([content]))
@@ -339,8 +339,8 @@ TARGETS = (
     Target(name="segment-dump", make=_segment_dump, declared=(DecodeError,),
            reads=("metadata.dump.lines", "metadata.dump.text", "metadata.dump.records", "metadata.replay.reference")),
     Target(name="segment-replay", make=_segment_replay, declared=(DecodeError,),
-           reads=("metadata.log.batch_runs", "metadata.log.lineage", "metadata.replay.batches", "metadata.replay.fast",
-                  "metadata.image.digest")),
+           reads=("metadata.log.batch_runs", "metadata.log.lineage", "metadata.replay.log_replay",
+                  "metadata.replay.columns.fold", "metadata.image.digest")),
     Target(name="segment-scan", make=_segment_scan, declared=(DecodeError,), reads=("metadata.log.scan",)),
     Target(name="fetched-log", make=_fetched_log, declared=(DecodeError, UnreachableError),
            reads=("cluster.io.fetched_batches", "cluster.io.fetched_registrations")),

@@ -124,7 +124,7 @@ def clear(name: str) -> bytes:
 @pytest.mark.slow
 def test_a_large_log_keeps_its_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the local engine folds by columns, too, nothing is made of them before it is asked for."""
-    monkeypatch.setattr(spark_fold, "WORTH_BYTES", 0)
+    monkeypatch.setattr(spark_fold, "_SMALL_BYTES", 0)
     for seed in range(2):
         log = log_of(tmp_path, f"large {seed}", generated(seed))
         with jobs_in_process():
