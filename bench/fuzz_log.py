@@ -38,7 +38,6 @@ from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.batch_scan import Damage, scan_batches
-from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import decode_batches, decode_records, encode_batch
 from kafkactl.protocol.schema.definitions import message, metadata_record_names
@@ -48,10 +47,11 @@ SECTION = "## Segments and checkpoints through the dump and the replay"
 
 
 class _Careful(LineMaker):
-    """The same lines without the fast way."""
+    """The same lines, made record by record."""
 
-    def _usual(self, *arguments: Any) -> list[str]:
-        raise IrregularError
+    def __init__(self, wanted: Wanted, *, hide: bool) -> None:
+        super().__init__(wanted, hide=hide)
+        self._columns = None
 
 
 # --- inputs -------------------------------------------------------------------------------------------------------

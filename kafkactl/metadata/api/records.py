@@ -71,12 +71,7 @@ class RecordDump:
     def _made(self, file: str, pieces: Iterable[bytes], processes: int) -> Iterator[bytes]:
         maker = self._maker
         stretches = _stretches(walk_runs(pieces, file=file), maker.next_offset)
-        ahead = list(itertools.islice(stretches, 2))
-        for stretch in ahead[1:]:  # the larger one: what it is printed by is then there for all
-            if not isinstance(stretch.found, Damage):
-                maker.prepared(stretch.found)
-        stretches = itertools.chain(ahead[1:], stretches)
-        for stretch in ahead[:1]:
+        for stretch in itertools.islice(stretches, 1):  # the first lines appear before any process is started
             yield from (text.encode() for text in maker.lines_of(stretch.found, file=file))
 
         def work(stretch: _Stretch) -> Iterator[bytes]:

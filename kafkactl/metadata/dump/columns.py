@@ -1,7 +1,7 @@
 """The lines of usual batches by columns: a line is a row of numbers of texts (`words.py`), joined for many rows.
 
 Partition records that are written as Kafka writes them (`replay/columns/tagged.py`) and no-ops are put together so;
-the text of every other record comes from where `lines.py` has it, in the order of the log. Needs numpy.
+`lines.py` gives the text of every other record, in the order of the log.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafkactl.protocol.schema.spec import json_name
 _ROWS_AT_ONCE: Final = 16_384
 _LINES_AT_ONCE: Final = 2_048  # joined: their text, some 0.5 MB, is copied from one cache of a processor to another
 _FAR: Final = 1 << 62  # offsets from here on are for numbers without bounds
-_LOW_DIGITS: Final = 4  # of an offset; what stands above these returns again and again
+_LOW_DIGITS: Final = 3  # of an offset; what stands above these returns again and again
 _KINDS: Final = tuple((key, version) for key in (CHANGE, PARTITION) for version in range(NEWEST + 1))
 _NAMES: Final = {CHANGE: "PartitionChangeRecord", PARTITION: "PartitionRecord"}
 _NO_OP: Final = FRAME_VERSION | 20 << 8
@@ -80,14 +80,15 @@ class ColumnLines:
         self._no_op: int | None = None
         self._wanted: dict[int, bool] = {}
 
-    def show(self, run: BatchRun) -> Batches | None:
-        """The batches of a run by columns; None where an offset is too large or negative."""
+    def show(self, run: BatchRun, first: int, end: int) -> Batches | None:
+        """Return the batches of a run by columns, those within the offsets from `first` to below `end` as usual ones;
+        None if an offset is too large or negative."""
         self._window.show(run.data)
         taken = heads(self._window, run.positions)
         if bool(((taken.offset < 0) | (taken.offset > _FAR)).any()):
             return None
         attributes = self._window.u1[taken.at + 21] | self._window.u1[taken.at + 22]
-        return batches(self._window, taken._replace(is_usual=taken.is_usual & (attributes == 0)), first=0, end=1 << 63)
+        return batches(self._window, taken._replace(is_usual=taken.is_usual & (attributes == 0)), first=first, end=end)
 
     def texts(self, found: Batches, first: int, behind: int, tail: str, other: OtherText) -> Iterator[tuple[str, int]]:
         """The lines of the batches from `first` to below `behind`, which are usual and next to each other.

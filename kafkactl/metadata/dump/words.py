@@ -18,7 +18,7 @@ Label: TypeAlias = "tuple[str, str]"
 """The text in front of a number and the text behind it."""
 
 _LOWEST: Final = -2  # "the leader stays"
-_NUMBERS: Final = 1024  # texts that are made for a label at once, from the lowest on
+_NUMBERS: Final = 256  # texts that are made for a label at once, from the lowest on
 _MOST_WORDS: Final = 1 << 17
 _ID_BYTES: Final = 16
 _PADDED_ID: Final = 24  # characters of base64 for an id and two zero bytes, of which 22 are the id
@@ -28,7 +28,7 @@ class Words:
     """Texts by number, the numbers given as they come."""
 
     def __init__(self) -> None:
-        self._texts: Array = np.empty(_MOST_WORDS, object)
+        self._texts: Array = np.empty(_NUMBERS, object)
         self._size = 0
         self._labels: dict[Label, int] = {}
 
@@ -41,7 +41,7 @@ class Words:
         """The number of the first of these texts; those of the others follow."""
         first, end = self._size, self._size + len(texts)
         if end > len(self._texts):
-            self._texts = np.concatenate([self._texts, np.empty(end, object)])
+            self._texts = np.concatenate([self._texts, np.empty(max(len(self._texts), len(texts)), object)])
         self._texts[first:end] = texts
         self._size = end
         return first

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,6 @@ import pytest
 from kafkactl.core.errors import FailedError
 from kafkactl.metadata.api import records
 from kafkactl.metadata.api.records import dump_records
-from kafkactl.metadata.dump import lines
-from kafkactl.metadata.dump.lines import LineMaker
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
 from tests.commands.captured import unpacked
 from tests.sampling import one_in
@@ -98,17 +95,6 @@ def test_most_of_it_was_made_by_others(log: Path, monkeypatch):
     monkeypatch.setattr(records.LineMaker, "pass_over", _counted(records.LineMaker.pass_over, seen))
     assert list(dump_records(log).encoded(2))
     assert len(seen) > 5
-
-
-@pytest.mark.slow
-def test_the_same_lines_by_columns(log: Path, monkeypatch):
-    expected = b"".join(dump_records(log).encoded(1))
-    monkeypatch.setattr(records, "LineMaker", partial(LineMaker, worth_bytes=0))
-    monkeypatch.setattr(lines, "_LEAST_RUN_BYTES", 0)
-    monkeypatch.setattr(lines, "_FEW_RECORDS", 1)
-    in_stretches_of(LARGE, monkeypatch)
-    assert b"".join(dump_records(log).encoded(2)) == expected
-    assert b"".join(dump_records(log).encoded(1)) == expected
 
 
 def _counted(method, seen):

@@ -1,4 +1,4 @@
-"""Lines that are made by columns are those of the plain way: same bytes, same problems in the same order."""
+"""Lines that are made by columns are those that are made record by record: same bytes and same problems in order."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.metadata.dump import columns as dump_columns
-from kafkactl.metadata.dump import lines as dump_lines
 from kafkactl.metadata.dump import words as dump_words
 from kafkactl.metadata.dump.lines import LineMaker, Wanted
-from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun import odd_logs
@@ -33,9 +31,8 @@ NO_OP = b"\1\x14\0\0"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def by_columns_at_any_size() -> Iterator[None]:
+def small_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(dump_lines, "_FEW_RECORDS", 1)
         patched.setattr(dump_columns, "_ROWS_AT_ONCE", 70)
         patched.setattr(dump_columns, "_LOW_DIGITS", 2)
         patched.setattr(dump_words, "_NUMBERS", 12)  # brokers, partitions and epochs beyond are of no table
@@ -44,9 +41,11 @@ def by_columns_at_any_size() -> Iterator[None]:
         yield
 
 
-def dumped(data: bytes, wanted: Wanted | None, worth_bytes: int | None, **more: object) -> tuple[object, ...]:
+def dumped(data: bytes, wanted: Wanted | None, *, by_columns: bool, **more: object) -> tuple[object, ...]:
     options = {"hide": True, "piece": 1 << 30, "file": "a folder/é.log", **more}
-    maker = LineMaker(wanted or Wanted(), hide=bool(options["hide"]), worth_bytes=worth_bytes)
+    maker = LineMaker(wanted or Wanted(), hide=bool(options["hide"]))
+    if not by_columns:
+        maker._columns = None
     size = options["piece"]
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     text = "".join(maker.lines(pieces, file=options["file"]))
@@ -55,7 +54,7 @@ def dumped(data: bytes, wanted: Wanted | None, worth_bytes: int | None, **more: 
 
 
 def assert_same(data: bytes, wanted: Wanted | None = None, **more: object) -> str:
-    found, expected = dumped(data, wanted, -1, **more), dumped(data, wanted, None, **more)
+    found, expected = (dumped(data, wanted, by_columns=which, **more) for which in (True, False))
     lines = zip(str(found[0]).splitlines(), str(expected[0]).splitlines(), strict=False)
     assert next(((ours, plain) for ours, plain in lines if ours != plain), None) is None
     is_same = found == expected  # in full the difference would be megabytes
@@ -162,6 +161,11 @@ def test_generated_logs(shape, types):
     assert_same(generated(7, **shape), Wanted(types=types and frozenset(types)))
 
 
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (700, None), (None, 650), (333, 1_444), (5_000, None), (9, 3)])
+def test_a_range_of_offsets(first, last):
+    assert_same(generated(4), Wanted(from_offset=first, to_offset=last), piece=20_000)
+
+
 def test_batches_that_are_not_usual_between_others():
     plain = [(None, value) for value in (topic(1), partition(1), change(1, Leader=2), NO_OP, change(1, Isr=[]))]
     body = record(None, NO_OP, delta=0, time_delta=3) + record(None, NO_OP, delta=1)
@@ -177,13 +181,6 @@ def test_batches_that_are_not_usual_between_others():
     assert text.count("\n") == len(odd) * (len(plain) + 2)
 
 
-def test_what_is_worth_it():
-    (run,) = walk_runs([generated(1)])
-    assert LineMaker(Wanted(), hide=True, worth_bytes=0).prepared(run) is not None
-    assert LineMaker(Wanted(), hide=True).prepared(run) is None
-    assert LineMaker(Wanted(from_offset=3), hide=True, worth_bytes=0).prepared(run) is None
-
-
 @pytest.mark.slow
 def test_most_of_a_usual_log_is_printed_by_columns(monkeypatch):
     plain = []
@@ -193,5 +190,5 @@ def test_most_of_a_usual_log_is_printed_by_columns(monkeypatch):
     assert_same(data)
     by_both = len(plain)
     plain.clear()
-    dumped(data, None, -1)
+    dumped(data, None, by_columns=True)
     assert by_both > 200 and len(plain) == 4  # the LeaderChange of each epoch

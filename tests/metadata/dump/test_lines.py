@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kafkactl.core.values import Uuid
-from kafkactl.metadata.dump import lines as dump_lines
 from kafkactl.metadata.dump.lines import LineMaker, Wanted, control_json, record_type_names
 from kafkactl.metadata.dump.text import record_json
 from kafkactl.metadata.log.frame import decode_record, encode_record
@@ -102,18 +101,6 @@ def test_batches_that_kafka_would_not_write():
     )
     for data in (batch(body, count=2), batch(gzipped(body), count=2, attributes=1), batch(body, count=2, attributes=8)):
         assert dumped(data) == (reference(data), [])
-
-
-def test_a_batch_with_more_text_than_is_kept_at_once(monkeypatch: pytest.MonkeyPatch):
-    data = encode_batch([(None, value) for value in values(3, 300)], base_offset=5, timestamp_ms=1)
-    expected = dumped(data)
-    monkeypatch.setattr(dump_lines, "_MOST_CHARACTERS", 0)
-    monkeypatch.setattr(dump_lines, "_LINES_AT_ONCE", 7)
-    maker = LineMaker(Wanted(), hide=False)
-    parts = list(maker.lines([data], file="some.log"))
-    assert max(part.count("\n") for part in parts) == 7
-    assert len(parts) == 43
-    assert dumped(data) == expected
 
 
 def test_more_records_than_any_batch_has():

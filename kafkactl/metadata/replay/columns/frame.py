@@ -112,10 +112,6 @@ class Batches(NamedTuple):
         at = bisect_right(self.breaks, first)
         return self.breaks[at] if at < len(self.breaks) else len(self.heads.at)
 
-    def records_of(self, first: int, behind: int) -> int:
-        """How many records these batches have, all of which are usual."""
-        return int(self.heads.counts[first:behind].sum())
-
     def rows(self, first: int, behind: int) -> tuple[int, int]:
         """Return the rows of usual batches next to each other: the first, and the one after the last."""
         return int(self.row[first]), int(self.row[behind - 1] + self.heads.counts[behind - 1])
