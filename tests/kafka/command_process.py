@@ -22,7 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_LOADED = ("dryrun", "operations", *(f"commands.{name}" for name in ("quorum", "features", "nodes", "log", "dryrun")))
+_LOADED = (
+    "dryrun",
+    "cluster",
+    "features",
+    "metadata",
+    "quorum",
+    *(f"commands.{name}" for name in ("quorum", "features", "nodes", "log", "dryrun")),
+)
 _KILLED_AFTER_S = 60.0
 _LOADING = threading.Lock()
 
