@@ -1,8 +1,7 @@
 """Pages of docs/ that are run: their commands in order, in one shell, and what they print is compared.
 
 A `bash` block is run as a whole, as if it were pasted; the `text` block after it is what it prints. Without one it has
-to succeed. In a `console` block commands begin with `$ `, and lines that begin with `> ` continue them. `…` in a page
-matches any text; blanks are not compared.
+to succeed. `…` in a page matches any text; blanks are not compared.
 """
 
 from __future__ import annotations
@@ -53,22 +52,8 @@ def _steps(page: Path) -> list[tuple[str, str | None]]:
             steps.append((block, None))
         elif kind == "text" and before == "bash":
             steps[-1] = (steps[-1][0], block)
-        elif kind == "console":
-            steps += _commands_of(block)
         before = kind
     return steps
-
-
-def _commands_of(block: str) -> list[tuple[str, str | None]]:
-    steps: list[tuple[str, str]] = []
-    for line in block.splitlines():
-        if line.startswith("$ "):
-            steps.append((line[2:], ""))
-        elif line.startswith(">") and not steps[-1][1]:
-            steps[-1] = (f"{steps[-1][0]}\n{line[2:]}", "")
-        else:
-            steps[-1] = (steps[-1][0], f"{steps[-1][1]}{line}\n")
-    return list(steps)
 
 
 def user_environment(folder: Path) -> dict[str, str]:
