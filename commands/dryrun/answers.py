@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
+from kafkactl._version import SCHEMA_VERSION
 from kafkactl.commands.dryrun.options import engine_of
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.log_memory import read_by_columns
-from kafkactl.commands.framework.settings import SCHEMA_VERSION
 from kafkactl.commands.rendering.output import detail, emit, say
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.rendering.progress import shown_progress
@@ -23,13 +23,12 @@ from kafkactl.report.model import TONES
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.options import Common
     from kafkactl.core.errors import KafkactlError
-    from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict, Source
+    from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict
     from kafkactl.dryrun.api import ScenarioContext, Verdict
     from kafkactl.dryrun.api.clusters import Cluster
     from kafkactl.dryrun.api.engines import Engine
     from kafkactl.dryrun.api.events import Event
     from kafkactl.dryrun.api.logs import Chosen
-    from kafkactl.dryrun.engine.local import Loaded
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
@@ -81,7 +80,15 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
     from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api.clusters import open_clusters
     from kafkactl.dryrun.api.events import read_events
-    from kafkactl.dryrun.api.logs import choose, find_release, in_process, on_spark, read_contexts, read_static
+    from kafkactl.dryrun.api.logs import (
+        choose,
+        find_release,
+        in_process,
+        on_spark,
+        read_contexts,
+        read_static,
+        source_of,
+    )
     from kafkactl.dryrun.api.outputs import check_details, check_html
 
     engine_of(common)
@@ -114,7 +121,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
             if isinstance(context, KafkactlError):
                 yield context
             else:
-                frame: Frame = {"engine": engine.name, "source": _source(cluster, context.loaded), "after": []}
+                frame: Frame = {"engine": engine.name, "source": source_of(cluster, context.loaded), "after": []}
                 yield _opened(Opened(context, cluster, frame, tag), events, at)
 
     return OpenedClusters(chosen, engine.name, each)
@@ -172,29 +179,6 @@ def _opened(opened: Opened, events: Sequence[Event], at: int | None) -> Opened |
         {"scenario": found.scenario, "input": dict(found.input), "verdict": found.verdict} for found in before
     ]
     return opened._replace(context=context, frame={**opened.frame, "after": after})
-
-
-def _source(chosen: Chosen, loaded: Loaded) -> Source:
-    cluster = chosen.cluster
-    return {
-        "paths": list(cluster.paths),
-        "cluster": cluster.name,
-        "cluster_id": cluster.cluster_id,
-        "first_offset": loaded.first_offset,
-        "last_offset": loaded.last_offset,
-        "committed_offset": loaded.committed_offset,
-        "snapshot_offset": loaded.snapshot_offset,
-        "records": loaded.records,
-        "replicas": [
-            {
-                "path": log.name,
-                "end_offset": replica.sound_end,
-                "last_epoch": replica.epoch,
-                "is_replayed": log is chosen.log,
-            }
-            for log, replica in zip(cluster.logs, chosen.replicas, strict=False)
-        ],
-    }
 
 
 # --- several clusters ---------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, 
 
     Raises InputError `invalid-bundle`, `bundle-too-new`.
     """
-    from kafkactl.commands.framework.settings import SCHEMA_VERSION
+    from kafkactl._version import SCHEMA_VERSION
     from kafkactl.core.errors import InputError
     from kafkactl.tool.api.answer_kinds import has_published_shape
 

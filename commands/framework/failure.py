@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from kafkactl._version import SCHEMA_VERSION
 from kafkactl.commands.framework.exit_codes import exit_code_of, has_too_many_digits
-from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings
+from kafkactl.commands.framework.settings import PROMETHEUS, Settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Word
 from kafkactl.core.errors import KafkactlError

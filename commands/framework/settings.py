@@ -8,7 +8,6 @@ from typing import NamedTuple, TextIO
 
 import click
 
-SCHEMA_VERSION = 1
 FORMATS = ("table", "json", "jsonl", "yaml")
 PROMETHEUS = "prometheus"
 """The format of metrics, which only some commands have."""

@@ -115,8 +115,8 @@ def _head(summary: ImageSummary) -> dict[str, Any]:
 
 def _stream(loaded: LoadedImage, code: int, *, show_secrets: bool) -> NoReturn:
     """Return the answer in pieces: the image of a large cluster has hundreds of megabytes as text."""
+    from kafkactl._version import SCHEMA_VERSION
     from kafkactl.commands.framework.deadline import stop_clock
-    from kafkactl.commands.framework.settings import SCHEMA_VERSION
     from kafkactl.commands.rendering import output
     from kafkactl.metadata.api.image import image_pieces, image_summary
 

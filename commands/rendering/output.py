@@ -18,8 +18,9 @@ from typing import Any, NoReturn, Protocol, TextIO, TypeVar, cast
 
 import click
 
+from kafkactl._version import SCHEMA_VERSION
 from kafkactl.commands.framework.deadline import paused, stop_clock
-from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings, current_settings
+from kafkactl.commands.framework.settings import PROMETHEUS, Settings, current_settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.core.answers import plain_values

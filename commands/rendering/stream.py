@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from kafkactl._version import SCHEMA_VERSION
 from kafkactl.commands.framework.deadline import stop_clock
-from kafkactl.commands.framework.settings import SCHEMA_VERSION, current_settings
+from kafkactl.commands.framework.settings import current_settings
 from kafkactl.core.shown import json_text, visible
 
 if TYPE_CHECKING:

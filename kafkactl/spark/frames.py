@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kafkactl.core.errors import InputError
 from kafkactl.metadata.api.records import record_types
@@ -13,8 +13,9 @@ from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.job import Build, Failures, Job
 from kafkactl.spark.listing import Paths, contents, planned_clusters, planned_logs
 from kafkactl.spark.logs import PlannedLog, without_too_large
+from kafkactl.spark.prediction_rows import questions_of
 from kafkactl.spark.ship import ship_code
-from kafkactl.spark.tables import Findings, Records, State
+from kafkactl.spark.tables import Changes, Findings, Predictions, Records, State
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,6 +71,41 @@ def state(
     at_time_ms = None if at_time is None else milliseconds(at_time)
     build = State(table, at_offset, at_time_ms, _failures(table, on_error))
     return _frame(session, table, planned_clusters(session, paths, cluster_of), build)
+
+
+def changes(
+    session: SparkSession,
+    paths: Paths,
+    *,
+    topic: str | None = None,
+    since: datetime | str | None = None,
+    cluster_of: str | None = None,
+    on_error: OnError = "rows",
+) -> DataFrame:
+    """Return what changed in each cluster, one value a row: leaders, ISRs, replicas, settings, levels, registrations.
+
+    `since` is included (a datetime, or ISO 8601 text; without a zone UTC). Raises as `state`.
+    """
+    build = Changes(topic, None if since is None else milliseconds(since), _failures("changes", on_error))
+    return _frame(session, "changes", planned_clusters(session, paths, cluster_of), build)
+
+
+def predictions(
+    session: SparkSession,
+    paths: Paths,
+    scenarios: Iterable[Mapping[str, Any]],
+    *,
+    cluster_of: str | None = None,
+    on_error: OnError = "rows",
+) -> DataFrame:
+    """Return the answers of `kafkactl dryrun`, one a cluster and scenario.
+
+    A scenario is a mapping as in a file of `--after`: `{"name": "broker-loss", "brokers": [3]}`. A scenario without an
+    answer for a cluster has a row with its error. Raises InputError `unknown-scenario`, `invalid-scenario-input`, and
+    as `state`.
+    """
+    build = Predictions(questions_of(scenarios), _failures("predictions", on_error))
+    return _frame(session, "predictions", planned_clusters(session, paths, cluster_of), build)
 
 
 def findings(

@@ -250,8 +250,8 @@ class Failures:
         self._names = [column.name for column in TABLES[table]]
         self._raises = raises
 
-    def row(self, log: LogError) -> Row:
-        """Return the one row of a log. Raises its error if the first one ends the query."""
+    def row(self, log: LogError, **more: Any) -> Row:
+        """Return the one row of a log, with `more` columns. Raises its error if the first one ends the query."""
         if self._raises:
             raise type(log.error)(f"{log.error.id}: {log.error.message}", id=log.error.id)
         values: Mapping[str, Any] = {
@@ -259,6 +259,7 @@ class Failures:
             "cluster": log.cluster,
             "source": log.shown,
             "error": f"{log.error.id}: {log.error.message}",
+            **more,
         }
         return tuple(values.get(name) for name in self._names)
 

@@ -11,8 +11,10 @@ from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.api.logs import Chosen, choose
 from kafkactl.metadata.api.image import load_image
 from kafkactl.metadata.dump.lines import Wanted
+from kafkactl.spark.change_rows import change_rows
 from kafkactl.spark.finding_rows import finding_rows
 from kafkactl.spark.job import Failures, LogError, ReadLog, failed
+from kafkactl.spark.prediction_rows import Question, prediction_rows
 from kafkactl.spark.record_rows import record_rows
 from kafkactl.spark.state_rows import state_rows
 
@@ -89,6 +91,57 @@ class State:
                 yield (*head, *row, None)
         except KafkactlError as error:
             yield self.failures.row(failed(first, error))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The changes in the log of a cluster that ends last."""
+
+    topic: str | None
+    since_ms: int | None
+    failures: Failures
+
+    def __call__(self, logs: Logs) -> Iterator[Row]:
+        """Return the rows of the cluster, and a row for each log that cannot be read."""
+        yield from map(self.failures.row, errors_of(logs))
+        readable = readable_of(logs)
+        if not readable:
+            return
+        first = readable[0]
+        try:
+            chosen = chosen_of(readable)
+            head = (chosen.cluster.cluster_id, first.cluster)
+            for row in change_rows(chosen.log, topic=self.topic, since_ms=self.since_ms):
+                yield (*head, *row, None)
+        except KafkactlError as error:
+            yield self.failures.row(failed(first, error))
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """Every scenario on the state of a cluster."""
+
+    questions: tuple[Question, ...]
+    failures: Failures
+
+    def __call__(self, logs: Logs) -> Iterator[Row]:
+        """Return a row for each scenario, and a row for each log that cannot be read."""
+        yield from map(self.failures.row, errors_of(logs))
+        readable = readable_of(logs)
+        if not readable:
+            return
+        first = readable[0]
+        try:
+            chosen = chosen_of(readable)
+        except KafkactlError as error:
+            yield self.failures.row(failed(first, error))
+            return
+        for question, row in prediction_rows(chosen, self.questions):
+            if isinstance(row, KafkactlError):
+                more = {"scenario": question.scenario, "input": question.shown}
+                yield self.failures.row(failed(first, row), **more)
+            else:
+                yield (chosen.cluster.cluster_id, first.cluster, *row, None)
 
 
 def errors_of(logs: Logs) -> list[LogError]:

@@ -14,6 +14,7 @@ from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
+from kafkactl.dryrun.answer import Source
 from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.loader import TIMES_READ, Started, started
@@ -41,6 +42,7 @@ __all__ = [
     "plain_paths",
     "read_contexts",
     "read_static",
+    "source_of",
 ]
 
 # Reads logs to their ends, or up to an offset, in their order, past damage or up to it; a log that cannot be read gives
@@ -180,6 +182,30 @@ def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator
     if is_whole and log.checkpoints and log.segments and log.segments[0].base_offset == 0:
         announce(log.segments * TIMES_READ)
         yield started(log.segments, (), keeps_configs=keeps_configs)
+
+
+def source_of(chosen: Chosen, loaded: Loaded) -> Source:
+    """Return what an answer says of the log that it is from."""
+    cluster = chosen.cluster
+    return {
+        "paths": list(cluster.paths),
+        "cluster": cluster.name,
+        "cluster_id": cluster.cluster_id,
+        "first_offset": loaded.first_offset,
+        "last_offset": loaded.last_offset,
+        "committed_offset": loaded.committed_offset,
+        "snapshot_offset": loaded.snapshot_offset,
+        "records": loaded.records,
+        "replicas": [
+            {
+                "path": log.name,
+                "end_offset": replica.sound_end,
+                "last_epoch": replica.epoch,
+                "is_replayed": log is chosen.log,
+            }
+            for log, replica in zip(cluster.logs, chosen.replicas, strict=False)
+        ],
+    }
 
 
 def read_static(path: str | None) -> dict[str, str] | None:

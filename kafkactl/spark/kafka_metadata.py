@@ -1,0 +1,157 @@
+"""The data source `kafka-metadata`: tables of logs in file systems that all workers have as folders.
+
+    spark.dataSource.register(kafkactl.spark.KafkaMetadata)
+    spark.read.format("kafka-metadata").option("table", "records").load("/logs/prod/__cluster_metadata-0")
+
+Workers import kafkactl: it is installed there, or `kafkactl.spark.ship_code(session)` was called. With the option
+`pushdown` filters on type and offset of records are carried out while a log is read, and shown by EXPLAIN; Spark's
+setting `spark.sql.python.filterPushdown.enabled` has to be true for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    LessThan,
+    LessThanOrEqual,
+)
+
+from kafkactl.core.frozen import changed
+from kafkactl.metadata.dump.lines import Wanted
+from kafkactl.spark.arrow import batches
+from kafkactl.spark.columns import TABLES, check_state_table, ddl
+from kafkactl.spark.disk import logs_on_disk
+from kafkactl.spark.frames import milliseconds
+from kafkactl.spark.job import Build, Failures, Places
+from kafkactl.spark.logs import PlannedLog, by_cluster
+from kafkactl.spark.tables import Records, State
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# The first and the last offset that a condition leaves, seen from its value.
+_BOUNDS: Final[dict[type, tuple[int | None, int | None]]] = {
+    EqualTo: (0, 0),
+    GreaterThan: (1, None),
+    GreaterThanOrEqual: (0, None),
+    LessThan: (None, -1),
+    LessThanOrEqual: (None, 0),
+}
+_NAMES: Final = [column.name for column in TABLES["records"]]
+_TYPE_AT: Final = _NAMES.index("type")
+_OFFSET_AT: Final = _NAMES.index("offset")
+
+
+class KafkaMetadata(DataSource):  # type: ignore[misc]
+    """Tables of metadata logs; options: `table` (`records` or one of the state), `at_offset`, `at_time`,
+    `cluster_of`, `pushdown` (`true`)."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `format`."""
+        return "kafka-metadata"
+
+    def schema(self) -> str:
+        """Return the schema of the table. Raises InputError `unknown-table`."""
+        return ddl(TABLES[self._table])
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        """Return the reader of the table."""
+        reader = _FilteringReader if self.options.get("pushdown", "false") == "true" else _Reader
+        return reader(self._table, dict(self.options))
+
+    @property
+    def _table(self) -> str:
+        table = str(self.options.get("table", "records"))
+        if table != "records":
+            check_state_table(table)
+        return table
+
+
+class _Unit(InputPartition):  # type: ignore[misc]
+    """The logs of one task: a single log, or those of a cluster."""
+
+    def __init__(self, logs: tuple[PlannedLog, ...]) -> None:
+        super().__init__(logs)
+        self.logs = logs
+
+
+class _Reader(DataSourceReader):  # type: ignore[misc]
+    def __init__(self, table: str, options: dict[str, str]) -> None:
+        self._table = table
+        self._options = options
+        self._wanted = Wanted()
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return a task for each log, or for each cluster."""
+        logs = logs_on_disk(str(self._options.get("path", "")), self._options.get("cluster_of"))
+        units = [(log,) for log in logs] if self._table == "records" else by_cluster(logs)
+        return [_Unit(unit) for unit in units]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Return the rows of a task."""
+        assert isinstance(partition, _Unit)
+        with ExitStack() as stack:
+            places = Places(stack)
+            logs = [log for planned in partition.logs for log in places.on_disk(planned)]
+            rows: Iterator[tuple[Any, ...]] = filter(self._is_wanted, self._build()(logs))
+            yield from batches(TABLES[self._table], map(places.row, rows) if places.renamed else rows)
+
+    def _is_wanted(self, row: tuple[Any, ...]) -> bool:
+        """Return False for rows that a filter excludes: Spark does not apply what `pushFilters` took over."""
+        wanted = self._wanted
+        if wanted == Wanted():
+            return True
+        type, offset = row[_TYPE_AT], row[_OFFSET_AT]
+        has_type = wanted.types is None or type in wanted.types
+        is_limited = wanted.from_offset is not None or wanted.to_offset is not None
+        return has_type and (not is_limited or (offset is not None and wanted.offset(offset)))
+
+    def _build(self) -> Build:
+        failures = Failures(self._table, raises=False)
+        if self._table == "records":
+            return Records(self._wanted, True, failures)
+        at, at_time = self._options.get("at_offset"), self._options.get("at_time")
+        at_time_ms = None if at_time is None else milliseconds(at_time)
+        return State(self._table, None if at is None else int(at), at_time_ms, failures)
+
+
+class _FilteringReader(_Reader):
+    """A reader that takes over filters. Spark refuses one unless its setting for the pushdown of Python is on."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # as Spark calls it
+        """Take over what limits types and offsets of records; return the other filters, which Spark applies."""
+        for condition in filters:
+            if self._table != "records" or not self._takes(condition):
+                yield condition
+
+    def _takes(self, condition: Filter) -> bool:
+        if isinstance(condition, EqualTo | In) and condition.attribute == ("type",):
+            values = (condition.value,) if isinstance(condition, EqualTo) else condition.value
+            known = self._wanted.types
+            types = frozenset(values) if known is None else known & frozenset(values)
+            self._wanted = changed(self._wanted, types=types)
+            return True
+        bounds = _BOUNDS.get(type(condition))
+        if bounds is None or condition.attribute != ("offset",):
+            return False
+        first, last = bounds
+        value = condition.value
+        self._limit(None if first is None else value + first, None if last is None else value + last)
+        return True
+
+    def _limit(self, first: int | None, last: int | None) -> None:
+        low = max((bound for bound in (self._wanted.from_offset, first) if bound is not None), default=None)
+        high = min((bound for bound in (self._wanted.to_offset, last) if bound is not None), default=None)
+        self._wanted = changed(self._wanted, from_offset=low, to_offset=high)
