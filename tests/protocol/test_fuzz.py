@@ -29,7 +29,7 @@ def test_memory_out_of_proportion_is_reported(monkeypatch: pytest.MonkeyPatch):
     target = fuzz_decoders.Target("greedy", 100, lambda rng: (None, b"x"), lambda _, data: bytes(1_000_000))
     monkeypatch.setattr(fuzz_decoders, "targets", lambda: [target])
     with pytest.raises(fuzz_decoders.UndeclaredError, match="bytes for an input of 1"):
-        fuzz_decoders.run(1)
+        fuzz_decoders.run(fuzz_decoders.MEASURED_EVERY)
 
 
 @pytest.mark.campaign
