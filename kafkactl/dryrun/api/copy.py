@@ -112,7 +112,7 @@ def _prediction_of(
 
 
 def _verdict(outcome: CopyOutcome) -> Verdict:
-    """Return a copy at which every controller exits was accepted, and can never commit."""
+    """Return the finding of an accepted copy at which every controller exits and which can never commit."""
     return {
         CopyOutcome.COMPLETES: Verdict.OK,
         CopyOutcome.LOSES: Verdict.DEGRADED,

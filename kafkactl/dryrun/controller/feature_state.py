@@ -105,7 +105,7 @@ def _as_they_run(image: Image, facts: Facts) -> Image:
 
 
 def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> NodeSeen:
-    """Return a controller that has not registered (none does below metadata.version 15) answers as its release does."""
+    """Return a controller; one that has not registered (none does below metadata.version 15) answers as its release."""
     answers = node_id not in down
     versions = None
     if answers and node_id not in image.controllers:

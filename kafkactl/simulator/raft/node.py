@@ -177,7 +177,7 @@ class Node:
         return self._run(now, None)
 
     def receive(self, now: int, message: Any) -> list[Effect]:
-        """Return a request or a response arrived."""
+        """Handle a request or a response that arrived."""
         if self.state is State.STOPPED:
             return []
         out: list[Effect] = []

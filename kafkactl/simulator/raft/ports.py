@@ -47,7 +47,7 @@ class Replica(Protocol):
         ...
 
     def receive(self, now: int, message: RaftMessage) -> list[Effect]:
-        """Return a request or a response arrived. A response that is not awaited any more is dropped."""
+        """Handle a request or a response that arrived. A response that is not awaited any more is dropped."""
         ...
 
     def drawn(self, now: int, purpose: Purpose, number: int) -> list[Effect]:

@@ -348,7 +348,7 @@ def _leave(disk: ClassifiedDirectory, facts: _Facts) -> PlannedDirectory:
 
 
 def _untouched(facts: _Facts) -> tuple[PlannedDirectory, ...]:
-    """Return a refused plan touches nothing."""
+    """Return the directories of a refused plan, which touches nothing."""
     return tuple(_leave(disk, facts) for disk in facts.classified)
 
 
