@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
@@ -18,6 +18,7 @@ from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
+    from kafkactl.playground.answers import DemoScene, DemoStep
     from kafkactl.playground.demo import Demo
     from kafkactl.playground.stage import Run
 
@@ -57,6 +58,7 @@ def command(
 
     With --kafka six Java processes of released Kafka are the cluster instead.
     """
+    from kafkactl.playground.answers import ShownDemo
     from kafkactl.playground.demo import DemoRequest, run_demo
 
     chosen = tuple(name for name in SCENES if name in (scenes or SCENES))
@@ -79,7 +81,7 @@ def command(
         if isinstance(audience, _Reader):
             raise
         _show_early_end(keep=keep)
-    answer = {**demo.to_dict(), "scenes": audience.scenes, "findings": []}
+    answer = ShownDemo(demo=demo, scenes=audience.scenes)
     output.emit("demo", answer, render=lambda page, _: _show_end(page, demo), listing="scenes")
 
 
@@ -127,7 +129,7 @@ class _Reader:
     captures = True
 
     def __init__(self) -> None:
-        self.scenes: list[dict[str, Any]] = []
+        self.scenes: list[DemoScene] = []
 
     def open(self, folder: Path, *, keeps: bool) -> None:
         pass
@@ -136,7 +138,7 @@ class _Reader:
         pass
 
     def begin(self, name: str, title: str) -> None:
-        self.scenes.append({"name": name, "title": title, "steps": []})
+        self.scenes.append(cast("DemoScene", {"name": name, "title": title, "steps": []}))
 
     def say(self, text: str) -> None:
         self._add(text=text)
@@ -148,8 +150,8 @@ class _Reader:
         self._add(command=run.line, exit_code=run.exit_code, stdout=run.stdout, stderr=run.stderr)
 
     def _add(self, **step: Any) -> None:
-        nothing = dict.fromkeys(("text", "command", "exit_code", "stdout", "stderr"))
-        self.scenes[-1]["steps"].append(nothing | step)
+        nothing: DemoStep = {"text": None, "command": None, "exit_code": None, "stdout": None, "stderr": None}
+        self.scenes[-1]["steps"].append(cast("DemoStep", nothing | step))
 
 
 class _Viewer:
@@ -158,7 +160,7 @@ class _Viewer:
     captures = False
 
     def __init__(self, *, waits: bool) -> None:
-        self.scenes: list[dict[str, Any]] = []
+        self.scenes: list[DemoScene] = []
         self._waits = waits and sys.stdin.isatty() and sys.stdout.isatty()
 
     def open(self, folder: Path, *, keeps: bool) -> None:
@@ -170,7 +172,7 @@ class _Viewer:
             output.wait_for_enter("Enter ends the demo ")
 
     def begin(self, name: str, title: str) -> None:
-        self.scenes.append({"name": name, "title": title, "steps": []})
+        self.scenes.append(cast("DemoScene", {"name": name, "title": title, "steps": []}))
         page = Page()
         page.line(Word(f"Scene {name}: {title}", "good"))
         page.line()

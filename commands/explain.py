@@ -43,6 +43,7 @@ def command(text: str | None, all_ids: bool) -> None:
     explained under its present name. A line of Kafka's log or an error text of Kafka, in quotes, leads to the findings
     that explain the text.
     """
+    from kafkactl.tool.api.answers import Explained, ExplainedIds
     from kafkactl.tool.api.explain import explain, explanations, id_of_earlier_number, kafka_text, renamed_from
 
     if all_ids == (text is not None):
@@ -51,7 +52,7 @@ def command(text: str | None, all_ids: bool) -> None:
         every = explanations()
         output.emit(
             "explain.list",
-            {"explanations": every},
+            ExplainedIds(explanations=tuple(every)),
             render=lambda page, _: page.table(("id", "cause"), ((row.id, row.cause) for row in every)),
             listing="explanations",
         )
@@ -61,9 +62,9 @@ def command(text: str | None, all_ids: bool) -> None:
     said = {each.id: kafka_text(text, each.id) for each in found}
     if len(found) > 1:
         render = functools.partial(_show, found=found, said=said)
-        output.emit("explain.list", {"explanations": found}, render=render, listing="explanations")
+        output.emit("explain.list", ExplainedIds(explanations=tuple(found)), render=render, listing="explanations")
     render = functools.partial(_show, found=found, said=said, renamed=renamed)
-    output.emit("explain", {**found[0].to_dict(), "renamed_from": renamed}, render=render)
+    output.emit("explain", Explained(explanation=found[0], renamed_from=renamed), render=render)
 
 
 def _show(

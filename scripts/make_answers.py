@@ -6,39 +6,117 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from kafkactl.bundle.api.create import BundleResult
+from kafkactl.bundle.api.gather import BundleVersions
+from kafkactl.bundle.manifest import Manifest
 from kafkactl.cluster.api.list import NodeList
 from kafkactl.cluster.api.registration import UnregisterResult
 from kafkactl.cluster.api.settings import SettingsVerification
 from kafkactl.commands.models import kinds
+from kafkactl.commands.storage.random_uuid import NewUuid
+from kafkactl.commands.tiered.leftovers import LeftoverList
+from kafkactl.commands.tiered.shown import WithFiles
 from kafkactl.core.findings import Finding
 from kafkactl.features.api.cluster import FeatureChange, LevelProof
 from kafkactl.features.api.description import FeatureDescription
 from kafkactl.features.api.levels import FeatureDependencies, VersionMapping
+from kafkactl.metadata.api.difference import ImageDifference
+from kafkactl.metadata.api.image import ImageSummary, LintResult
+from kafkactl.metadata.api.tree import BrowsedPath
+from kafkactl.metadata.api.verify import LogVerification
+from kafkactl.metadata.dump.answer import LogDump, LogHistory
+from kafkactl.playground.answers import SceneList, ShownDemo
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import QuorumDescription
+from kafkactl.simulator.api.simulation import Simulation
+from kafkactl.storage.api.fleet_apply import FleetApplyResult
+from kafkactl.storage.api.fleet_plan import FleetPlanResult
+from kafkactl.storage.api.format import FormatResult
+from kafkactl.storage.api.reading import DumpResult, InfoResult, NodeVerification
+from kafkactl.storage.api.unformat import UnformatResult
+from kafkactl.tiered.answers import RemoteHistory, RemoteSegments
+from kafkactl.tiered.api import Audit, Forecast, Saved
+from kafkactl.tiered.api.pages import TieredReport
+from kafkactl.tool.api.answers import Completion, Explained, ExplainedIds, Schema, SchemaList
+from kafkactl.tool.api.contexts import ContextChange, ContextsDict
 from scripts.answers.schema import SchemaMaker
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "schemas" / "answers"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 COMMAND: Final = "python -m scripts.make_answers"
-ANSWERS: Final[dict[str, type]] = {
+ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
+    "bundle": BundleResult,
+    "bundle.manifest": Manifest,
+    "bundle.versions": BundleVersions,
+    "completion": Completion,
+    "config.change": ContextChange,
+    "config.view": ContextsDict,
+    "demo": ShownDemo,
+    "demo.list": SceneList,
+    "explain": Explained,
+    "explain.list": ExplainedIds,
     "features.change": FeatureChange,
     "features.describe": FeatureDescription,
     "features.feature-dependencies": FeatureDependencies,
     "features.verify": LevelProof,
     "features.version-mapping": VersionMapping,
+    "log.browse": BrowsedPath,
+    "log.diff": ImageDifference,
+    "log.dump": LogDump,
+    "log.history": LogHistory,
+    "log.image": ImageSummary,
+    "log.lint": LintResult,
+    "log.verify": LogVerification,
     "nodes.list": NodeList,
     "nodes.unregister": UnregisterResult,
     "nodes.verify": SettingsVerification,
     "quorum.change": QuorumChange,
     "quorum.describe": QuorumDescription,
+    "schema": Schema,
+    "schema.list": SchemaList,
+    "simulate": Simulation,
+    "storage.apply": FleetApplyResult,
+    "storage.dump": DumpResult,
+    "storage.ensure": FormatResult,
     "storage.feature-dependencies": FeatureDependencies,
+    "storage.format": FormatResult,
+    "storage.info": InfoResult,
+    "storage.plan": FleetPlanResult,
+    "storage.random-uuid": NewUuid,
+    "storage.unformat": UnformatResult,
+    "storage.verify": NodeVerification,
     "storage.version-mapping": VersionMapping,
+    "tiered.audit": (WithFiles, Audit),
+    "tiered.forecast": Forecast,
+    "tiered.history": RemoteHistory,
+    "tiered.leftovers": LeftoverList,
+    "tiered.observe": Saved,
+    "tiered.report": (WithFiles, TieredReport),
+    "tiered.segments": RemoteSegments,
 }
-"""The class of each answer; without a text of `ABOUT` a schema is described by the command."""
+"""The class of each answer, if need be with the class of a part whose fields are among those of the answer."""
+# Descriptions of schemas that say more than the command.
 ABOUT: Final = {
+    "tiered.report": "`tiered report`: an audit with a forecast and what is drawn.",
     "error": "The one object on stderr where a command has no answer (`-o json`).",
+    "bundle.manifest": "`manifest.json` in a bundle.",
+    "bundle.versions": "`answers/versions.json` in a bundle.",
+    "completion": "`completion SHELL`.",
+    "config.change": "`config use`, `set`, `unset` and `delete`.",
+    "demo": "`demo`: the scenes with the commands that ran, and what is left of it.",
+    "demo.list": "`demo --list`.",
+    "explain": "`explain ID`.",
+    "explain.list": "`explain --list`, and `explain NUMBER` of a check with several findings.",
+    "features.change": "`features upgrade`, `downgrade`, `disable`, `plan` and `apply`.",
+    "quorum.change": "`quorum add-controller`, `remove-controller`, `reassign`, `apply` and `convert`.",
+    "schema": "`schema KIND`: a JSON Schema (draft 2020-12) with `kind` and `schema_version` next to its own keywords.",
+    "schema.list": "`schema --list`.",
+    "simulate": "Runs of a script or a profile in numbers, and one of them with its timeline.",
+    "storage.plan": "`storage plan`: the fleet's plan as it is shown; the plan file also holds the contents of the"
+    " files.",
 }
+# Fields that an answer has or leaves out: only a bundle without its log has the levels apart from the image.
+OPTIONAL: Final = {"log.image": {"features"}}
 _HEAD: Final = {
     "schema_version": {
         "description": "Rises when a field goes or changes its meaning.",
@@ -61,10 +139,12 @@ def schema(kind: str) -> dict[str, Any]:
     maker = SchemaMaker()
     if kind == "finding":  # one line of -o jsonl, whose kind is that of the answer
         return {"$schema": DIALECT, "title": kind, **maker.of_class(Finding)}
-    found = maker.of_class(ANSWERS[kind])
+    answer = ANSWERS[kind]
+    found = maker.of_class(*answer) if isinstance(answer, tuple) else maker.of_class(answer)
     found["description"] = ABOUT.get(kind, f"`{kind.replace('.', ' ')}`.")
     found["properties"] = {"kind": {"const": kind, "type": "string"}, **_HEAD, **found["properties"]}
-    found["required"] = ["kind", *_HEAD, *found["required"]]
+    optional = OPTIONAL.get(kind, set())
+    found["required"] = ["kind", *_HEAD, *(name for name in found["required"] if name not in optional)]
     defs = {"$defs": dict(sorted(maker.defs.items()))} if maker.defs else {}
     return {"$schema": DIALECT, "title": kind, **found, **defs}
 

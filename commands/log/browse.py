@@ -65,7 +65,7 @@ def command(
     Kafka node, damage does not end the log: a finding reports it (exit 7).
     """
     from kafkactl.metadata.api.image import load_image
-    from kafkactl.metadata.api.tree import Folder, absolute_path, browse, find
+    from kafkactl.metadata.api.tree import BrowsedPath, Folder, absolute_path, browse, find
 
     most = 1 if from_cluster or bundle is not None else 2
     if not most - 1 <= len(words) <= most:
@@ -86,18 +86,14 @@ def command(
             page.line(line)
         page.findings(loaded.findings)
 
-    emit(
-        "log.browse",
-        {
-            "path": absolute_path(path or "/"),
-            "type": "directory" if isinstance(node, Folder) else "file",
-            "names": list(node.names) if isinstance(node, Folder) else None,
-            "value": None if isinstance(node, Folder) else node.value,
-            "findings": loaded.findings,
-        },
-        render=show,
-        exit_code=code,
-    )
+    answer: BrowsedPath = {
+        "path": absolute_path(path or "/"),
+        "type": "directory" if isinstance(node, Folder) else "file",
+        "names": list(node.names) if isinstance(node, Folder) else None,
+        "value": None if isinstance(node, Folder) else node.value,
+        "findings": loaded.findings,
+    }
+    emit("log.browse", answer, render=show, exit_code=code)
 
 
 def _lines(value: Any) -> list[str]:

@@ -27,7 +27,7 @@ from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.metadata.api.verify import LogVerification
-    from kafkactl.metadata.verify.check import VerifiedLog
+    from kafkactl.metadata.verify.verified_log import VerifiedLog
 
 
 @leaf_command(

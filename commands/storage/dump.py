@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -54,7 +54,7 @@ def _show(page: Page, dumped: DumpResult) -> None:
         if content.type == "checkpoint":
             _show_checkpoint(page, content)
         elif content.type == "quorum-state":
-            state = content.state or {}
+            state: Mapping[str, object] = content.state or {}
             page.fields((name, None if value is None else str(value)) for name, value in state.items())
         else:
             page.fields((content.properties or {}).items())

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
+
+
+class NewUuid(TypedDict):
+    """The answer `storage.random-uuid`."""
+
+    uuid: str
 
 
 @leaf_command(
@@ -20,4 +28,5 @@ def command() -> None:
     from kafkactl.storage.api.identity import random_uuid
 
     uuid = random_uuid()
-    emit("storage.random-uuid", {"uuid": uuid}, render=lambda page, _: page.line(uuid))
+    answer: NewUuid = {"uuid": uuid}
+    emit("storage.random-uuid", answer, render=lambda page, _: page.line(uuid))

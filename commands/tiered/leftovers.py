@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -12,6 +12,8 @@ from kafkactl.commands.framework.options import PATH, Choice, Duration
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, loaded, written_details
+from kafkactl.core.answers import json_of
+from kafkactl.core.frozen import frozen
 from kafkactl.core.wording import counted, size_text
 
 if TYPE_CHECKING:
@@ -31,6 +33,18 @@ class Age(Duration):
         if isinstance(text, str) and text.endswith("d") and text[:-1].isdecimal():
             return super().convert(f"{int(text[:-1]) * 24}h", param, ctx)
         return super().convert(value, param, ctx)
+
+
+@frozen
+class LeftoverList:
+    """The objects that may be deleted, with the engine that read the records, and the folder of the tables."""
+
+    engine: Literal["local", "spark"]
+    leftovers: Leftovers
+    details: str | None
+    """The folder of the tables; None where none was named."""
+
+    to_dict = json_of("engine", "**leftovers", "details", kind="tiered.leftovers")
 
 
 @leaf_command(
@@ -73,11 +87,7 @@ def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out
         write_keys(out, found)
     emit(
         "tiered.leftovers",
-        {
-            "engine": everything.engine.name,
-            **found.to_dict(),
-            "details": written_details(inputs, everything, ALL),
-        },
+        LeftoverList(engine=everything.engine.name, leftovers=found, details=written_details(inputs, everything, ALL)),
         render=lambda page, _: _show(page, found),
         exit_code=exit_codes.REFUSED if found.refused else exit_codes.DONE,
         listing="objects",

@@ -26,7 +26,7 @@ from kafkactl.commands.tiered.shown import segment_groups
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
-    from kafkactl.tiered.answers import RemoteSegment
+    from kafkactl.tiered.answers import RemoteSegment, RemoteSegments
 
 
 @leaf_command(
@@ -56,15 +56,16 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
     findings = source_findings(everything)
     if not found and not everything.is_empty:
         output.say("No segment matches these options.")
+    answer: RemoteSegments = {
+        "engine": everything.engine.name,
+        "segments": found,
+        "findings": findings,
+        "assumptions": everything.assumptions,
+        "details": details,
+    }
     emit(
         "tiered.segments",
-        {
-            "engine": everything.engine.name,
-            "segments": found,
-            "findings": findings,
-            "assumptions": everything.assumptions,
-            "details": details,
-        },
+        answer,
         render=lambda page, _: _show(page, found, findings),
         exit_code=code_of(findings, is_empty=everything.is_empty),
         listing="segments",

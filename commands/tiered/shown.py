@@ -31,8 +31,10 @@ class WithFiles:
     """An answer with what the command wrote of it: the page `html`, and the folder of the tables `details`."""
 
     html: str | None
+    """The page that was written."""
     answer: Audit | TieredReport
     details: str | None
+    """The folder of the tables; None where none was named."""
 
     to_dict = json_of("html", "**answer", "details")
 

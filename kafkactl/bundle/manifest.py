@@ -6,17 +6,18 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from kafkactl.bundle.members import MANIFEST, is_member_name
-from kafkactl.core.answers import by_fields
+from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_input import JsonInputError, parse_json
 
 KIND: Final = "bundle.manifest"
 SCHEMA_VERSION: Final = 1
-GATHERED, FAILED = "gathered", "failed"
+GATHERED: Final = "gathered"
+FAILED: Final = "failed"
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 Value = TypeVar("Value")
 
@@ -29,24 +30,31 @@ class Member:
     size: int
     sha256: str
 
+    to_dict = by_fields
+
 
 @frozen
 class PartError:
-    """Why a part was not gathered: the error that ended it."""
+    """Why a part was not gathered."""
 
     id: str
     message: str
     next_step: str
 
+    to_dict = by_fields
+
 
 @frozen
 class PartResult:
-    """A part and what became of it. `exit_code` is the one that the command of the same name would have ended with."""
+    """A part of a bundle and what became of it."""
 
     name: str
+    """The command that gives it, with a number where there are several."""
     about: str
     members: tuple[str, ...] = ()
+    """Its files in the archive."""
     exit_code: int | None = None
+    """The exit code of that command; None for a part that failed."""
     error: PartError | None = None
 
     @property
@@ -55,34 +63,27 @@ class PartResult:
         return self.error is None
 
     @property
-    def state(self) -> str:
+    def state(self) -> Literal["gathered", "failed"]:
         """gathered or failed."""
         return GATHERED if self.is_gathered else FAILED
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in the manifest and in the answer `bundle`."""
-        error = self.error
-        return {
-            "name": self.name,
-            "about": self.about,
-            "state": self.state,
-            "exit_code": self.exit_code,
-            "members": list(self.members),
-            "error": None
-            if error is None
-            else {"id": error.id, "message": error.message, "next_step": error.next_step},
-        }
+    to_dict = json_of("name", "about", "state", "exit_code", "members", "error")
 
 
 @frozen
 class SavedLog:
-    """A metadata log in the bundle, in `folder`. `replaced` counts what is not as the node has it, by what it is."""
+    """A metadata log in a bundle."""
 
     number: int
     source: str
+    """Where the log was read."""
     folder: str
+    """Where it is in the archive."""
     cluster_id: str | None
     replaced: Mapping[str, int] = field(default_factory=dict)
+    """What is not as the node has it: records of SCRAM credentials, ids of delegation tokens, values of configurations,
+    and bytes that could not be read and were blanked.
+    """
 
     to_dict = by_fields
 
@@ -95,31 +96,23 @@ class Manifest:
     kafkactl_version: str
     created_ms: int
     cluster_id: str | None
+    """None where nothing shows it, or the parts show several."""
     parts: tuple[PartResult, ...]
     logs: tuple[SavedLog, ...] = ()
     members: tuple[Member, ...] = ()
+    """Every file but the manifest itself."""
 
     def part(self, name: str) -> PartResult | None:
         """The part with this name."""
         return next((part for part in self.parts if part.name == name), None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the file as JSON values."""
-        return {
-            "kind": KIND,
-            "schema_version": SCHEMA_VERSION,
-            "kafkactl_version": self.kafkactl_version,
-            "created_ms": self.created_ms,
-            "cluster_id": self.cluster_id,
-            "parts": [part.to_dict() for part in self.parts],
-            "logs": [log.to_dict() for log in self.logs],
-            "members": [{"path": member.path, "size": member.size, "sha256": member.sha256} for member in self.members],
-        }
+    to_dict = by_fields
 
 
 def render_manifest(manifest: Manifest) -> bytes:
     """Return the bytes of the file; equal manifests give equal bytes."""
-    return json.dumps(manifest.to_dict(), indent=1, ensure_ascii=True).encode() + b"\n"
+    document = {"kind": KIND, "schema_version": SCHEMA_VERSION, **manifest.to_dict()}
+    return json.dumps(document, indent=1, ensure_ascii=True).encode() + b"\n"
 
 
 def parse_manifest(data: bytes, *, file: str) -> Manifest:

@@ -79,7 +79,10 @@ def _decode_base64url(text: str) -> bytes | None:
 
 @frozen
 class Endpoint:
-    """A named listener and where it answers: the one shape of endpoints in every answer (docs/reference/kinds.md)."""
+    """A named listener and where it answers.
+
+    All answers show endpoints in this form (docs/reference/kinds.md).
+    """
 
     listener: str
     host: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Final, Protocol, Self
+from typing import Final, Literal, Protocol, Self
 
 from kafkactl.playground.quorum import RANGES, FakeQuorum, directory_of
 from kafkactl.playground.topics import cluster_records
@@ -16,7 +16,7 @@ class Cluster(Protocol):
     """What a scene needs of a cluster. `kind` is `fake` or `kafka`; `release` the release of Kafka, if it is one."""
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["fake", "kafka"]:
         """`fake` or `kafka`."""
         ...
 
@@ -47,7 +47,7 @@ class Cluster(Protocol):
 class FakeCluster:
     """A `Cluster` of fake controllers; the brokers are only in their log. It answers while the block lasts."""
 
-    kind = "fake"
+    kind: Literal["fake", "kafka"] = "fake"
     release = None
     controllers = CONTROLLERS
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
@@ -38,10 +38,14 @@ class DemoRequest:
 class Demo:
     """How a demo went: which cluster ran (None where no scene needed one), and what is left of it."""
 
-    cluster: str | None
+    cluster: Literal["fake", "kafka"] | None
+    """None where no scene needed a cluster."""
     release: str | None
+    """The release of Kafka that ran, with --kafka."""
     folder: str | None
+    """The folder that was kept, with --keep."""
     report: str | None
+    """The HTML page, where it was kept."""
 
     to_dict = json_of("cluster", "release", "folder", "report")
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final
+from typing import Final, Literal
 
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.core.frozen import frozen
@@ -108,7 +108,7 @@ def _reserved_port(stack: ExitStack) -> int:
 class _Released:
     """The processes, and what a scene needs of them."""
 
-    kind = "kafka"
+    kind: Literal["fake", "kafka"] = "kafka"
 
     def __init__(self, kafka: Kafka, folder: Path, ports: Mapping[int, int]) -> None:
         self.release = kafka.release

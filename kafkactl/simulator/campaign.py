@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final, Literal
 
+from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import UnknownOutcomeError
 from kafkactl.core.frozen import frozen
 from kafkactl.simulator.chance import Chance
@@ -50,6 +51,36 @@ class Remark:
 
 
 @frozen
+class Percentiles:
+    """Milliseconds of virtual time; None without a value."""
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p100: float | None
+    """The longest."""
+
+    to_dict = by_fields
+
+
+@frozen
+class Figures:
+    """Numbers over all runs."""
+
+    events: int
+    """What was handed to nodes: messages, timers, ends of syncs."""
+    elections: int
+    """Leaders that were elected."""
+    highest_epoch: int
+    records_committed: int
+    failovers: int
+    """Times that were measured from a `mark` to the next leader."""
+    failover_ms: Percentiles
+
+    to_dict = by_fields
+
+
+@frozen
 class Summary:
     """All runs of one question. `shown` is the run whose timeline is printed: the first that failed, or the first.
 
@@ -60,6 +91,7 @@ class Summary:
     quorum: Quorum
     release: str
     runs: int
+    """The runs that were made."""
     passed: int
     failures: tuple[Outcome, ...]
     shown: Outcome
@@ -69,6 +101,7 @@ class Summary:
     failovers_us: tuple[int, ...]
     highest_epoch: int
     shrunk: str | None
+    """Of a failing profile: the fewest statements that fail alike."""
     faults_before: int
     faults_after: int
     remarks: tuple[Remark, ...] = ()
@@ -250,7 +283,7 @@ def _head(asked: Asked, quorum: Quorum, release: str, seed: int) -> list[str]:
     return head
 
 
-def verdict_of(summary: Summary) -> str:
+def verdict_of(summary: Summary) -> Literal["passed", "failed", "unknown"]:
     """`failed` if a run did, `unknown` if runs were not made, else `passed`.
 
     Where all runs are over and the first failure was not made small, the verdict is known.
@@ -278,14 +311,14 @@ def failover_ms(summary: Summary) -> dict[str, float]:
     return {name: value / 1000 for name, value in found.items() if value is not None}
 
 
-def figures(summary: Summary) -> dict[str, Any]:
-    """Numbers over all runs, as in the answer of `simulate`."""
+def figures(summary: Summary) -> Figures:
+    """Return the numbers over all runs."""
     times = failover_ms(summary)
-    return {
-        "events": summary.events,
-        "elections": summary.elections,
-        "highest_epoch": summary.highest_epoch,
-        "records_committed": summary.committed,
-        "failovers": len(summary.failovers_us),
-        "failover_ms": {f"p{share}": times.get(f"p{share}") for share in _SHARES},
-    }
+    return Figures(
+        events=summary.events,
+        elections=summary.elections,
+        highest_epoch=summary.highest_epoch,
+        records_committed=summary.committed,
+        failovers=len(summary.failovers_us),
+        failover_ms=Percentiles(**{f"p{share}": times.get(f"p{share}") for share in _SHARES}),
+    )

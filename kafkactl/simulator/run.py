@@ -50,6 +50,7 @@ class Outcome:
     """What one run came to. `failovers_us` are the times from each `mark`, or fault of a plan, to the next leader."""
 
     seed: int
+    """Whose timeline it is: the first run that failed, or the first run."""
     violations: tuple[Violation, ...]
     unmet: tuple[Unmet, ...]
     events: int

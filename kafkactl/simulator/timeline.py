@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
+
+HappeningKind = Literal["fault", "role", "voters", "answer", "expect", "broken"]
 
 
 @frozen(kw_only=False)
 class Happening:
-    """One thing that happened, at a virtual time in microseconds. `node` is None for the network and for expectations.
+    """One line of a timeline.
 
-    `kind` is one of `fault`, `role`, `vote`, `voters`, `answer`, `commit`, `expect`, `broken`; `tone` as in a report.
+    `tone` is as in a report.
     """
 
     time_us: int
+    """Virtual time since the run began."""
     node: int | None
-    kind: str
+    """None for the network, requests and expectations."""
+    kind: HappeningKind
     text: str
     tone: str = "plain"
 

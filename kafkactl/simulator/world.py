@@ -25,7 +25,7 @@ from kafkactl.simulator.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
 from kafkactl.simulator.raft.messages import CLIENT, Disconnected, FetchResponse, VoteRequest, VoteResponse
 from kafkactl.simulator.raft.ports import Effect, Replica
 from kafkactl.simulator.raft.voters import VoterSet
-from kafkactl.simulator.timeline import Happening, Timeline
+from kafkactl.simulator.timeline import Happening, HappeningKind, Timeline
 
 
 class World:
@@ -395,7 +395,7 @@ class World:
                 self.lost += taken.records
         self.appended = waiting
 
-    def note(self, node: int | None, kind: str, text: str, tone: str = "plain") -> None:
+    def note(self, node: int | None, kind: HappeningKind, text: str, tone: str = "plain") -> None:
         """Put something on the timeline, where there is one."""
         if self.timeline is not None:
             self.timeline.add(Happening(self.now, node, kind, text, tone))

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.errors import DecodeError, InputError
@@ -41,7 +41,7 @@ _META_PROPERTIES_TEXT = re.compile(rb"(?m)^[ \t]*(version|cluster\.id|node\.id|b
 
 @frozen
 class Properties:
-    """A meta.properties. `properties` may be shown; all is None where the file cannot be read."""
+    """A decoded meta.properties; all is None where the file cannot be read."""
 
     version: int | None = None
     cluster_id: str | None = None
@@ -53,11 +53,24 @@ class Properties:
     to_dict = json_of("version", "cluster_id", "node_id", "directory_id", "properties")
 
 
+class QuorumStateDict(TypedDict):
+    """A decoded quorum-state; what its version does not hold is None."""
+
+    data_version: int
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    voted_directory_id: str | None
+    cluster_id: str | None
+    applied_offset: int | None
+    current_voters: list[int] | None
+
+
 @frozen
 class State:
-    """A quorum-state by the names of its answer; None where the file cannot be read."""
+    """A quorum-state file; None where the file cannot be read."""
 
-    state: Mapping[str, int | str | list[int] | None] | None
+    state: QuorumStateDict | None
     type: Literal["quorum-state"] = QUORUM_STATE
 
     to_dict = json_of("state")
@@ -65,7 +78,7 @@ class State:
 
 @frozen
 class Record:
-    """A record of a checkpoint; `data` may be shown."""
+    """One metadata record; `data` has the fields as in Kafka's JSON (`featureLevel`), secrets left out."""
 
     offset: int
     type: str
@@ -75,26 +88,67 @@ class Record:
     to_dict = by_fields
 
 
+class HeaderDict(TypedDict):
+    """The header of a checkpoint."""
+
+    version: int
+    last_contained_log_timestamp_ms: int
+
+
+@frozen
+class CheckpointVoter:
+    """A voter with the kraft.version range that it supports."""
+
+    voter: Voter
+
+    to_dict = json_of(
+        "**voter", "min_kraft_version=voter.min_kraft_version", "max_kraft_version=voter.max_kraft_version"
+    )
+
+
+class BatchDict(TypedDict):
+    """One record batch of a checkpoint."""
+
+    position: int
+    """Byte offset in the file."""
+    size: int
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    timestamp_ms: int
+    control: bool
+    records: int
+    crc: str
+
+
 @frozen
 class Snapshot:
-    """A checkpoint, and its records as they may be shown."""
+    """A decoded checkpoint, as far as it can be read."""
 
     checkpoint: Checkpoint
     records: tuple[Record, ...]
     type: Literal["checkpoint"] = CHECKPOINT
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its fields in `storage.dump`."""
-        found = self.checkpoint
-        return {
-            "header": _header(found),
-            "kraft_version": found.kraft_version,
-            "voters": None if found.voters is None else [_voter(voter) for voter in found.voters],
-            "footer": found.footer,
-            "leader_epoch": found.epoch,
-            "batches": [_batch(batch) for batch in found.batches],
-            "records": [record.to_dict() for record in self.records],
-        }
+    @property
+    def header(self) -> HeaderDict | None:
+        """The header record; None if it is missing."""
+        return _header(self.checkpoint)
+
+    @property
+    def voters(self) -> list[CheckpointVoter] | None:
+        """The voter set; None if the checkpoint has none."""
+        found = self.checkpoint.voters
+        return None if found is None else [CheckpointVoter(voter=voter) for voter in found]
+
+    @property
+    def batches(self) -> list[BatchDict]:
+        """The record batches, in the order of the file."""
+        return [_batch(batch) for batch in self.checkpoint.batches]
+
+    to_dict = json_of(
+        "header", "kraft_version=checkpoint.kraft_version", "voters", "footer=checkpoint.footer",
+        "leader_epoch=checkpoint.epoch", "batches", "records",
+    )  # fmt: skip
 
 
 Content: TypeAlias = Properties | State | Snapshot
@@ -231,7 +285,7 @@ def _dump_checkpoint(path: str, data: bytes, show_secrets: bool) -> _Dumped:
     return Snapshot(checkpoint=found, records=records), list(found.problems)
 
 
-def _header(found: Checkpoint) -> dict[str, Any] | None:
+def _header(found: Checkpoint) -> HeaderDict | None:
     if found.header is None:
         return None
     return {
@@ -240,15 +294,7 @@ def _header(found: Checkpoint) -> dict[str, Any] | None:
     }
 
 
-def _voter(voter: Voter) -> dict[str, Any]:
-    return {
-        **voter.to_dict(),
-        "min_kraft_version": voter.min_kraft_version,
-        "max_kraft_version": voter.max_kraft_version,
-    }
-
-
-def _batch(batch: BatchHeader) -> dict[str, Any]:
+def _batch(batch: BatchHeader) -> BatchDict:
     return {
         "position": batch.position,
         "size": batch.size_bytes,

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Protocol
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
@@ -30,7 +31,7 @@ from kafkactl.protocol.text.meta_properties import (
     parse_meta_properties,
 )
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.storage.model import DirectoryState, ObservedDirectory, ObservedNode
+from kafkactl.storage.model import DirectoryRole, DirectoryState, ObservedDirectory, ObservedNode
 
 _LEGACY_FILES = (
     "The kafka configuration file appears to be for a cluster in KRaft mode, but the directories are formatted for"
@@ -54,27 +55,35 @@ class InfoState(StrEnum):
 
 @frozen
 class DirectoryInfo:
-    """One directory. `metadata` holds what its meta.properties says; `error` why it says nothing."""
+    """What the meta.properties of one directory says; None what it does not say."""
 
     path: str
-    role: str  # metadata | data
+    role: DirectoryRole
     state: InfoState
     metadata: Mapping[str, str]
     error: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the directory in `storage.info`."""
-        node_id = self.metadata.get(NODE_ID, self.metadata.get(BROKER_ID))
-        return {
-            "path": self.path,
-            "role": self.role,
-            "state": self.state.value,
-            "version": _integer(self.metadata.get(VERSION)),
-            "cluster_id": self.metadata.get(CLUSTER_ID),
-            "node_id": _integer(node_id),
-            "directory_id": self.metadata.get(DIRECTORY_ID),
-            "error": self.error,
-        }
+    @property
+    def version(self) -> int | None:
+        """Return the version of the file."""
+        return _integer(self.metadata.get(VERSION))
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Return the id of the cluster."""
+        return self.metadata.get(CLUSTER_ID)
+
+    @property
+    def node_id(self) -> int | None:
+        """Return the id of the node."""
+        return _integer(self.metadata.get(NODE_ID, self.metadata.get(BROKER_ID)))
+
+    @property
+    def directory_id(self) -> str | None:
+        """Return the id of the directory."""
+        return self.metadata.get(DIRECTORY_ID)
+
+    to_dict = json_of("path", "role", "state", "version", "cluster_id", "node_id", "directory_id", "error")
 
 
 @frozen
@@ -88,6 +97,7 @@ class NodeInfo:
     directories: tuple[DirectoryInfo, ...]
     metadata: Mapping[str, str] | None
     problems: tuple[str, ...]
+    """In the words of Kafka's own tool."""
     findings: tuple[Finding, ...]
 
     @property
@@ -163,7 +173,7 @@ def _section(singular: str, many: str, items: Sequence[str]) -> list[str]:
 
 
 def _describe(directory: ObservedDirectory, config: InfoConfig, release: Release) -> DirectoryInfo:
-    role = "metadata" if directory.path == config.metadata_log_dir else "data"
+    role: DirectoryRole = "metadata" if directory.path == config.metadata_log_dir else "data"
     path = str(PurePosixPath(directory.path))
     state, metadata, error = _read(directory, release)
     return DirectoryInfo(path=path, role=role, state=state, metadata=metadata, error=error)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from kafkactl.core.answers import by_fields
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
@@ -70,6 +71,19 @@ class VoterMode(StrEnum):
     NO_INITIAL_CONTROLLERS = "no-initial-controllers"
 
 
+DirectoryRole = Literal["metadata", "data"]
+
+
+@frozen
+class NamedLevel:
+    """A level of metadata.version and its name, such as 30 and `4.3-IV0`."""
+
+    level: int
+    name: str
+
+    to_dict = by_fields
+
+
 @frozen
 class GuardOverrides:
     """The operator's permissions for disks that may only appear to be empty (docs/storage-runbook.md)."""
@@ -87,6 +101,7 @@ class Owner:
     """Who shall own what is written (`--owner`); `text` is what the operator typed."""
 
     text: str
+    """Whom it is given to (--owner); None where it stays with this user."""
     uid: int
     gid: int
 
@@ -273,7 +288,7 @@ class PlannedDirectory:
     """
 
     path: str
-    role: str  # metadata | data
+    role: DirectoryRole
     directory_id: Uuid | None
     action: Action
     files: tuple[PlannedFile, ...] = ()
@@ -292,6 +307,7 @@ class FormatPlan:
     cluster_id: str
     node_id: int
     kafka_version: str
+    """The release that will start on these disks."""
     metadata_version_level: int
     metadata_version_name: str
     kraft_version: int

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, Literal, TypedDict, cast
 
 from kafkactl.core.answers import by_fields
+from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.schema.definitions import remote_log_record
 from kafkactl.tiered.audit.case import PartitionCase
-from kafkactl.tiered.epoch_index import Segment
+from kafkactl.tiered.epoch_index import EpochIndex, Forgetting, Segment
 from kafkactl.tiered.reading import PlacedRecord
+
+WhyNotApplied = Literal[
+    "illegal-transition", "update-without-base", "poison-record", "after-partition-delete", "below-log-start"
+]
+StateName = Literal[
+    "COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED"
+]
 
 
 @frozen(kw_only=False)
@@ -27,28 +35,32 @@ class EpochStart:
 
 @frozen
 class RemoteSegment:
-    """A segment by its records in the metadata topic; commands/models/tiered.py describes the fields."""
+    """A segment by its records in the metadata topic."""
 
     topic: str
     topic_id: str
     partition: int
     segment_id: str
-    state: str
+    state: StateName
     start_offset: int
     end_offset: int
     bytes: int
     leader_epochs: tuple[EpochStart, ...]
     broker_id: int
+    """Of the last record that counted, as the state and both times."""
     event_timestamp_ms: int
     max_timestamp_ms: int
     custom_metadata: str | None
+    """Base64."""
     txn_index_empty: bool
     metadata_partition: int
     first_offset: int
+    """Of its records in the metadata partition."""
     last_offset: int
     records: int
-    epoch_index: str
-    forgotten_by: str | None
+    epoch_index: EpochIndex
+    """In the map of an epoch; known in one without being in its map; in no epoch."""
+    forgotten_by: Forgetting | None
 
     to_dict = by_fields
 
@@ -61,7 +73,7 @@ def segment_answer(partition: PartitionCase, segment: Segment) -> RemoteSegment:
         topic_id=partition.topic_id,
         partition=partition.key.partition,
         segment_id=str(Uuid(segment.segment_id)),
-        state=segment.state.name,
+        state=cast("StateName", segment.state.name),
         start_offset=segment.start_offset,
         end_offset=segment.end_offset,
         bytes=segment.size,
@@ -80,8 +92,52 @@ def segment_answer(partition: PartitionCase, segment: Segment) -> RemoteSegment:
     )
 
 
-def record_answer(metadata_partition: int, placed: PlacedRecord, why: str | None) -> dict[str, Any]:
-    """Return a record of the metadata topic; `why` brokers do not apply it, None where they do."""
+class ReadProblem(TypedDict):
+    """Why a record cannot be read."""
+
+    id: str
+    message: str
+
+
+class RemoteRecord(TypedDict):
+    """A record of the metadata topic; under `-o jsonl` each is a line of its own."""
+
+    metadata_partition: int
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    kind: Literal["record", "undecodable"]
+    type: str | None
+    version: int | None
+    data: dict[str, Any] | None
+    """The fields as in Kafka's JSON."""
+    error: ReadProblem | None
+    file: str
+    applied: bool
+    """Whether brokers that start now apply it."""
+    why: WhyNotApplied | None
+
+
+class RemoteHistory(TypedDict):
+    """The answer `tiered.history`."""
+
+    records: list[RemoteRecord]
+    findings: list[Finding]
+
+
+class RemoteSegments(TypedDict):
+    """The answer `tiered.segments`."""
+
+    engine: Literal["local", "spark"]
+    segments: list[RemoteSegment]
+    findings: tuple[Finding, ...]
+    assumptions: tuple[str, ...]
+    details: str | None
+    """The folder of the tables; None where none was named."""
+
+
+def record_answer(metadata_partition: int, placed: PlacedRecord, why: str | None) -> RemoteRecord:
+    """Return a record of the metadata topic; `why` brokers do not apply the record, None if they do."""
     frame, error = placed.frame, placed.error
     return {
         "metadata_partition": metadata_partition,
@@ -95,5 +151,5 @@ def record_answer(metadata_partition: int, placed: PlacedRecord, why: str | None
         "error": None if error is None else {"id": error.id, "message": error.message},
         "file": placed.file,
         "applied": why is None,
-        "why": why,
+        "why": cast("WhyNotApplied | None", why),
     }

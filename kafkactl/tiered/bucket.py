@@ -38,11 +38,12 @@ class Listing:
 
 @frozen
 class BucketRead:
-    """What an answer says of a listing; `layout` None where no key names a segment."""
+    """The listing of the store."""
 
     path: str
     format: str
     layout: str | None
+    """None where no key names a segment."""
     objects: int
     bytes: int
 

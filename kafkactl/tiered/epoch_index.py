@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from kafkactl.tiered.numbers import INT_BYTES, INTS_EACH, LONG_BYTES, LONGS_EACH, SegmentNumbers, put_ints, put_longs
 from kafkactl.tiered.records import BaseRecord, EpochStarts, UpdateRecord
@@ -19,6 +19,9 @@ _NO_SEGMENTS: Final[dict[bytes, Segment]] = {}  # never changed: most epochs hav
 _BELOW_ALL: Final = -(2**63) - 1  # no offset is that low
 _WORTH_COMPACTING: Final = 64
 _STATES: Final = tuple(SegmentState)
+
+EpochIndex = Literal["referenced", "unreferenced", "none"]
+Forgetting = Literal["partition-delete-record", "metadata-log-start"]
 
 
 class _Rare:
@@ -31,7 +34,7 @@ class _Rare:
         self.copied_again = False
         self.delete_starts = self.deleting_since_ms = 0
         self.epochs: EpochStarts | None = None
-        self.forgotten_by: str | None = None
+        self.forgotten_by: Forgetting | None = None
 
 
 _USUAL: Final = _Rare()
@@ -170,12 +173,12 @@ class Segment:
         return self._rare.deleting_since_ms
 
     @property
-    def forgotten_by(self) -> str | None:
+    def forgotten_by(self) -> Forgetting | None:
         """What made brokers forget it."""
         return self._rare.forgotten_by
 
     @forgotten_by.setter
-    def forgotten_by(self, why: str | None) -> None:
+    def forgotten_by(self, why: Forgetting | None) -> None:
         self._own().forgotten_by = why
 
     def delete_begins(self, time_ms: int) -> None:
@@ -256,7 +259,7 @@ class Segment:
         longs[at + _EVENT], longs[at + _LAST] = event_ms, offset
 
     @property
-    def epoch_index(self) -> str:
+    def epoch_index(self) -> EpochIndex:
         """`referenced` by the map of an epoch, `unreferenced` but known in one, or `none`: no broker sees it."""
         return "referenced" if self.mapped else "unreferenced" if self.listed else "none"
 

@@ -7,7 +7,7 @@ partition that it has, wherever they lie (`ConsumerTask.java`). So what it knows
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, blocker, warning
@@ -25,15 +25,21 @@ from kafkactl.tiered.reading import PlacedRecord
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.tiered.states import COPIED
 
-HEALTHY, STOPS, STOPPED, UNKNOWN = "healthy", "stops-at-restart", "stopped", "unknown"
-CONTINUES, DISABLED = "continues", "disabled"
+Consumer = Literal["healthy", "stops-at-restart", "stopped", "unknown"]
+Uploads = Literal["continues", "stopped", "disabled", "unknown"]
+HEALTHY: Final = "healthy"
+STOPS: Final = "stops-at-restart"
+STOPPED: Final = "stopped"
+UNKNOWN: Final = "unknown"
+CONTINUES: Final = "continues"
+DISABLED: Final = "disabled"
 LOG_START_JUMPS: Final = "log-start-would-jump"
 UPLOADS_STOP: Final = "uploads-would-stop"
 
 
 @frozen
 class Unreachable:
-    """Offsets that consumers lose, both ends included, and the segments that hold them."""
+    """What consumers would lose."""
 
     first: int
     last: int
@@ -55,7 +61,7 @@ class StoppedBy:
 
 @frozen
 class Candidate:
-    """A replica as leader; None is not known."""
+    """A replica as leader, having read the metadata topic from its start."""
 
     broker_id: int
     leads_now: bool
@@ -63,9 +69,9 @@ class Candidate:
     in_sync: bool | None
     reads: tuple[int, ...]
     knows_segments: bool
-    consumer: str
+    consumer: Consumer
     stopped_by: StoppedBy | None
-    uploads: str
+    uploads: Uploads
     highest: int | None
     log_start: int | None
     next_upload: int | None
@@ -86,7 +92,7 @@ class Candidate:
 
 @frozen
 class PartitionForecast:
-    """One user partition and its candidates."""
+    """A partition and its replicas."""
 
     case: PartitionCase
     candidates: tuple[Candidate, ...]
@@ -158,7 +164,7 @@ class _Brokers:
         """Return the metadata partitions that it reads."""
         return self._reads.get(broker, set())
 
-    def consumer(self, broker: int) -> tuple[str, StoppedBy | None]:
+    def consumer(self, broker: int) -> tuple[Consumer, StoppedBy | None]:
         """How its metadata consumer fares, and the record that ends it, if it is a record."""
         if self.case.is_outgrown:
             return STOPS, None
@@ -260,7 +266,7 @@ def _log_start(
     return None if listed is None else max(present, listed)
 
 
-def _uploads(partition: PartitionCase, *, stands: bool) -> str:
+def _uploads(partition: PartitionCase, *, stands: bool) -> Uploads:
     configs = partition.configs
     if partition.is_tiered is False or (configs or {}).get(COPY_DISABLE, "false").lower() == "true":
         return DISABLED

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, Literal
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, blocker, note
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
@@ -45,21 +46,23 @@ _REFUSING: Final = frozenset(
 )
 
 
-class Leftover(NamedTuple):
-    """An object that may go, and why."""
+Reason = Literal["unknown-object", "object-after-delete-finished", "leftover-of-deleted-topic", "orphan-copy"]
+
+
+@frozen(kw_only=False)
+class Leftover:
+    """An object that may go."""
 
     found: StoredObject
     segment_id: bytes
-    reason: str
+    reason: Reason
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in an answer."""
-        return {
-            "key": self.found.key,
-            "bytes": self.found.size,
-            "segment_id": str(Uuid(self.segment_id)),
-            "reason": self.reason,
-        }
+    @property
+    def segment_uuid(self) -> Uuid:
+        """Return the id of the segment that the key names."""
+        return Uuid(self.segment_id)
+
+    to_dict = json_of("key=found.key", "bytes=found.size", "segment_id=segment_uuid", "reason")
 
 
 _NEXT_STEP: Final = (
@@ -77,8 +80,10 @@ class Leftovers:
     objects: tuple[Leftover, ...]
     findings: tuple[Finding, ...]
     skipped: int = 0
+    """Objects younger than --older-than."""
     undated: int = 0
     unproven: int = 0
+    """Objects that a record may name that was not read."""
 
     @property
     def size(self) -> int:
@@ -95,19 +100,20 @@ class Leftovers:
         """What to do with the list; "" where there is nothing in it."""
         return _NEXT_STEP if self.objects else ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer `tiered.leftovers`."""
-        return {
-            "outcome": "refused" if self.refused else "done",
-            "objects": [leftover.to_dict() for leftover in self.objects],
-            "objects_total": len(self.objects),
-            "bytes": self.size,
-            "by_reason": self.by_reason,
-            "left_out_for_age": self.skipped,
-            "left_out_unproven": self.unproven,
-            "findings": [finding.to_dict() for finding in self.findings],
-            "next_step": self.next_step,
-        }
+    @property
+    def outcome(self) -> Literal["done", "refused"]:
+        """Return refused if the input does not prove which objects are left over."""
+        return "refused" if self.refused else "done"
+
+    @property
+    def objects_total(self) -> int:
+        """Return the number of objects."""
+        return len(self.objects)
+
+    to_dict = json_of(
+        "outcome", "objects", "objects_total", "bytes=size", "by_reason", "left_out_for_age=skipped",
+        "left_out_unproven=unproven", "findings", "next_step",
+    )  # fmt: skip
 
 
 def leftovers(case: AuditCase, bucket: Bucket, *, older_than_ms: int, include_orphans: bool = False) -> Leftovers:

@@ -32,7 +32,7 @@ Ranges = list[tuple[int, int]]
 
 @frozen
 class Lane:
-    """Offsets as ranges (first, last), the nearest joined where there are many."""
+    """Offsets as ranges [first, last], the nearest joined where there are many."""
 
     offsets: int
     ranges_total: int
@@ -69,16 +69,18 @@ class LocalLog:
 
 @frozen
 class Picture:
-    """The offsets of a partition, as they are drawn; commands/models/tiered.py describes the fields."""
+    """The offsets of a partition, as they are drawn."""
 
     topic: str
     topic_id: str
     partition: int
     exists: bool | None
     whole: bool
+    """Whether no record of the partition can be missing from what was read."""
     from_offset: int
     to_offset: int
     remote: Lane
+    """What readers find in remote storage."""
     local: LocalLog | None
     both: Lane | None
     holes: Lane

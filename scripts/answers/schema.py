@@ -14,7 +14,19 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, NewType, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Any,
+    ForwardRef,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import KafkactlError
@@ -120,9 +132,11 @@ def entries(cls: type, variant: type | None = None) -> Iterator[Entry]:
     """
     if is_typeddict(cls):
         optional: frozenset[str] = cls.__optional_keys__  # type: ignore[attr-defined]
-        for name, kind in get_type_hints(cls, localns=_late_imports(cls.__module__)).items():
+        for name, kind in get_type_hints(cls, localns=_late_imports(cls.__module__), include_extras=True).items():
             owner, description = _documented(cls, name)
-            yield Entry(name, kind, description, name not in optional, (owner, name))
+            is_optional = name in optional or get_origin(kind) is NotRequired
+            plain = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
+            yield Entry(name, plain, description, not is_optional, (owner, name))
         return
     for name, first, rest in _paths(cls):
         entry = _followed(cls, name, [first, *rest], variant)
@@ -189,6 +203,8 @@ def attribute(cls: type, name: str) -> tuple[Any, str, type]:
 
 
 def _evaluated(annotation: Any, module: str) -> Any:
+    if isinstance(annotation, ForwardRef):  # of a named tuple
+        annotation = annotation.__forward_arg__
     if not isinstance(annotation, str):
         return annotation
     text = annotation.removeprefix("ClassVar[").removesuffix("]") if annotation.startswith("ClassVar[") else annotation
@@ -212,21 +228,26 @@ def _late_imports(module: str) -> dict[str, Any]:
 
 def _documented(cls: type, name: str) -> tuple[type, str]:
     """Return the class that declares a field, and the text below the field."""
-    for owner in (cls, *getattr(cls, "__orig_bases__", ())):
-        for text in _texts(owner).get(name, ()):
-            return owner, text
-    return cls, ""
+    if is_typeddict(cls) and name not in _texts(cls):
+        for base in _declaration(cls).bases:  # a typed dictionary does not know its bases
+            return _documented(vars(sys.modules[cls.__module__])[ast.unparse(base)], name)
+    return cls, next(iter(_texts(cls).get(name, ())), "")
+
+
+def _declaration(cls: type) -> ast.ClassDef:
+    body: list[ast.stmt] = _tree(cls.__module__).body
+    *outer, last = cls.__qualname__.split(".")
+    for name in outer:
+        (found,) = [node for node in body if isinstance(node, ast.ClassDef) and node.name == name]
+        body = found.body
+    (found,) = [node for node in body if isinstance(node, ast.ClassDef) and node.name == last]
+    return found
 
 
 @functools.cache
 def _texts(cls: type) -> Mapping[str, list[str]]:
     """Return the text below each field that a class declares: none, or one."""
-    if cls.__module__ == "typing":
-        return {}
-    body: list[ast.stmt] = _tree(cls.__module__).body
-    for name in cls.__qualname__.split("."):
-        (declared,) = [node for node in body if isinstance(node, ast.ClassDef) and node.name == name]
-        body = declared.body
+    body = _declaration(cls).body
     found: dict[str, list[str]] = {}
     for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):

@@ -86,7 +86,7 @@ def test_what_is_not_a_manifest(data: bytes) -> None:
     ],
 )  # fmt: skip
 def test_a_value_of_another_type_is_reported(path: tuple[Any, ...], wrong: Any) -> None:
-    document = SMALL.to_dict()
+    document = json.loads(render_manifest(SMALL))
     place: Any = document
     for step in path[:-1]:
         place = place[step]
@@ -101,5 +101,5 @@ def test_a_value_of_another_type_is_reported(path: tuple[Any, ...], wrong: Any) 
 
 def test_a_later_version() -> None:
     with pytest.raises(InputError) as error:
-        parse_manifest(json.dumps(SMALL.to_dict() | {"schema_version": 2}).encode(), file="x")
+        parse_manifest(json.dumps(json.loads(render_manifest(SMALL)) | {"schema_version": 2}).encode(), file="x")
     assert error.value.id == "bundle-too-new" and error.value.exit_code == 2

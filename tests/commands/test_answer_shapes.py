@@ -7,34 +7,19 @@ from typing import Any
 
 import pytest
 
-from kafkactl.bundle.api.create import BundleResult
-from kafkactl.bundle.manifest import SavedLog
 from kafkactl.commands.models import (
-    bundle,
-    config,
     dryrun,
-    log,
     migrate_compare,
     migrate_state,
     recover,
     shared,
-    storage,
-    storage_reading,
-    tiered,
 )  # fmt: skip
-from kafkactl.commands.tiered.shown import WithFiles
 from kafkactl.core.answers import by_fields
 from kafkactl.core.values import Endpoint
 from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.dryrun import prediction
 from kafkactl.dryrun.brokers import worst
 from kafkactl.dryrun.controller.appended import Appended
-from kafkactl.metadata.api import difference as log_difference
-from kafkactl.metadata.api import image as log_image
-from kafkactl.metadata.api import verify as log_verify
-from kafkactl.metadata.image.diff import Difference
-from kafkactl.metadata.io.image import Provenance
-from kafkactl.metadata.verify import check as log_check
 from kafkactl.migration.api.position import JournalSummary, MigrationStatus
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.steps.step import Step as MigrationStep
@@ -43,21 +28,6 @@ from kafkactl.quorum.recover import losses
 from kafkactl.quorum.recover.rank import OldVoter
 from kafkactl.quorum.recover.steps import Step as RecoveryStep
 from kafkactl.simulator.study import Electing, SecondFailure, Study
-from kafkactl.storage.api.fleet_apply import AppliedNode, FleetApplyResult
-from kafkactl.storage.api.format import FormatResult, FormattedDirectory, WrittenFile
-from kafkactl.storage.api.reading import DumpResult, InfoResult
-from kafkactl.storage.api.unformat import UnformatResult, UnformattedDirectory
-from kafkactl.storage.format.scram import ScramCredential
-from kafkactl.storage.verify.model import Failure, Loss
-from kafkactl.tiered import answers as tiered_answers
-from kafkactl.tiered import api as tiered_operations
-from kafkactl.tiered import bucket, forecast, pictures
-from kafkactl.tiered.api import Forecast as Forecasts
-from kafkactl.tiered.api import Saved
-from kafkactl.tiered.api import pages as tiered_pages
-from kafkactl.tiered.audit import coverage
-from kafkactl.tiered.audit import run as tiered_audit
-from kafkactl.tool.api import contexts
 
 HEAD = {"kind", "schema_version"}
 PAIRS: list[tuple[Any, Any]] = [
@@ -78,8 +48,6 @@ PAIRS: list[tuple[Any, Any]] = [
     (dryrun_answer.PredictionDict, dryrun.ReportedPrediction),
     (dryrun_answer.Answer, dryrun.DryrunPrediction),
     (dryrun_answer.ReportDict, dryrun.DryrunReport),
-    (contexts.ContextDict, config.Context),
-    (contexts.ContextsDict, config.ConfigView),
     (losses.SettingDict, recover.RecoverSetting),
     (losses.EntityDict, recover.RecoverEntity),
     (losses.OtherDict, recover.RecoverOther),
@@ -94,25 +62,12 @@ def test_a_part_has_the_fields_of_the_schema(shape: Any, model: Any) -> None:
 
 # Answers without a typed dictionary: with each model the class, and the one whose entries are among its own.
 CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
-    (bundle.BundleLog, (SavedLog,)),
-    (bundle.Bundle, (BundleResult,)),
     (dryrun.Alternative, (prediction.Outcome,)),
     (dryrun.Appended, (Appended,)),
     (dryrun.Change, (prediction.Change,)),
     (dryrun.Counts, (prediction.Counts,)),
     (dryrun.Loss, (worst.Loss,)),
     (dryrun.ServerError, (prediction.ServerError,)),
-    (log.Cut, (log_check.Cut,)),
-    (log.Difference, (Difference,)),
-    (log.Divergence, (log_verify.DivergedLog,)),
-    (log.LogDiff, (log_difference.ImageDifference,)),
-    (log.LogImage, (log_image.ImageSummary, Provenance)),
-    (log.LogLint, (log_image.LintResult, Provenance)),
-    (log.LogVerify, (log_verify.LogVerification,)),
-    (log.RankedLog, (log_verify.RankedLog,)),
-    (log.Side, (Provenance,)),
-    (log.SnapshotName, (log_check.SnapshotEnd,)),
-    (log.VerifiedLog, (log_check.VerifiedLog,)),
     (migrate_compare.Difference, (EntityDifference,)),
     (migrate_state.MigrateStatus, (MigrationStatus,)),
     (migrate_state.MigrationStep, (MigrationStep,)),
@@ -124,42 +79,6 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (shared.Electing, (Electing,)),
     (shared.SecondFailure, (SecondFailure,)),
     (shared.Simulation, (Study,)),
-    (storage.AppliedNode, (AppliedNode,)),
-    (storage.FormattedDirectory, (FormattedDirectory,)),
-    (storage.PlannedUser, (ScramCredential,)),
-    (storage.StorageApply, (FleetApplyResult,)),
-    (storage.StorageFormat, (FormatResult,)),
-    (storage.StorageUnformat, (UnformatResult,)),
-    (storage.UnformattedDirectory, (UnformattedDirectory,)),
-    (storage.WrittenFile, (WrittenFile,)),
-    (storage_reading.ExpectedFailure, (Failure,)),
-    (storage_reading.Loss, (Loss,)),
-    (storage_reading.StorageDump, (DumpResult,)),
-    (storage_reading.StorageInfo, (InfoResult,)),
-    (tiered.AuditSource, (tiered_operations.AuditSource,)),
-    (tiered.AuditTotals, (tiered_audit.AuditTotals,)),
-    (tiered.BucketRead, (bucket.BucketRead,)),
-    (tiered.Candidate, (forecast.Candidate,)),
-    (tiered.EpochStart, (tiered_answers.EpochStart,)),
-    (tiered.ForecastPartition, (forecast.PartitionForecast,)),
-    (tiered.HighestOffset, (tiered_audit.HighestOffset,)),
-    (tiered.Hole, (coverage.Hole,)),
-    (tiered.Lane, (pictures.Lane,)),
-    (tiered.LocalLog, (pictures.LocalLog,)),
-    (tiered.MetadataPartition, (tiered_operations.MetadataPartition,)),
-    (tiered.OrphanAges, (pictures.OrphanAges,)),
-    (tiered.Orphans, (tiered_audit.Orphans,)),
-    (tiered.OrphansOfAge, (pictures.OrphansOfAge,)),
-    (tiered.OtherSegments, (pictures.OtherSegments, pictures.Lane)),
-    (tiered.Picture, (pictures.Picture,)),
-    (tiered.RemotePartition, (tiered_audit.PartitionStatus,)),
-    (tiered.RemoteSegment, (tiered_answers.RemoteSegment,)),
-    (tiered.StoppedBy, (forecast.StoppedBy,)),
-    (tiered.TieredAudit, (WithFiles, tiered_operations.Audit)),
-    (tiered.TieredForecast, (Forecasts,)),
-    (tiered.TieredObserve, (Saved,)),
-    (tiered.TieredReport, (WithFiles, tiered_pages.TieredReport)),
-    (tiered.Unreachable, (forecast.Unreachable,)),
 ]
 
 

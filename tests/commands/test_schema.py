@@ -26,7 +26,7 @@ def test_every_schema_is_one_and_names_its_kind(kafkactl, kind):
 # A million lines need not all say that nothing is wrong with them. An image has its levels in it; only the answer of a
 # bundle that has no log gives them apart.
 LEFT_OUT = {
-    "log.dump LogRecord": {"error"},
+    "log.dump DumpedRecord": {"error"},
     "log.history HistoryRecord": {"error"},
     "log.image log.image": {"features"},
 }

@@ -7,7 +7,7 @@ import platform
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kafkactl._version import __version__
 from kafkactl.bundle.api.logs import PROBLEMS, SOUND, Logs
@@ -199,7 +199,7 @@ class Gatherer:
 
     def versions(self, part: Part) -> int:
         """What this host runs, and what was seen of Kafka."""
-        payload = {**_this_host(), "kafka_releases": sorted(self.logs.releases)}
+        payload: BundleVersions = {**_this_host(), "kafka_releases": sorted(self.logs.releases)}
         self._answer(part, payload, "bundle.versions")
         return SOUND
 
@@ -239,7 +239,25 @@ def _error_of(error: Exception) -> PartError:
             return PartError(id=id, message=f"kafkactl failed: {type(error).__name__}", next_step=remedy_of(id))
 
 
-def _this_host() -> dict[str, Any]:
+class HostVersions(TypedDict):
+    """Versions on the machine that made the bundle."""
+
+    kafkactl: str
+    python: str
+    os: str
+    distribution: str | None
+    machine: str
+    packages: dict[str, str]
+
+
+class BundleVersions(HostVersions):
+    """The document `bundle.versions`."""
+
+    kafka_releases: list[str]
+    """The releases that nodes registered in the metadata logs."""
+
+
+def _this_host() -> HostVersions:
     from importlib.metadata import PackageNotFoundError, version
 
     packages = {}

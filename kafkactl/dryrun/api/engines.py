@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.wording import counted
 from kafkactl.metadata.io.source import LogSource
 
-LOCAL, SPARK = "local", "spark"
+EngineName = Literal["local", "spark"]
+LOCAL: Final = "local"
+SPARK: Final = "spark"
 # Seconds on the clock until Spark has answered about next to nothing, with two cores or more; and of one processor for
 # each GB of log, the driver's part of it, which no second core shortens, apart.
 SPARK_START_S: Final = 5.5
@@ -29,7 +31,7 @@ LOCAL_S_PER_GB: Final = 15.0
 class Engine:
     """The engine by name, the master of Spark (None: what its settings say, else this machine), and why."""
 
-    name: str
+    name: EngineName
     master: str | None = None
     why: str = ""
 

@@ -64,13 +64,18 @@ class ImageSummary:
 
     provenance: Provenance
     sha256: str
+    """Of the canonical binary form of the state, secrets included; in a support bundle, without them."""
     counts: Mapping[str, int]
     features: Mapping[str, int] = field(default_factory=dict)
+    """Finalized levels; only where `image` is None."""
     findings: tuple[Finding, ...]
 
     @property
-    def image(self) -> None:
-        """The answer `log.image` has the image here; a bundle without its log does not."""
+    def image(self) -> Mapping[str, Any] | None:
+        """The state; keys and order are always the same for equal states, fields as in Kafka's JSON. None in a support
+        bundle without its log.
+        """
+        return None
 
     @classmethod
     def of_answer(cls, answer: Mapping[str, Any]) -> ImageSummary:
@@ -138,6 +143,7 @@ class LintResult:
 
     provenance: Provenance
     records: Mapping[str, int]
+    """How often each type of record was met."""
     findings: tuple[Finding, ...]
 
     @classmethod

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Literal, TypedDict
 
+from kafkactl.core.findings import Finding
 from kafkactl.metadata.image import tree
 from kafkactl.metadata.image.tree import File, Folder, Node
 from kafkactl.metadata.io.image import LoadedImage
 
-__all__ = ["File", "Folder", "Node", "absolute_path", "browse", "find", "walk"]
+__all__ = ["BrowsedPath", "File", "Folder", "Node", "absolute_path", "browse", "find", "walk"]
+
+
+class BrowsedPath(TypedDict):
+    """The answer `log.browse`."""
+
+    path: str
+    type: Literal["directory", "file"]
+    names: list[str] | None
+    """What a directory holds."""
+    value: Any
+    """What a file holds; None for a directory."""
+    findings: tuple[Finding, ...]
 
 
 def browse(loaded: LoadedImage, *, show_secrets: bool = False) -> Folder:

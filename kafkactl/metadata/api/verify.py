@@ -16,7 +16,8 @@ from kafkactl.metadata.io.check import read_node_log
 from kafkactl.metadata.io.source import log_place
 from kafkactl.metadata.verify import compare as log_compare
 from kafkactl.metadata.verify import histories as log_histories
-from kafkactl.metadata.verify.check import NodeLog, VerifiedLog
+from kafkactl.metadata.verify.check import NodeLog
+from kafkactl.metadata.verify.verified_log import VerifiedLog
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
 @frozen
 class RankedLog:
-    """A log in the ranking. Its end is that of its valid part, or of the newest snapshot beyond it."""
+    """A log among those of the same cluster: which disk is the better one."""
 
     path: str
     rank: int
+    """1 is the best disk: highest epoch, then highest end offset of the valid part."""
     end_offset: int
+    """Of the part before damage or a gap, or of the newest snapshot beyond it."""
     last_epoch: int
     is_damaged: bool
 
@@ -37,7 +40,7 @@ class RankedLog:
 
 @frozen
 class DivergedLog:
-    """A log that is not the reference from this offset on; an epoch is None where no batch begins there."""
+    """Where a log parts from the reference; an epoch is None where a log has no batch that begins there."""
 
     path: str
     offset: int
@@ -58,7 +61,9 @@ class LogVerification:
 
     sources: tuple[VerifiedLog, ...]
     reference: str | None
+    """The log that the others are compared with: highest epoch, then longest."""
     ranking: tuple[RankedLog, ...]
+    """Best disk first; empty for one source, or several clusters."""
     divergences: tuple[DivergedLog, ...]
     findings: tuple[Finding, ...]
 

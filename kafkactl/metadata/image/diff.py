@@ -28,18 +28,20 @@ class Change(StrEnum):
 
 @frozen
 class Difference:
-    """One thing that the second image has (`added`), that only the first has (`removed`), or that is not the same.
+    """One thing that is only in one state, or not the same in both.
 
-    `part` is that of `image_json` (`partitions` apart from `topics`), `key` names the thing within it (`foo-3`, `4`,
-    `topic foo`), `record` is the Kafka record that has it. `before` and `after` hold the fields that differ, as JSON
-    values; of what is only on one side, all fields.
+    `part` is that of `image_json` (`partitions` apart from `topics`), `key` names the thing within it (`foo-3`,
+    `4`, `topic foo`), `record` is the Kafka record that has it. `before` and `after` hold the fields that differ,
+    as JSON values; of what is only on one side, all fields.
     """
 
     part: str
     key: str
     change: Change
     record: str
+    """The Kafka record type that contains it."""
     before: Mapping[str, Any]
+    """The fields that differ (names of Kafka's JSON); of a thing on one side only, all."""
     after: Mapping[str, Any]
 
     to_dict = by_fields

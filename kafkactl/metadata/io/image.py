@@ -57,11 +57,13 @@ class Point:
 
 @frozen
 class Provenance:
-    """Where an image is from: files, snapshot, and the last record in it (None: there was none)."""
+    """The origin of a state: files, snapshot, and the last record in the state (None: no record)."""
 
     files: tuple[str, ...]
+    """What was read, in this order."""
     snapshot: str | None
     offset: int | None
+    """The last record that counts; None for an empty log."""
     epoch: int | None
     timestamp_ms: int | None
 

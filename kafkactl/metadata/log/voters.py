@@ -13,7 +13,7 @@ from kafkactl.protocol.codec import Message
 
 @frozen
 class Voter:
-    """One voter: who it is, where it answers, and which levels of kraft.version it supports."""
+    """One voter: id, directory, endpoints, and the levels of kraft.version that the voter supports."""
 
     node_id: int
     directory_id: Uuid

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
@@ -21,6 +20,7 @@ from kafkactl.metadata.verify.folder import (
     SegmentFacts,
     SnapshotFacts,
 )
+from kafkactl.metadata.verify.verified_log import Cut, SnapshotEnd, VerifiedLog
 
 _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")
@@ -30,50 +30,6 @@ _LOST_SEGMENT = (
     " the brokers' copies first (`kafkactl log verify` with all of them), and recover from the one that goes furthest."
 )
 _NEWER = "Was the log written by a newer Kafka, or is it damaged? Read on with `kafkactl log dump`."
-
-
-@frozen
-class Cut:
-    """What a restart would cut: from `position` in `file`; what can still be read behind it is counted."""
-
-    file: str
-    position: int
-    bytes: int
-    offset: int
-    reason: str
-    segments_dropped: tuple[str, ...]
-    readable_batches: int
-    readable_records: int
-
-    to_dict = by_fields
-
-
-@frozen
-class SnapshotEnd:
-    """A snapshot by the end of what it covers."""
-
-    offset: int
-    epoch: int
-
-    to_dict = by_fields
-
-
-@frozen
-class VerifiedLog:
-    """A source in `log.verify`; offsets are None where there is no segment."""
-
-    path: str
-    cluster_id: str | None
-    segments: int
-    first_offset: int | None
-    end_offset: int | None
-    last_epoch: int | None
-    batches: int
-    records: int
-    newest_snapshot: SnapshotEnd | None
-    would_cut: Cut | None
-
-    to_dict = by_fields
 
 
 @frozen

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Literal
 
+from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.catalog.releases import find_release, first_with_dynamic_quorum
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures, quorum_of, verdict_of
+from kafkactl.simulator.campaign import Asked, Figures, Summary, failover_ms, figures, quorum_of, verdict_of
 from kafkactl.simulator.campaign import simulate as run_all
 from kafkactl.simulator.profiles import PROFILES
 from kafkactl.simulator.run import Outcome
@@ -39,9 +40,27 @@ class SimulationRequest:
     release: str | None = None
     is_static: bool | None = None
     seed: int = 0
+    """Of the first run; each further run has the next."""
     runs: int = 1
     duration_ms: int = 60_000
     shrinks: bool = True
+
+
+@frozen
+class FailedRun:
+    """A run that did not pass: an invariant that was broken, or a statement that did not come true."""
+
+    seed: int
+    invariant: str | None
+    event: int | None
+    """The number of the event behind which the invariant was broken."""
+    time_us: int
+    node: int | None
+    line: int | None
+    statement: str | None
+    message: str
+
+    to_dict = by_fields
 
 
 @frozen
@@ -54,17 +73,17 @@ class Simulation:
     html: str | None = None
 
     @property
-    def verdict(self) -> str:
-        """`passed` if every run did; `unknown` if all did that were made, and not all were."""
+    def verdict(self) -> Literal["passed", "failed", "unknown"]:
+        """`unknown`: every run that was made passed, and not all were made."""
         return verdict_of(self.summary)
 
     @property
     def interrupted(self) -> bool:
-        """Return True if the operator ended it before all runs were made and shown."""
+        """Return True if the operator stopped it (exit code 130)."""
         return self.summary.ended == "interrupted"
 
     @property
-    def quorum(self) -> str:
+    def quorum(self) -> Literal["static", "dynamic"]:
         """Return the kind of quorum that was simulated, `static` or `dynamic`."""
         return "static" if self.summary.quorum.is_static else "dynamic"
 
@@ -73,34 +92,25 @@ class Simulation:
         """Percentiles of the times to the next leader, the longest as p100; empty where none was measured."""
         return failover_ms(self.summary)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer `simulate`."""
-        asked, summary = self.request, self.summary
-        quorum, shown = summary.quorum, summary.shown
-        return {
-            "verdict": self.verdict,
-            "script": asked.script,
-            "profile": asked.profile,
-            "release": summary.release,
-            "quorum": self.quorum,
-            "voters": list(quorum.voters),
-            "observers": list(quorum.observers),
-            "seed": asked.seed,
-            "runs": summary.runs,
-            "runs_asked": asked.runs,
-            "interrupted": self.interrupted,
-            "runs_passed": summary.passed,
-            "figures": figures(summary),
-            "failures": [_failure(outcome) for outcome in summary.failures],
-            "shown_seed": shown.seed,
-            "timeline": list(shown.happenings),
-            "timeline_left_out": shown.left_out,
-            "shrunk_script": summary.shrunk,
-            "statements_before": summary.faults_before,
-            "statements_after": summary.faults_after,
-            "findings": list(self.findings),
-            "html": self.html,
-        }
+    @property
+    def figures(self) -> Figures:
+        """Return the numbers over all runs."""
+        return figures(self.summary)
+
+    @property
+    def failures(self) -> list[FailedRun]:
+        """Return the first twenty."""
+        return [_failure(outcome) for outcome in self.summary.failures]
+
+    to_dict = json_of(
+        "verdict", "script=request.script", "profile=request.profile", "release=summary.release", "quorum",
+        "voters=summary.quorum.voters", "observers=summary.quorum.observers", "seed=request.seed",
+        "runs=summary.runs", "runs_asked=request.runs", "interrupted", "runs_passed=summary.passed", "figures",
+        "failures", "shown_seed=summary.shown.seed", "timeline=summary.shown.happenings",
+        "timeline_left_out=summary.shown.left_out", "shrunk_script=summary.shrunk",
+        "statements_before=summary.faults_before", "statements_after=summary.faults_after", "findings", "html",
+        kind="simulate",
+    )  # fmt: skip
 
 
 def ignore_progress(runs: int) -> None:
@@ -211,19 +221,19 @@ def _invalid(message: str, next_step: str) -> InputError:
     return InputError(message, id="invalid-simulation", next_step=next_step)
 
 
-def _failure(outcome: Outcome) -> dict[str, Any]:
+def _failure(outcome: Outcome) -> FailedRun:
     first = outcome.violations[0] if outcome.violations else None
     unmet = outcome.unmet[0] if outcome.unmet else None
-    return {
-        "seed": outcome.seed,
-        "invariant": None if first is None else first.invariant,
-        "event": None if first is None else first.event,
-        "time_us": first.time_us if first else unmet.time_us if unmet else outcome.time_us,
-        "node": None if first is None else first.node,
-        "line": None if unmet is None else unmet.line,
-        "statement": None if unmet is None else unmet.text,
-        "message": first.text if first else unmet.found if unmet else "",
-    }
+    return FailedRun(
+        seed=outcome.seed,
+        invariant=None if first is None else first.invariant,
+        event=None if first is None else first.event,
+        time_us=first.time_us if first else unmet.time_us if unmet else outcome.time_us,
+        node=None if first is None else first.node,
+        line=None if unmet is None else unmet.line,
+        statement=None if unmet is None else unmet.text,
+        message=first.text if first else unmet.found if unmet else "",
+    )
 
 
 def _findings(asked: Asked, summary: Summary) -> list[Finding]:

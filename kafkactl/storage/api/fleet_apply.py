@@ -37,7 +37,7 @@ from kafkactl.storage.model import Applied, FormatPlan, GuardOverrides, Observed
 
 @frozen
 class AppliedNode:
-    """A node of the plan as it was checked, and what came of applying it (None: not tried).
+    """One node of the plan that is on this machine.
 
     `is_refused`: nothing was tried, because another node was refused, or the operator said no.
     """
@@ -61,7 +61,7 @@ class AppliedNode:
 
     @property
     def scram_users(self) -> tuple[ScramCredential, ...] | None:
-        """Return the users that the plan creates; None where what it writes cannot be read as users."""
+        """Return users in the planned files; None where these cannot be read as planned ones."""
         try:
             return scram_users(self.planned)
         except InputError:

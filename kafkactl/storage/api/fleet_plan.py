@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.findings import Finding, Outcome, blockers
 from kafkactl.core.frozen import changed, frozen
@@ -16,7 +16,7 @@ from kafkactl.storage.api.node_files import FilePath
 from kafkactl.storage.api.release import choose_release
 from kafkactl.storage.fleet import plan as planning
 from kafkactl.storage.fleet.plan import FleetRequest
-from kafkactl.storage.fleet.plan_file import FleetPlan, render_plan, shown_plan
+from kafkactl.storage.fleet.plan_file import FleetPlan, ShownPlan, render_plan, shown_plan
 from kafkactl.storage.io.fleet_inputs import read_fleet
 
 
@@ -26,6 +26,7 @@ class FleetPlanResult:
 
     plan: FleetPlan
     out: str | None = None
+    """Where the plan was written; None where it was only shown."""
 
     @property
     def outcome(self) -> Outcome:
@@ -42,9 +43,12 @@ class FleetPlanResult:
         """Return the checksum of the plan, as in the file."""
         return str(shown_plan(self.plan)["plan_sha256"])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer `storage.plan`: the plan without the contents of files, which may hold SCRAM keys."""
-        return {**shown_plan(self.plan), "out": self.out}
+    @property
+    def shown(self) -> ShownPlan:
+        """Return the plan without the contents of files, which may hold SCRAM keys."""
+        return shown_plan(self.plan)
+
+    to_dict = json_of("**shown", "out", kind="storage.plan")
 
 
 def _planned(request: FleetRequest, file: str) -> FleetPlan:

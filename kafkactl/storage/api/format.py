@@ -18,6 +18,7 @@ from kafkactl.storage.api.release import (
     without_zookeeper_warnings,
 )
 from kafkactl.storage.format import plan as planning
+from kafkactl.storage.model import NamedLevel
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding, Outcome
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @frozen
 class WrittenFile:
-    """A file that a format writes into a log directory."""
+    """One file that is, or would be, written."""
 
     directory: str
     planned: PlannedFile
@@ -47,17 +48,17 @@ class WrittenFile:
 
     @property
     def size_bytes(self) -> int:
-        """Return the length of its content."""
+        """Return the size in bytes."""
         return len(self.planned.content)
 
     @property
     def mode(self) -> str | None:
-        """In four octal digits; None where the umask decides."""
+        """Permission bits, four octal digits; None where the umask decides."""
         return None if self.planned.mode is None else f"{self.planned.mode:04o}"
 
     @property
     def sha256(self) -> str:
-        """Of its content. It takes time to compute."""
+        """Return the checksum of the content, which takes time to compute."""
         import hashlib
 
         return hashlib.sha256(self.planned.content).hexdigest()
@@ -67,10 +68,11 @@ class WrittenFile:
 
 @frozen
 class FormattedDirectory:
-    """A log directory of a format, and how far it came: `progress` is None where nothing was tried."""
+    """What happens to one log directory."""
 
     planned: PlannedDirectory
     progress: Progress | None
+    """How far it came; None where nothing was tried."""
     owner: Owner | None
 
     @property
@@ -116,9 +118,9 @@ class FormatResult:
         return formatted_directories(self.plan, self.applied)
 
     @property
-    def metadata_version(self) -> dict[str, int | str]:
-        """Its level and its name."""
-        return {"level": self.plan.metadata_version_level, "name": self.plan.metadata_version_name}
+    def metadata_version(self) -> NamedLevel:
+        """Return its level and its name."""
+        return NamedLevel(level=self.plan.metadata_version_level, name=self.plan.metadata_version_name)
 
     to_dict = json_of(
         "outcome", "cluster_id=plan.cluster_id", "node_id=plan.node_id", "kafka_version=plan.kafka_version",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, blockers
@@ -70,10 +70,11 @@ class NodeVerification:
     node_id: int | None
     verification: Verification
     starts_with: tuple[str, ...] | None = None
+    """Known releases that start on these disks and lose nothing."""
 
     @property
     def will_start(self) -> bool | None:
-        """Whether the node starts; None where the disks alone do not say."""
+        """Return True if the node starts, None if unknown; a node that would wait indefinitely does not start."""
         return self.verification.will_start
 
     @property
@@ -86,21 +87,17 @@ class NodeVerification:
         """Return True if a finding is a blocker."""
         return bool(blockers(self.findings))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer `storage.verify`."""
-        found = self.verification
-        ids = (directory["cluster_id"] for directory in found.directories)
-        return {
-            "kafka_version": self.kafka_version,
-            "node_id": self.node_id,
-            "cluster_id": next((cluster_id for cluster_id in ids if cluster_id is not None), None),
-            "will_start": found.will_start,
-            "expected_failure": None if found.expected_failure is None else found.expected_failure.to_dict(),
-            "would_lose": [loss.to_dict() for loss in found.would_lose],
-            "starts_with": None if self.starts_with is None else list(self.starts_with),
-            "directories": [dict(directory) for directory in found.directories],
-            "findings": [finding.to_dict() for finding in found.findings],
-        }
+    @property
+    def cluster_id(self) -> str | None:
+        """Return the id of the cluster, from the first directory that has it."""
+        ids = (directory["cluster_id"] for directory in self.verification.directories)
+        return next((cluster_id for cluster_id in ids if cluster_id is not None), None)
+
+    to_dict = json_of(
+        "kafka_version", "node_id", "cluster_id", "will_start", "expected_failure=verification.expected_failure",
+        "would_lose=verification.would_lose", "starts_with", "directories=verification.directories", "findings",
+        kind="storage.verify",
+    )  # fmt: skip
 
 
 def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVerification:

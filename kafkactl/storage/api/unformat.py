@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 @frozen
 class UnformattedDirectory:
-    """A log directory of an unformat, and how far it came: `progress` is None where nothing was tried."""
+    """What happens to one log directory, and the paths that are removed from it."""
 
     planned: UnformatDirectory
     progress: Progress | None
+    """How far it came; None where nothing was tried."""
 
     @property
     def files(self) -> tuple[str, ...]:

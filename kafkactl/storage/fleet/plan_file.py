@@ -17,7 +17,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal, TypedDict, cast
 
 from kafkactl.change.plan_document import (
     CHECKSUM,
@@ -46,7 +46,9 @@ from kafkactl.storage.model import (
     KEYS_MODE,
     SNAPSHOT_MODE,
     Action,
+    DirectoryRole,
     FormatPlan,
+    NamedLevel,
     PlannedDirectory,
     PlannedFile,
     VoterMode,
@@ -75,6 +77,7 @@ class PlannedNode:
     roles: tuple[str, ...]
     kafka_version: str
     config: str
+    """The node's configuration file that was read."""
     config_values: Mapping[str, str]
     voter_mode: VoterMode
     mounts: tuple[str, ...]
@@ -92,6 +95,7 @@ class FleetPlan:
     outcome: Outcome  # planned | refused
     cluster_id: str
     kafka_version: str
+    """The release that will start on these disks."""
     release_version: str | None
     requested_features: tuple[str, ...]
     metadata_version_level: int
@@ -131,11 +135,68 @@ def render_plan(plan: FleetPlan) -> bytes:
     return render_document(_document(plan))
 
 
-def shown_plan(plan: FleetPlan) -> dict[str, Any]:
-    """Return the plan as it is shown (`storage.plan`): the file without `contents`, which may hold SCRAM keys."""
+class ShownDirectory(TypedDict):
+    """One log directory of a planned node."""
+
+    path: str
+    role: DirectoryRole
+    directory_id: str | None
+
+
+class ShownFile(TypedDict):
+    """One file of a planned node; `mode` None leaves it to the umask."""
+
+    path: str
+    directory: str
+    name: str
+    """Relative to the directory."""
+    size: int
+    sha256: str
+    mode: int | None
+
+
+class ShownNode(TypedDict):
+    """One node of a planned fleet."""
+
+    id: int
+    host: str
+    roles: list[Literal["broker", "controller"]]
+    kafka_version: str
+    config: str
+    config_values: dict[str, str]
+    """What the configuration said when the plan was made."""
+    voter_mode: str
+    mounts: list[str]
+    directories: list[ShownDirectory]
+    files: list[ShownFile]
+
+
+class ShownPlan(TypedDict):
+    """A plan as it is shown (`storage.plan`): the file without `contents`, which may hold SCRAM keys."""
+
+    outcome: Outcome
+    cluster_id: str
+    kafka_version: str
+    release_version: str | None
+    requested_features: list[str]
+    metadata_version: NamedLevel
+    kraft_version: int
+    features: dict[str, int]
+    mode: Literal["static", "dynamic"]
+    voters: list[Voter]
+    static_voters: list[int]
+    created_ms: int
+    nodes: list[ShownNode]
+    findings: list[Finding]
+    plan_sha256: str
+    """Over everything else in the plan; `apply` refuses a plan that was edited."""
+
+
+def shown_plan(plan: FleetPlan) -> ShownPlan:
+    """Return the plan as it is shown, with its kind and version."""
     document = sealed(_document(plan))
     del document["contents"]
-    return document
+    return cast("ShownPlan", document)
 
 
 def _document(plan: FleetPlan) -> dict[str, Any]:
@@ -285,7 +346,7 @@ def _directory_from(document: Mapping[str, Any], files: Mapping[str, Iterable[Pl
     directory_id, path = document["directory_id"], text_in(document, "path")
     return PlannedDirectory(
         path=path,
-        role=text_in(document, "role"),
+        role=cast("DirectoryRole", text_in(document, "role")),  # compared with the role that the plan makes
         directory_id=Uuid.parse(text_in(document, "directory_id")) if directory_id is not None else None,
         action=Action.FORMAT,
         files=tuple(files.get(path, ())),

@@ -54,6 +54,7 @@ from kafkactl.storage.format.warnings import (
 from kafkactl.storage.model import (
     QUORUM_STATE,
     Action,
+    DirectoryRole,
     DirectoryState,
     FormatPlan,
     FormatRequest,
@@ -156,8 +157,8 @@ class _Facts:
         """What is formatted already."""
         return [disk for disk in self.classified if disk.kind is DirectoryClass.FORMATTED]
 
-    def role(self, path: str) -> str:
-        """metadata or data."""
+    def role(self, path: str) -> DirectoryRole:
+        """Return metadata or data."""
         return "metadata" if path == self.config.metadata_log_dir else "data"
 
     def repeated(self) -> set[str]:

@@ -21,7 +21,10 @@ from kafkactl.storage.format.scram_argument import read_argument, read_old_argum
 
 @frozen
 class ScramCredential:
-    """One user's credential as the metadata log keeps it. Keys and salt stay out of its repr."""
+    """A SCRAM user whose keys the plan writes: the cluster lets this user in from its first start.
+
+    Keys and salt are not in the repr.
+    """
 
     name: str
     mechanism: ScramMechanism

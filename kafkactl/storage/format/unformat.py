@@ -21,7 +21,14 @@ from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.disks import ClassifiedDirectory, DirectoryClass, classify
 from kafkactl.storage.leftovers import is_leftover
-from kafkactl.storage.model import KAFKACTL_LOCK, LOST_AND_FOUND, DirectoryState, ObservedDirectory, ObservedNode
+from kafkactl.storage.model import (
+    KAFKACTL_LOCK,
+    LOST_AND_FOUND,
+    DirectoryRole,
+    DirectoryState,
+    ObservedDirectory,
+    ObservedNode,
+)
 
 _NAMES_SHOWN = 8
 
@@ -34,7 +41,7 @@ class UnformatDirectory:
     """
 
     path: str
-    role: str  # metadata | data
+    role: DirectoryRole
     action: str  # unformat | keep
     names: tuple[str, ...] = ()
     meta_properties: bytes | None = None
@@ -196,7 +203,7 @@ def _kept(path: str, config: NodeConfig) -> UnformatDirectory:
     return UnformatDirectory(path=path, role=_role(path, config), action="keep")
 
 
-def _role(path: str, config: NodeConfig) -> str:
+def _role(path: str, config: NodeConfig) -> DirectoryRole:
     return "metadata" if path == config.metadata_log_dir else "data"
 
 

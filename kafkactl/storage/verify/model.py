@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity
@@ -45,8 +45,11 @@ class Phase(IntEnum):
 
     @property
     def word(self) -> str:
-        """Return the word of the answer: `waiting-for-quorum`."""
+        """Return the phase of the start, such as `waiting-for-quorum`."""
         return self.name.lower().replace("_", "-")
+
+
+DirectoryWord = Literal["good", "empty", "error"]
 
 
 class DirectoryClass(IntEnum):
@@ -57,9 +60,9 @@ class DirectoryClass(IntEnum):
     ERROR = 3
 
     @property
-    def word(self) -> str:
+    def word(self) -> DirectoryWord:
         """Return the word of the answer: `good`."""
-        return self.name.lower()
+        return cast("DirectoryWord", self.name.lower())
 
 
 # The line with which every release ends where an exception leaves the main thread; what stands below it varies.
@@ -70,10 +73,11 @@ RAFT_NOT_STARTED = "Got exception while starting SharedServer"
 
 @frozen
 class Failure:
-    """Why a node does not start. `message` is the text in its log; `waits`: it does not end, nor say why."""
+    """How a start will fail, or wait indefinitely."""
 
     phase: Phase
     message: str
+    """The message in the node's log, or what it waits for."""
     waits: bool = False
 
     to_dict = json_of("phase=phase.word", "message")
@@ -81,7 +85,7 @@ class Failure:
 
 @frozen
 class Loss:
-    """What a start would silently drop or create again. `what` is a stable word."""
+    """What a start would silently drop or recreate."""
 
     what: str
     subject: str
@@ -246,11 +250,11 @@ Rule = Callable[[StartContext], Iterator[RuleResult]]
 
 
 class VerifiedDirectory(TypedDict):
-    """A log directory in `storage.verify`; what its meta.properties says is None where that cannot be read."""
+    """One log directory as a starting node will sort it."""
 
     path: str
-    role: str
-    state: str
+    role: Literal["metadata", "data"]
+    state: DirectoryWord
     version: int | None
     cluster_id: str | None
     node_id: int | None

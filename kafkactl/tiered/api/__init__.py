@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Literal
 
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.errors import FailedError, InputError
@@ -20,7 +20,7 @@ from kafkactl.core.values import Uuid
 from kafkactl.files.whole_file import check_place, write_whole
 from kafkactl.kafka.client import Client
 from kafkactl.metadata.replay.collector import no_collection
-from kafkactl.tiered.answers import RemoteSegment, record_answer, segment_answer
+from kafkactl.tiered.answers import RemoteRecord, RemoteSegment, record_answer, segment_answer
 from kafkactl.tiered.api.load import Loaded, Request, load
 from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
@@ -116,7 +116,7 @@ def check_filters(loaded: Loaded, filters: Filters) -> None:
 
 @frozen
 class MetadataPartition:
-    """A partition of the metadata topic, as it was read; `expected_end_offset` None where its end is not known."""
+    """A partition of the metadata topic, as it was read."""
 
     partition: int
     paths: tuple[str, ...]
@@ -131,7 +131,7 @@ class MetadataPartition:
 
 @frozen
 class AuditSource:
-    """What was read. `bucket` is None without a listing of the store."""
+    """The sources of an audit."""
 
     paths: tuple[str, ...]
     cluster: bool
@@ -147,11 +147,12 @@ class AuditSource:
 class Audit:
     """What is wrong with the remote log, the worst first, and where each partition stands."""
 
-    engine: str
+    engine: Literal["local", "spark"]
     source: AuditSource
     totals: AuditTotals
     partitions: tuple[PartitionStatus, ...]
     findings: tuple[Finding, ...]
+    """By severity, then by what they cost."""
     assumptions: tuple[str, ...]
 
     @property
@@ -239,7 +240,7 @@ def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[RemoteSegme
                 yield answer
 
 
-def history(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:
+def history(loaded: Loaded, filters: Filters = ALL) -> Iterator[RemoteRecord]:
     """Yield the records of `tiered history`, by metadata partition and offset. The logs are read again."""
     check_filters(loaded, filters)
     scattered = loaded.case.ledger.scattered

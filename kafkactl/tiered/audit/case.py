@@ -187,6 +187,10 @@ class AuditCase:
 class PartitionCase:
     """One user partition. What is None is not known."""
 
+    topic: str
+    topic_id: str
+    key: PartitionKey
+
     def __init__(self, case: AuditCase, key: PartitionKey) -> None:
         self.case = case
         self.key = key

@@ -21,11 +21,12 @@ Found = TypeVar("Found")
 
 @frozen(kw_only=False)
 class Hole:
-    """Offsets that no reader finds remotely, ends included. `local`: the local log still has them; None: unknown."""
+    """Offsets that no reader finds in remote storage, both ends included."""
 
     from_offset: int
     to_offset: int
     local: bool | None
+    """Whether the local log still has them."""
 
     to_dict = by_fields
 

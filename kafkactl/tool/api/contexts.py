@@ -5,26 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Literal, TypedDict
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.core.frozen import frozen
 from kafkactl.files.contexts import Contexts, contexts_file, load_contexts
 from kafkactl.files.contexts_edit import change_contexts, with_context, without_context
 
+ContextOutcome = Literal[Outcome.DONE, Outcome.NOTHING_TO_DO, Outcome.PLANNED]
+
 
 class ContextDict(TypedDict):
-    """A context in the answers; the keys but for `current` are those of the file."""
+    """A cluster under a name."""
 
     name: str
     current: bool
+    """Whether it counts where no node and no context is named."""
     bootstrap_server: str | None
     bootstrap_controller: str | None
     command_config: str | None
+    """The path of the client properties."""
     controller_command_config: str | None
+    """Those for controllers, if they differ."""
     cluster_id: str | None
+    """The id that the cluster must have before anything is changed."""
     spark_master: str | None
+    """The Spark master on which `dryrun` replays logs."""
 
 
 class ContextsDict(TypedDict):
@@ -32,6 +40,7 @@ class ContextsDict(TypedDict):
 
     file: str
     current: str | None
+    """The current context; it may name one that is not there."""
     contexts: list[ContextDict]
 
 
@@ -42,7 +51,7 @@ class ContextChange:
     name: str
     before: Contexts
     after: Contexts
-    outcome: Outcome
+    outcome: ContextOutcome
     findings: tuple[Finding, ...] = ()
 
     def shown(self) -> tuple[ContextDict | None, ContextDict | None]:
@@ -53,17 +62,20 @@ class ContextChange:
         )
         return before, after
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer `config.change`."""
-        before, after = self.shown()
-        return {
-            "outcome": self.outcome.value,
-            "file": self.after.file,
-            "name": self.name,
-            "before": before,
-            "after": after,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    @property
+    def context_before(self) -> ContextDict | None:
+        """Return the context as it was; None where there was none."""
+        return self.shown()[0]
+
+    @property
+    def context_after(self) -> ContextDict | None:
+        """Return the context after the change; None if the change removes the context."""
+        return self.shown()[1]
+
+    to_dict = json_of(
+        "outcome", "file=after.file", "name", "before=context_before", "after=context_after", "findings",
+        kind="config.change",
+    )  # fmt: skip
 
 
 def list_contexts(name: str | None = None) -> ContextsDict:
@@ -122,7 +134,7 @@ def _changed(
     change: Callable[[Contexts], Contexts], name: str, dry_run: bool, findings: Iterable[Finding] = ()
 ) -> ContextChange:
     before, after = change_contexts(contexts_file(os.environ), change, dry_run=dry_run)
-    outcome = Outcome.NOTHING_TO_DO if before == after else Outcome.PLANNED if dry_run else Outcome.DONE
+    outcome: ContextOutcome = Outcome.NOTHING_TO_DO if before == after else Outcome.PLANNED if dry_run else Outcome.DONE
     return ContextChange(name=name, before=before, after=after, outcome=outcome, findings=tuple(findings))
 
 

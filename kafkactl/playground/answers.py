@@ -1,0 +1,53 @@
+"""Answers of `kafkactl demo`."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from kafkactl.core.answers import json_of
+from kafkactl.core.findings import Finding
+from kafkactl.core.frozen import frozen
+from kafkactl.playground.demo import Demo
+
+
+class DemoStep(TypedDict):
+    """A paragraph, or a command that ran with what it printed: the fields of the other are None."""
+
+    text: str | None
+    command: str | None
+    """The whole line, as it would be typed."""
+    exit_code: int | None
+    stdout: str | None
+    stderr: str | None
+
+
+class DemoScene(TypedDict):
+    """A scene that was shown."""
+
+    name: Literal["wedge", "mount", "dryrun", "report"]
+    title: str
+    steps: list[DemoStep]
+
+
+@frozen
+class ShownDemo:
+    """The scenes with the commands that ran, and what is left of the demo."""
+
+    demo: Demo
+    scenes: list[DemoScene]
+    findings: tuple[Finding, ...] = ()
+
+    to_dict = json_of("**demo", "scenes", "findings", kind="demo")
+
+
+class ListedScene(TypedDict):
+    """One line of `demo --list`."""
+
+    name: str
+    title: str
+
+
+class SceneList(TypedDict):
+    """The answer `demo.list`."""
+
+    scenes: list[ListedScene]
