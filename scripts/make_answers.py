@@ -16,7 +16,10 @@ from kafkactl.commands.models import kinds
 from kafkactl.commands.storage.random_uuid import NewUuid
 from kafkactl.commands.tiered.leftovers import LeftoverList
 from kafkactl.commands.tiered.shown import WithFiles
+from kafkactl.core.errors import ErrorAnswer
 from kafkactl.core.findings import Finding
+from kafkactl.dryrun.answer import Answer as Prediction
+from kafkactl.dryrun.answer import PredictionsDict, ReportDict, ReportsDict
 from kafkactl.features.api.cluster import FeatureChange, LevelProof
 from kafkactl.features.api.description import FeatureDescription
 from kafkactl.features.api.levels import FeatureDependencies, VersionMapping
@@ -53,6 +56,11 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
     "config.view": ContextsDict,
     "demo": ShownDemo,
     "demo.list": SceneList,
+    "dryrun.prediction": Prediction,
+    "dryrun.predictions": PredictionsDict,
+    "dryrun.report": ReportDict,
+    "dryrun.reports": ReportsDict,
+    "error": ErrorAnswer,
     "explain": Explained,
     "explain.list": ExplainedIds,
     "features.change": FeatureChange,
@@ -97,6 +105,11 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
 """The class of each answer, if need be with the class of a part whose fields are among those of the answer."""
 # Descriptions of schemas that say more than the command.
 ABOUT: Final = {
+    "dryrun.prediction": "Every scenario of `dryrun`.",
+    "dryrun.predictions": "A scenario on the logs of several clusters: one answer each (with -o jsonl one a line, and"
+    " nothing else).",
+    "dryrun.report": "`dryrun report`: every scenario that needs no argument, simulated on one log.",
+    "dryrun.reports": "`dryrun report` on the logs of several clusters.",
     "tiered.report": "`tiered report`: an audit with a forecast and what is drawn.",
     "error": "The one object on stderr where a command has no answer (`-o json`).",
     "bundle.manifest": "`manifest.json` in a bundle.",
@@ -142,9 +155,10 @@ def schema(kind: str) -> dict[str, Any]:
     answer = ANSWERS[kind]
     found = maker.of_class(*answer) if isinstance(answer, tuple) else maker.of_class(answer)
     found["description"] = ABOUT.get(kind, f"`{kind.replace('.', ' ')}`.")
-    found["properties"] = {"kind": {"const": kind, "type": "string"}, **_HEAD, **found["properties"]}
+    head = {"kind": {"const": kind, "type": "string"}, **_HEAD}
+    found["properties"] = {**head, **found["properties"], **head}
     optional = OPTIONAL.get(kind, set())
-    found["required"] = ["kind", *_HEAD, *(name for name in found["required"] if name not in optional)]
+    found["required"] = [name for name in found["properties"] if name not in optional]
     defs = {"$defs": dict(sorted(maker.defs.items()))} if maker.defs else {}
     return {"$schema": DIALECT, "title": kind, **found, **defs}
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict
     from kafkactl.dryrun.api import ScenarioContext, Verdict
     from kafkactl.dryrun.api.clusters import Cluster
-    from kafkactl.dryrun.api.engines import Engine
+    from kafkactl.dryrun.api.engines import Engine, EngineName
     from kafkactl.dryrun.api.events import Event
     from kafkactl.dryrun.api.logs import Chosen
 
@@ -71,7 +71,7 @@ class OpenedClusters(NamedTuple):
     """The clusters that were named, and the way to go through them."""
 
     clusters: Sequence[Chosen]
-    engine: str
+    engine: EngineName
     each: Callable[[], Iterator[Opened | KafkactlError]]
 
 
@@ -206,7 +206,7 @@ def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedC
     for chosen, why in failed:
         say(f"{chosen.cluster.title}: {why.message}", "bad")
     verdict = heaviest(verdicts)
-    envelope: dict[str, object] = {
+    envelope: dict[str, object] = {  # PredictionsDict or ReportsDict
         "engine": opened.engine,
         "verdict": verdict,
         _LISTINGS[kind]: answers,

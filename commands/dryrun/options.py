@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -26,6 +26,9 @@ CODES = (
     exit_codes.UNKNOWN,
     exit_codes.PROBLEMS_FOUND,
 )
+
+if TYPE_CHECKING:
+    from kafkactl.dryrun.api.engines import EngineName
 
 
 class NodeIds(click.ParamType[list[int]]):
@@ -138,9 +141,9 @@ def saved_options(function: Function) -> Function:
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 
 
-def engine_of(common: Common) -> str:
-    """The engine by name where no log decides: Spark where a master is named."""
+def engine_of(common: Common) -> EngineName:
+    """Return the engine by name if no log decides: Spark if a master is named."""
     check_master(common.engine, common.master)
     if common.engine == "auto":
         return "local" if common.master is None else "spark"
-    return common.engine
+    return "spark" if common.engine == "spark" else "local"

@@ -8,9 +8,28 @@ remedy.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 from kafkactl.core.remedies import remedy_of
+
+if TYPE_CHECKING:
+    from kafkactl.core.findings import Finding
+
+
+class ErrorAnswer(TypedDict):
+    """The one object on stderr where a command has no answer (`-o json`)."""
+
+    kind: Literal["error"]
+    schema_version: Literal[1]
+    """Rises when a field goes or changes its meaning."""
+    id: str
+    """The word to match on; run `kafkactl explain ID` for details."""
+    message: str
+    cause: str | None
+    next_step: str | None
+    exit_code: int
+    findings: list[Finding]
+    """Every reason, where there are several: the message is the first."""
 
 
 class KafkactlError(Exception):
@@ -44,8 +63,8 @@ class KafkactlError(Exception):
         return self.next_step or remedy_of(self.id)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error object of `-o json` (spec: one object on stderr)."""
-        return {
+        """Return the error object of `-o json`."""
+        found: ErrorAnswer = {
             "kind": "error",
             "schema_version": 1,
             "id": self.id,
@@ -55,6 +74,7 @@ class KafkactlError(Exception):
             "exit_code": self.exit_code,
             "findings": [],
         }
+        return {**found}
 
 
 class InputError(KafkactlError):

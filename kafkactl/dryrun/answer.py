@@ -1,17 +1,22 @@
 """The shape of an answer of the dry run, from the scenario that fills it to the page that shows it.
 
 Values that have a class of their own (`Change`, `Counts`, `Loss`, `ServerError`) are in it as they are; JSON is made of
-them when it is printed. The published schema is generated from commands/models/dryrun.py; a test compares the two.
+them when it is printed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
+    from kafkactl.core.errors import ErrorAnswer
     from kafkactl.dryrun.brokers.worst import Loss
     from kafkactl.dryrun.controller.appended import Appended
-    from kafkactl.dryrun.prediction import Change, Counts, ServerError
+    from kafkactl.dryrun.prediction import Change, Counts, ServerError, Verdict
+
+# JSON of a class that is made before the answer is printed, because the page and a report read it.
+FindingJson = Annotated[dict[str, Any], "kafkactl.core.findings:Finding"]
+SimulationJson = Annotated[dict[str, Any], "kafkactl.simulator.study:Study"]
 
 
 class BeforeAfter(TypedDict):
@@ -44,8 +49,8 @@ Feature = TypedDict(
         "name": str,
         "from": int,
         "to": int,
-        "kind": str,
-        "verdict": str,
+        "kind": Literal["upgrade", "safe-downgrade", "unsafe-downgrade", "no-op"],
+        "verdict": "Verdict",
         "accepted_by_kafka": bool | None,
         "server_error": "ServerError | None",
         "reversible": bool,
@@ -53,14 +58,17 @@ Feature = TypedDict(
         "way_back": str | None,
     },
 )
+Feature.__doc__ = "One feature of the change."
 
 
 class Step(TypedDict, total=False):
-    """A step of a rolling restart, of a reassignment, or of a change of levels; what is not about it is null."""
+    """A step of a rolling restart, of a reassignment, or of a change of levels."""
 
     number: int | None
     broker: int | None
-    verdict: str | None
+    """The broker that is down in this step."""
+    verdict: Verdict | None
+    """While it is down."""
     partitions: Counts | None
     worst: list[Change] | None
     records_appended: int | None
@@ -85,9 +93,10 @@ class DifferenceDict(TypedDict):
     """What a starting node gets wrong."""
 
     from_offset: int
+    """Where its replay begins: 0, or behind a checkpoint."""
     part: str
     key: str
-    change: str
+    change: Literal["added", "removed", "changed"]
     record: str
 
 
@@ -118,48 +127,12 @@ class Load(TypedDict):
     seconds_after: float
 
 
-class ElectionDict(TypedDict):
-    """How long a quorum is without a leader: as `simulator.study.Electing`."""
-
-    release: str
-    cause: str
-    runs: int
-    elected: int
-    p50_ms: float | None
-    p90_ms: float | None
-    p99_ms: float | None
-    longest_ms: float | None
-
-
-class SecondFailureDict(TypedDict):
-    """What a second failure did in the middle of a step: as `simulator.study.SecondFailure`."""
-
-    release: str
-    step: int
-    action: str
-    id: int | None
-    failed: int | None
-    runs: int
-    goes_on: int
-    recovers: int
-    stuck: int
-    longest_gap_ms: float | None
-
-
-class SimulationDict(TypedDict):
-    """What the simulator of quorums says: as `simulator.study.Study`."""
-
-    runs: int
-    seed: int
-    elections: list[ElectionDict]
-    second_failures: list[SecondFailureDict]
-
-
 class Effects(TypedDict, total=False):
-    """What would change. A scenario gives the fields that it is about; in an answer all others are null or empty."""
+    """What would change; fields that a scenario is not about are None or empty."""
 
     partitions: Counts | None
     changes: list[Change]
+    """The partitions that change, the worst first; the first 1,000."""
     changes_total: int
     records_appended: Appended | None
     majority: BeforeAfter | None
@@ -169,33 +142,43 @@ class Effects(TypedDict, total=False):
     steps: list[Step]
     server_error: ServerError | None
     order: list[int] | None
+    """Brokers of a rolling restart, in their order."""
     worst: list[Loss] | None
+    """The worst sets of brokers, the worst first."""
     sets: int | None
+    """How many sets were searched."""
     stranded: list[TopicPartition] | None
+    """Partitions that stay without a leader."""
     completes: bool | None
+    """Whether every move of a reassignment ends."""
     records_at_once: int | None
     voters: Members | None
     alive: Members | None
     counts: dict[str, int] | None
+    """Records by type."""
     state: dict[str, int] | None
     image_sha256: str | None
     differences: list[DifferenceDict] | None
+    """The first 1,000 of each start."""
     starts: list[int] | None
     log: LogSize | None
     snapshot: SnapshotSize | None
     controller_load: Load | None
     batches: int | None
+    """In which a copy from ZooKeeper hands its records over, as Kafka counts."""
     seconds: float | None
-    simulation: SimulationDict | None
+    """How long the copy would take, roughly."""
+    simulation: SimulationJson | None
+    """Of `controllers --simulate`."""
 
 
 class PredictionDict(TypedDict):
-    """The part of `dryrun.prediction` that does not depend on where the log came from."""
+    """One scenario of a report; fields as in `dryrun.prediction`."""
 
     scenario: str
     input: dict[str, Any]
-    verdict: str
-    findings: list[dict[str, Any]]
+    verdict: Verdict
+    findings: list[FindingJson]
     effects: Effects
     assumptions: list[str]
 
@@ -205,8 +188,10 @@ class ReplicaDict(TypedDict):
 
     path: str
     end_offset: int
+    """The first offset that a starting node would not have from it."""
     last_epoch: int
     is_replayed: bool
+    """Whether the answer is based on this one; the others were compared with it."""
 
 
 class ClusterDict(TypedDict):
@@ -214,6 +199,7 @@ class ClusterDict(TypedDict):
 
     paths: list[str]
     cluster: str | None
+    """The name by --cluster-of."""
     cluster_id: str | None
 
 
@@ -221,11 +207,16 @@ class Source(ClusterDict):
     """What was read. Offsets are -1 where there are no records."""
 
     first_offset: int
+    """Of the first record of the log, before the snapshot if it is earlier."""
     last_offset: int
     committed_offset: int | None
+    """The last offset that is known to be committed."""
     snapshot_offset: int | None
+    """The end offset of the snapshot that the replay began with."""
     records: int
+    """In the whole log, those before the snapshot included."""
     replicas: list[ReplicaDict]
+    """The logs that were compared; none where there is but one."""
 
 
 class Earlier(TypedDict):
@@ -233,27 +224,74 @@ class Earlier(TypedDict):
 
     scenario: str
     input: dict[str, Any]
-    verdict: str
+    verdict: Verdict
 
 
 class Frame(TypedDict):
     """What each answer says of the log: what read it, where it is from, and what was simulated before."""
 
-    engine: str
+    engine: Literal["local", "spark"]
     source: Source
     after: list[Earlier]
+    """What was simulated before, in order."""
 
 
 class Answer(Frame, PredictionDict):
     """`dryrun.prediction` as it is printed."""
 
     details: str | None
+    """The folder with the tables of --details."""
 
 
 class ReportDict(Frame):
     """`dryrun.report`."""
 
-    verdict: str
+    verdict: Verdict
+    """The heaviest."""
     html: str | None
+    """The page that was written."""
     details: str | None
+    """The folder with the tables of --details, one below it for each scenario."""
     predictions: list[PredictionDict]
+
+
+class PrintedPrediction(Answer):
+    """Every scenario of `dryrun`."""
+
+    kind: Literal["dryrun.prediction"]
+    schema_version: Literal[1]
+    """Rises when a field goes or changes its meaning."""
+
+
+class PrintedReport(ReportDict):
+    """`dryrun report`: every scenario that needs no argument, simulated on one log."""
+
+    kind: Literal["dryrun.report"]
+    schema_version: Literal[1]
+    """Rises when a field goes or changes its meaning."""
+
+
+class NoAnswer(ClusterDict):
+    """A cluster that could not be answered."""
+
+    error: ErrorAnswer
+
+
+class PredictionsDict(TypedDict):
+    """The answer `dryrun.predictions`."""
+
+    engine: Literal["local", "spark"]
+    verdict: Verdict
+    """The heaviest."""
+    predictions: list[PrintedPrediction]
+    failed: list[NoAnswer]
+
+
+class ReportsDict(TypedDict):
+    """The answer `dryrun.reports`."""
+
+    engine: Literal["local", "spark"]
+    verdict: Verdict
+    """The heaviest."""
+    reports: list[PrintedReport]
+    failed: list[NoAnswer]

@@ -66,16 +66,18 @@ _WEIGHTS: Final = (
 
 @frozen
 class Counts:
-    """Partitions of the cluster after the event. `offline`: without a leader; `under_min_isr`: fewer in sync than
-    min.insync.replicas asks for (writes with acks=all fail), leaderless ones included; `at_min_isr`: just as many.
+    """Partitions of the cluster after the event.
 
     `leader_changes` counts partitions whose leader is another one than before, none included.
     """
 
     total: int
     leader_changes: int
+    """Whose leader is another one than before, none included."""
     offline: int
+    """Without a leader."""
     under_min_isr: int
+    """Fewer in sync than min.insync.replicas asks for, leaderless ones included."""
     at_min_isr: int
 
     to_dict = by_fields
@@ -83,7 +85,7 @@ class Counts:
 
 @frozen(kw_only=False)
 class Outcome:
-    """How a partition may end: its leader (-1: none), ISR, eligible leader replicas and last known leader."""
+    """One way in which a partition may end."""
 
     leader: int
     isr: tuple[int, ...]
@@ -95,7 +97,7 @@ class Outcome:
 
 @frozen
 class Change:
-    """A partition before and after. `alternatives` are all outcomes where the order of events decides.
+    """A partition that changes. -1 means no leader.
 
     `elected_uncleanly`: a replica that was not known to be in sync led it on the way; it may have recovered since,
     which brings no record back.
@@ -111,10 +113,12 @@ class Change:
     last_known_elr_after: tuple[int, ...]
     leader_epoch_after: int
     recovering_after: bool
+    """Whether the leader is not known to have been in sync."""
     elected_uncleanly: bool
     min_isr: int
     replicas_after: tuple[int, ...]
     alternatives: tuple[Outcome, ...] = ()
+    """Every outcome, where the order of events decides."""
 
     @property
     def certain(self) -> bool:
@@ -158,7 +162,7 @@ class Change:
 
 @frozen
 class ServerError:
-    """What the controller would answer instead of doing it. Its texts differ between releases."""
+    """What the controller would answer instead of doing it."""
 
     code: int
     message: str | None

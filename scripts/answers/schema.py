@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import inspect
 import re
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from types import NoneType, UnionType
 from typing import (
+    Annotated,
     Any,
     ForwardRef,
     Literal,
@@ -29,14 +31,12 @@ from typing import (
 )
 
 from kafkactl.core.answers import by_fields
-from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding
 
 SIMPLE = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
-# Methods that are written by hand: for speed, and because an error is not a frozen value.
+# Methods that are written by hand, for speed.
 BY_HAND: Mapping[type, tuple[str, ...]] = {
     Finding: ("id", "severity", "subject", "message", "evidence", "next_step=advice"),
-    KafkactlError: ("id", "message", "cause", "next_step=advice", "exit_code", "findings"),
 }
 
 
@@ -85,6 +85,8 @@ class SchemaMaker:
             return {"type": SIMPLE[NoneType if kind is None else kind]}
         if isinstance(kind, NewType):
             return self.of_type(kind.__supertype__)
+        if origin is Annotated:  # JSON of a class that is made before the answer is printed
+            return self.of_type(_class_of_json(kind))
         if origin is Literal:
             return _choice([part.value if isinstance(part, Enum) else part for part in parts])
         if origin in (Union, UnionType):
@@ -125,16 +127,21 @@ def _choice(values: Collection[Any]) -> dict[str, Any]:
     return {**what, "type": SIMPLE[kinds.pop()]} if len(kinds) == 1 else what
 
 
+def _class_of_json(kind: Any) -> type:
+    module, _, name = kind.__metadata__[0].partition(":")
+    found: type = getattr(importlib.import_module(module), name)
+    return found
+
+
 def entries(cls: type, variant: type | None = None) -> Iterator[Entry]:
     """Return the fields of the JSON of a class, in their order. Raise TypeError for a method written by hand.
 
     Of a value that may be of several classes, and whose entries are among those of the class, `variant` is the one.
     """
     if is_typeddict(cls):
-        optional: frozenset[str] = cls.__optional_keys__  # type: ignore[attr-defined]
         for name, kind in get_type_hints(cls, localns=_late_imports(cls.__module__), include_extras=True).items():
             owner, description = _documented(cls, name)
-            is_optional = name in optional or get_origin(kind) is NotRequired
+            is_optional = get_origin(kind) is NotRequired
             plain = get_args(kind)[0] if get_origin(kind) is NotRequired else kind
             yield Entry(name, plain, description, not is_optional, (owner, name))
         return
@@ -229,27 +236,29 @@ def _late_imports(module: str) -> dict[str, Any]:
 def _documented(cls: type, name: str) -> tuple[type, str]:
     """Return the class that declares a field, and the text below the field."""
     if is_typeddict(cls) and name not in _texts(cls):
-        for base in _declaration(cls).bases:  # a typed dictionary does not know its bases
+        declared = _declaration(cls)
+        for base in declared.bases if declared is not None else ():  # a typed dictionary does not know its bases
             return _documented(vars(sys.modules[cls.__module__])[ast.unparse(base)], name)
     return cls, next(iter(_texts(cls).get(name, ())), "")
 
 
-def _declaration(cls: type) -> ast.ClassDef:
+def _declaration(cls: type) -> ast.ClassDef | None:
+    """Return the statement of a class; None of a typed dictionary that is made by a call."""
     body: list[ast.stmt] = _tree(cls.__module__).body
     *outer, last = cls.__qualname__.split(".")
     for name in outer:
         (found,) = [node for node in body if isinstance(node, ast.ClassDef) and node.name == name]
         body = found.body
-    (found,) = [node for node in body if isinstance(node, ast.ClassDef) and node.name == last]
-    return found
+    return next((node for node in body if isinstance(node, ast.ClassDef) and node.name == last), None)
 
 
 @functools.cache
 def _texts(cls: type) -> Mapping[str, list[str]]:
     """Return the text below each field that a class declares: none, or one."""
-    body = _declaration(cls).body
+    declared = _declaration(cls)
+    body = [] if declared is None else declared.body
     found: dict[str, list[str]] = {}
-    for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True):
+    for statement, following in zip(body, [*body[1:], ast.Pass()], strict=False):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             match following:
                 case ast.Expr(value=ast.Constant(value=str(text))):

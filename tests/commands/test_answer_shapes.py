@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafkactl.commands.models import (
-    dryrun,
     migrate_compare,
     migrate_state,
     recover,
@@ -16,10 +15,6 @@ from kafkactl.commands.models import (
 )  # fmt: skip
 from kafkactl.core.answers import by_fields
 from kafkactl.core.values import Endpoint
-from kafkactl.dryrun import answer as dryrun_answer
-from kafkactl.dryrun import prediction
-from kafkactl.dryrun.brokers import worst
-from kafkactl.dryrun.controller.appended import Appended
 from kafkactl.migration.api.position import JournalSummary, MigrationStatus
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.steps.step import Step as MigrationStep
@@ -31,23 +26,6 @@ from kafkactl.simulator.study import Electing, SecondFailure, Study
 
 HEAD = {"kind", "schema_version"}
 PAIRS: list[tuple[Any, Any]] = [
-    (dryrun_answer.BeforeAfter, dryrun.BeforeAfter),
-    (dryrun_answer.Members, dryrun.Members),
-    (dryrun_answer.Result, dryrun.Result),
-    (dryrun_answer.Feature, dryrun.Feature),
-    (dryrun_answer.Step, dryrun.Step),
-    (dryrun_answer.TopicPartition, dryrun.TopicPartition),
-    (dryrun_answer.DifferenceDict, dryrun.Difference),
-    (dryrun_answer.LogSize, dryrun.LogSize),
-    (dryrun_answer.SnapshotSize, dryrun.SnapshotSize),
-    (dryrun_answer.Load, dryrun.Load),
-    (dryrun_answer.Effects, dryrun.Effects),
-    (dryrun_answer.ReplicaDict, dryrun.Replica),
-    (dryrun_answer.Source, dryrun.Source),
-    (dryrun_answer.Earlier, dryrun.Earlier),
-    (dryrun_answer.PredictionDict, dryrun.ReportedPrediction),
-    (dryrun_answer.Answer, dryrun.DryrunPrediction),
-    (dryrun_answer.ReportDict, dryrun.DryrunReport),
     (losses.SettingDict, recover.RecoverSetting),
     (losses.EntityDict, recover.RecoverEntity),
     (losses.OtherDict, recover.RecoverOther),
@@ -62,12 +40,6 @@ def test_a_part_has_the_fields_of_the_schema(shape: Any, model: Any) -> None:
 
 # Answers without a typed dictionary: with each model the class, and the one whose entries are among its own.
 CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
-    (dryrun.Alternative, (prediction.Outcome,)),
-    (dryrun.Appended, (Appended,)),
-    (dryrun.Change, (prediction.Change,)),
-    (dryrun.Counts, (prediction.Counts,)),
-    (dryrun.Loss, (worst.Loss,)),
-    (dryrun.ServerError, (prediction.ServerError,)),
     (migrate_compare.Difference, (EntityDifference,)),
     (migrate_state.MigrateStatus, (MigrationStatus,)),
     (migrate_state.MigrationStep, (MigrationStep,)),

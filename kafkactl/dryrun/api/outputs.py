@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.answer import PredictionDict
 from kafkactl.dryrun.by_name import find_scenario
+from kafkactl.dryrun.controller.appended import AppendedRecord
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 
@@ -83,7 +84,7 @@ def answer_of(found: Prediction, *, with_records: bool, facts: Facts | None = No
     return answer
 
 
-def appended_records(found: Prediction, facts: Facts | None = None) -> Iterator[dict[str, Any]]:
+def appended_records(found: Prediction, facts: Facts | None = None) -> Iterator[AppendedRecord]:
     """Yield the records that would be appended, as `log dump` writes them.
 
     `facts` are those of the log that they would be appended to; without one the prediction's own number them.

@@ -49,17 +49,20 @@ class Harm(NamedTuple):
     leader. Where the order decides, the worst of each."""
 
     offline: int = 0
+    """Partitions that lose their leader."""
     under_min_isr: int = 0
+    """Partitions that keep a leader and fall under min.insync.replicas."""
     leader_changes: int = 0
 
 
 @frozen
 class Loss:
-    """A set of brokers and the harm its loss does. `loses_majority`: the quorum of controllers is lost with them."""
+    """A set of brokers and what its loss does, in the worst order."""
 
     brokers: Group
     harm: Harm
     loses_majority: bool = False
+    """Whether the quorum has no majority without them."""
 
     @property
     def sort_key(self) -> tuple[int, int, int, int]:

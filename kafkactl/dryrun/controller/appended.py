@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
@@ -77,17 +77,31 @@ def batches(operations: Iterable[Operation], rules: Rules, *, offset: int, epoch
     return b"".join(found)
 
 
+class AppendedRecord(TypedDict):
+    """A record as `log dump` writes it."""
+
+    offset: int
+    epoch: int
+    timestamp_ms: int
+    kind: Literal["record"]
+    type: str
+    version: int
+    data: dict[str, Any]
+
+
 @frozen
 class Appended:
-    """How much would be appended: records, bytes with their batches, and records by type.
+    """What the controller would append to the log.
 
     `records` are the records themselves as JSON, only where they were asked for.
     """
 
     count: int
     bytes: int
+    """With their batches, one for each operation."""
     by_type: Mapping[str, int]
-    records: Sequence[Mapping[str, Any]] | None = None
+    records: Sequence[AppendedRecord] | None = None
+    """Only with --records."""
 
     to_dict = by_fields
 

@@ -150,7 +150,7 @@ def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mappin
         "from": change.before,
         "to": change.after,
         "kind": change.kind.value,
-        "verdict": verdict.value,
+        "verdict": verdict,
         "accepted_by_kafka": accepted[name],
         "server_error": error,
         "reversible": change.reversible,

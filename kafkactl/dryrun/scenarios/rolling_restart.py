@@ -82,7 +82,7 @@ def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[St
     step: Step = {
         "number": number,
         "broker": broker_id,
-        "verdict": verdict.value,
+        "verdict": verdict,
         "partitions": down.counts(),
         "worst": list(down.first(10)),
     }

@@ -21,8 +21,6 @@ FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions",
 CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
 UNINSTALLED = ("tests", "bench", "scripts")
-# Fields of published answers, which scripts read: a name in an answer is never changed.
-PUBLISHED_FIELDS = {("commands/models/dryrun.py", "way_back")}
 
 
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
@@ -158,15 +156,9 @@ def test_names_in_the_library_use_plain_words():
         f"{shown(path)}:{line}: {name}": (phrase, use)
         for path in product_files()
         for line, name in names_given_in(path)
-        if (shown(path), name) not in PUBLISHED_FIELDS
         for phrase, use in (*banned_words(in_words(name)), *banned_in_names(in_words(name)))
     }
     assert not found
-
-
-def test_each_exception_is_still_a_field():
-    fields = {(file, name) for file, _ in PUBLISHED_FIELDS for _, name in names_given_in(ROOT / file)}
-    assert fields >= PUBLISHED_FIELDS
 
 
 def names_given_in(path: Path) -> Iterator[tuple[int, str]]:
