@@ -19,7 +19,7 @@ from kafkactl.migration.state.view import ObservedDict, observed_view
 from kafkactl.migration.steps.forward import next_step
 from kafkactl.migration.steps.gates import APART_MS, gates_seen
 from kafkactl.migration.steps.rollback import rollback_of
-from kafkactl.migration.steps.table import ObservedState, state_of_evidence
+from kafkactl.migration.steps.table import ObservedState, definition_of, state_of_evidence
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
@@ -83,8 +83,9 @@ class MigrationStatus:
         """
         if self.journal is None or self.journal.state is None:
             return None
-        unseen = {"M1": "M0", "M9": "M8"}  # decisions that no cluster shows
-        return unseen.get(self.journal.state, self.journal.state) == self.state.value
+        definition = definition_of(self.journal.state)
+        shown = None if definition is None else definition.observed_as
+        return (self.journal.state if shown is None else shown) == self.state
 
     to_dict = json_of(
         "state", "state_words=state.words", "why=observed_state.why", "time_ms=observation.time_ms", "observed",

@@ -26,10 +26,12 @@ from kafkactl.migration.observed.silence import refusals
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import election_between, soak_findings, soak_of
-from kafkactl.migration.steps.step import Barrier, Move, Progress, Step
+from kafkactl.migration.steps.definition import Milestone
+from kafkactl.migration.steps.m4 import LAST_BROKER
+from kafkactl.migration.steps.step import Move, Progress, Step
+from kafkactl.migration.steps.table import definition_of
 from kafkactl.zookeeper.znode import encode_znodes
 
-_BEFORE_ANYTHING: Final = (State.M0, State.M1)
 # Steps that bring the quorum up, or only look: what is missing before them is what they bring.
 _MENDING: Final = frozenset(
     {
@@ -63,9 +65,6 @@ _OF_A_STOP: Final = frozenset(
 )
 # It only warns, because it is resolved automatically; but nothing is restarted before it has (C-33).
 _WAITED_FOR: Final = frozenset({"under-replicated-partitions"})
-_FINALIZE: Final = "finalize"
-_COPIED: Final = ("kraft", _FINALIZE)
-_OBSERVATIONS_NEEDED: Final = {_FINALIZE: 3}
 _HOPELESS: Final = frozenset({"claim-interrupted", "kraft-controller-left-over"})
 _STRAYS: Final = "X-5.2"
 OF_ITS_OWN: Final = frozenset({"rollback-needs-controller-epoch"})
@@ -180,9 +179,13 @@ class ForwardGuard:
         self._files_settled = False
 
     def observations_needed(self, route: StepPlan, step: Step) -> int:
-        """More than one at a milestone, once a run for each of them; most before what cannot be undone."""
-        name = milestone(route, step)
-        return 1 if name is None or name in self._passed else _OBSERVATIONS_NEEDED.get(name, 2)
+        """Return more than one at a milestone, once a run for each milestone; most before what cannot be undone."""
+        due = self._due(route, step)
+        return 1 if due is None else due.observations
+
+    def _due(self, route: StepPlan, step: Step) -> Milestone | None:
+        found = milestone(route, step)
+        return None if found is None or found.name in self._passed else found
 
     def objections(
         self, seen: Observation, earlier: Observation | None, route: StepPlan, step: Step
@@ -195,29 +198,28 @@ class ForwardGuard:
         wanted_steps = [step for step in route.steps if step.is_before(self._last)]
         if not self._files_settled and (files := self._crew.files.objections(seen, wanted_steps)):
             return files
-        is_milestone = self.observations_needed(route, step) > 1
-        if not is_milestone and step.action in _MENDING:
+        due = self._due(route, step)
+        if due is None and step.action in _MENDING:
             return ()
         found = [
             finding
             for finding in check(seen, accepted=self._accepted)
             if not _is_brought_by(seen, step, finding) and not is_cured_by_first_steps(route, finding)
         ]
-        if not is_milestone:
+        if due is None:
             return tuple(
                 finding for finding in found if finding.severity is Severity.BLOCKER or finding.id in _WAITED_FOR
             )
-        name = milestone(route, step)
-        # Once brokers have KRaft files, what is said in ZooKeeper's words only is not known any more.
-        wanted = blockers(found) if name in _COPIED else self._not_accepted(found)
-        if name == "quorum" or name in _COPIED:
+        # Once brokers have KRaft files, what is known from ZooKeeper alone is unknown.
+        wanted = blockers(found) if due.compares else self._not_accepted(found)
+        if due.asks_gate:
             gates = gates_of(State(route.state), seen, earlier)
             wanted += self._not_accepted(finding for finding in gates if finding.id != _SEEN_ONCE)
-        if name == "kraft":
+        if due.lists_strays:
             wanted += self._not_accepted(self._strays_unseen(seen))
-        if name in _COPIED:
+        if due.compares:
             wanted += self._not_accepted(_compared(seen, step))
-        if name == _FINALIZE:
+        if due.asks_soak:
             wanted += self._not_accepted(self._too_fresh(seen, earlier))
         unique = {
             (finding.id, finding.subject): finding for finding in wanted if not _is_brought_by(seen, step, finding)
@@ -246,13 +248,13 @@ class ForwardGuard:
     def pass_by(self, seen: Observation, route: StepPlan, step: Step) -> None:
         """Keep ZooKeeper's tree where it is the last one before something begins."""
         self._files_settled = True
-        name = milestone(route, step)
-        if name is None or name in self._passed:
+        due = self._due(route, step)
+        if due is None:
             return
-        self._passed.add(name)
+        self._passed.add(due.name)
         if seen.tree is not None and isinstance(self._crew, RunContext):
             znodes = sorted(seen.tree.znodes.values(), key=lambda znode: znode.path)
-            self._crew.journal.keep("tree", {"before": name, "state": route.state}, encode_znodes(znodes))
+            self._crew.journal.keep("tree", {"before": due.name, "state": route.state}, encode_znodes(znodes))
 
     def hopeless(self, seen: Observation) -> Finding | None:
         """A copy that will not begin, or not go on: the cluster has no controller meanwhile."""
@@ -301,18 +303,13 @@ def is_cured_by_first_steps(route: StepPlan, finding: Finding) -> bool:
     )
 
 
-def milestone(route: StepPlan, step: Step) -> str | None:
-    """The name of the milestone of a step."""
-    state = route.state
-    if step.barrier is Barrier.FINALIZE:
-        return _FINALIZE if state == State.M8 else None
-    if step.barrier is Barrier.LAST_BROKER:
-        return "last-broker"
-    if state == State.M6 and step.phase is State.M7:
-        return "kraft"
-    if state == State.M3 and step.phase in (State.M4, State.M4L):
-        return "quorum"
-    return "begin" if state in _BEFORE_ANYTHING else None
+def milestone(route: StepPlan, step: Step) -> Milestone | None:
+    """Return the milestone that a step is the first one after; None if there is none."""
+    if LAST_BROKER.precedes(step):
+        return LAST_BROKER
+    definition = definition_of(route.state)
+    found = None if definition is None else definition.milestone
+    return found if found is not None and found.precedes(step) else None
 
 
 def _compared(seen: Observation, step: Step) -> tuple[Finding, ...]:

@@ -36,16 +36,16 @@ from kafkactl.migration.driver.steps import (
     step_entry,
 )
 from kafkactl.migration.driver.stops import (
-    LEVELS,
-    STOP_AT_ONCE,
     disagreement,
     gate_stays_closed,
+    level_of,
     moved_against,
     moved_by_another,
 )
 from kafkactl.migration.driver.watch import AWAY, StepWatch
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.broken import STOP_AT_ONCE
 from kafkactl.migration.steps.step import File, Progress, Step
 from kafkactl.migration.steps.table import observed_state
 
@@ -126,7 +126,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             found = self._observe_once()
             if moved_against(self.goal, before, found.route.state):
                 raise moved_by_another(self.goal, before, found.route.state)
-        if found.route.state in LEVELS:
+        if level_of(found.route.state) is not None:
             self.known = found.route.state
         return found
 

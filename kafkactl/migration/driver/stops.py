@@ -13,42 +13,30 @@ from kafkactl.migration.driver.journal import BACK, JournalState
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.observed.silence import leader_unknown
 from kafkactl.migration.state.names import State
+from kafkactl.migration.steps.definition import Level
 from kafkactl.migration.steps.step import Step
+from kafkactl.migration.steps.table import definition_of
 from kafkactl.migration.zktree.parse import parse_tree
 
 _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second
-# Nothing shows these from outside, or not yet: what is planned and formatted is not started.
-_EARLY: Final = frozenset({"M0", "M1", "M2"})
-# From these the next ones follow automatically.
-_PASSED_AUTOMATICALLY: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
 
-STOP_AT_ONCE: Final = frozenset(
-    {
-        State.SPLIT_BRAIN,
-        State.STALE_MIGRATION,
-        State.QUORUM_WITHOUT_MIGRATION_FLAG,
-        State.COPY_CRASHED,
-        State.FINALIZED_WITH_ZOOKEEPER_BROKER,
-        State.STALE_CONTROLLER,
-    }
-)
-"""States that waiting makes worse."""
 
-LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M6": 2, "M7": 2, "M8": 2, "M9": 2, "M10": 3,
-                 "M11": 3}  # fmt: skip
-"""Between these no migration changes automatically: prepared, entered, copied, final. In M5 anything can be."""
+def level_of(state: str | None) -> Level | None:
+    """Return the level of a state; None for a broken state, and during the copy."""
+    definition = definition_of(state)
+    return None if definition is None else definition.level
 
 
 def moved_against(goal: str, before: str | None, now: str) -> bool:
-    """Whether a migration goes the other way than the run that drives it: back under `run`, on under `rollback`."""
-    old, new = LEVELS.get(before or ""), LEVELS.get(now)
+    """Return True if a migration goes the other way than its run: back under `run`, forward under `rollback`."""
+    old, new = level_of(before), level_of(now)
     if old is None or new is None or (goal != BACK and now == State.M2):  # M3 that lost its majority is M2 again
         return False  # broken on the way: reported by the plan
     return new > old if goal == BACK else new < old
 
 
 def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
-    """Nothing that this run did leads there."""
+    """Return the error of a state that no step of this run leads to."""
     return RefusedError(
         f"the state changed from {before} to {now} (confirmed twice). This {goal} did not cause that; another"
         " operator or"
@@ -58,10 +46,12 @@ def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
 
 
 def disagreement(recorded: JournalState, observed: str, seen: Observation) -> Finding | None:
-    """The journal and the cluster tell different stories, and no step that was on its way explains it."""
+    """Report that journal and cluster differ, and no step that was begun explains the difference."""
     remembered = recorded.state
-    if remembered is None or not recorded.is_under_way or remembered == observed or {remembered, observed} <= _EARLY:
+    if remembered is None or not recorded.is_under_way or remembered == observed:
         return None
+    if level_of(remembered) is level_of(observed) is Level.PREPARED:
+        return None  # what is planned and formatted is not started, so nothing shows it yet
     places = [_place(remembered), _place(observed)]
     if None in places:
         return None  # a broken situation is reported by the plan
@@ -69,7 +59,7 @@ def disagreement(recorded: JournalState, observed: str, seen: Observation) -> Fi
     if (
         recorded.pending is not None
         or recorded.failed is not None
-        or (now > before and remembered in _PASSED_AUTOMATICALLY)
+        or (now > before and _ends_automatically(remembered))
     ):
         return None
     rows = list(_rows(recorded, remembered, observed, seen))
@@ -80,6 +70,11 @@ def disagreement(recorded: JournalState, observed: str, seen: Observation) -> Fi
         f"the journal and the observation differ: {table}",
         table=rows,
     )
+
+
+def _ends_automatically(state: str) -> bool:
+    definition = definition_of(state)
+    return definition is not None and definition.ends_automatically
 
 
 def _place(state: str) -> int | None:

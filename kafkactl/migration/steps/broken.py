@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Final
 
+from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.state.conditions import (
@@ -282,3 +284,49 @@ LOST_MIGRATION_ZNODE: Final = Row(
     "the log says MIGRATION and /migration does not say that the copy was done: nothing is written to ZooKeeper any"
     " more, and the lag metric shows 0",
 )
+
+
+# Ways out
+
+
+class WayOut(Enum):
+    """The way from a broken state to a healthy one, as far as kafkactl knows it."""
+
+    UNKNOWN = auto()
+    ROLLBACK = auto()
+    START_CONTROLLERS = auto()
+    BROKERS_TO_KRAFT = auto()
+
+
+@frozen
+class BrokenState:
+    """A broken state. `gets_worse`: a run stops at once, because waiting makes it worse."""
+
+    state: State
+    way_out: WayOut = WayOut.UNKNOWN
+    gets_worse: bool = False
+
+
+BROKEN: Final = (
+    BrokenState(state=State.STALE_MIGRATION, way_out=WayOut.ROLLBACK, gets_worse=True),
+    BrokenState(state=State.STALE_CONTROLLER, way_out=WayOut.ROLLBACK, gets_worse=True),
+    BrokenState(state=State.QUORUM_WITHOUT_MIGRATION_FLAG, way_out=WayOut.ROLLBACK, gets_worse=True),
+    BrokenState(state=State.COPY_CRASHED, way_out=WayOut.START_CONTROLLERS, gets_worse=True),
+    BrokenState(state=State.LOST_QUORUM, way_out=WayOut.START_CONTROLLERS),
+    BrokenState(state=State.LOST_MIGRATION_ZNODE),
+    BrokenState(state=State.SPLIT_BRAIN, way_out=WayOut.ROLLBACK, gets_worse=True),
+    BrokenState(state=State.QUORUM_WITHOUT_BROKERS, way_out=WayOut.ROLLBACK),
+    BrokenState(state=State.BROKERS_BEFORE_QUORUM),
+    BrokenState(state=State.INCOMPLETE_ROLLBACK, way_out=WayOut.ROLLBACK),
+    BrokenState(state=State.FINALIZED_WITH_ZOOKEEPER_BROKER, way_out=WayOut.BROKERS_TO_KRAFT, gets_worse=True),
+    BrokenState(state=State.BORN_IN_KRAFT),
+    BrokenState(state=State.NOT_ENOUGH_EVIDENCE),
+    BrokenState(state=State.UNIDENTIFIED_NODES),
+)
+
+STOP_AT_ONCE: Final = frozenset(broken.state for broken in BROKEN if broken.gets_worse)
+
+
+def way_out_of(state: State) -> WayOut | None:
+    """Return the way out of a broken state; None for a state of the procedure."""
+    return next((broken.way_out for broken in BROKEN if broken.state is state), None)

@@ -20,22 +20,14 @@ from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.unknown import several_clusters
 from kafkactl.migration.steps import m3, m7
+from kafkactl.migration.steps.broken import WayOut, way_out_of
 from kafkactl.migration.steps.m5 import expected_copy
 from kafkactl.migration.steps.rollback import rollback_of, wipes
 from kafkactl.migration.steps.step import Barrier, File, Move, Progress, Step, Way, numbered
 from kafkactl.migration.steps.table import PROCEDURE, ObservedState, definition_of, state_of_evidence
 
-_RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
 # Started again on its old disk, a controller continues with the old log: a split brain within seconds.
 _FATAL_LEFTOVERS: Final = frozenset({"controller-disk-left-over", "migration-znode-left-over"})
-_ROLLBACK_STATES: Final = (
-    State.STALE_MIGRATION,
-    State.STALE_CONTROLLER,
-    State.QUORUM_WITHOUT_MIGRATION_FLAG,
-    State.SPLIT_BRAIN,
-    State.QUORUM_WITHOUT_BROKERS,
-    State.INCOMPLETE_ROLLBACK,
-)
 
 
 def plan_forward(observation: Observation, inventory: Inventory | None = None) -> Way:
@@ -73,9 +65,10 @@ def next_step(e: Evidence, observed: ObservedState, inventory: Inventory | None 
     """Return the first step forward, or out of a broken state; None if nothing is left, or no safe step is known."""
     if several_clusters(e):
         return None
-    if observed.state in _ROLLBACK_STATES:
+    way_out = way_out_of(observed.state)
+    if way_out is WayOut.ROLLBACK:
         steps: Iterable[Step] = rollback_of(e, observed, inventory).pending
-    elif observed.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
+    elif way_out is WayOut.BROKERS_TO_KRAFT:
         steps = (step for step in m7.plan(e) if step.state is Progress.PENDING)
     elif observed.state is State.M0 and observed.leftovers:
         steps = wipes(e, inventory) or forward_of(e, observed, inventory).pending
@@ -99,7 +92,7 @@ def _repairable(finding: Finding, observed: ObservedState, e: Evidence) -> Findi
 
     The copy begins again from zero, and dual write continues; but a controller would end at the same bad znode again.
     """
-    if observed.state not in _RESTARTABLE or finding.id != observed.state.value:
+    if way_out_of(observed.state) is not WayOut.START_CONTROLLERS or finding.id != observed.state.value:
         return finding
     copy = expected_copy(e, observed.state)
     exits = copy is not None and copy.outcome is CopyOutcome.EXITS

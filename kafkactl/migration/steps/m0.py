@@ -11,7 +11,7 @@ from kafkactl.migration.state.conditions import not_up
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.unknown import what_is_left_over
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Milestone, Row, StateDefinition
 from kafkactl.migration.steps.epoch import epoch_gate
 from kafkactl.migration.steps.m2 import disks_unseen, wiped
 from kafkactl.migration.steps.m3 import controllers_stopped
@@ -75,4 +75,6 @@ def _files_back(case: RollbackCase) -> Iterator[Step]:
             )
 
 
-M0: Final = StateDefinition(state=State.M0, undo=undo)
+BEGIN: Final = Milestone(name="begin", precedes=lambda step: step.barrier is None)
+
+M0: Final = StateDefinition(state=State.M0, level=Level.PREPARED, undo=undo, milestone=BEGIN)

@@ -15,7 +15,7 @@ from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.conditions import is_final
 from kafkactl.migration.state.evidence import Evidence, Holder, file_has_flag, has_flag, state_metric
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Row, StateDefinition
 from kafkactl.migration.steps.rollback_case import RollbackCase
 from kafkactl.migration.steps.step import Barrier, File, Move, Progress, Step, controller_step
 
@@ -120,4 +120,12 @@ def undo(case: RollbackCase) -> Iterator[Step]:
         )
 
 
-M10: Final = StateDefinition(state=State.M10, plan=plan, shown_until=State.M10, gate=(controllers_final,), undo=undo)
+M10: Final = StateDefinition(
+    state=State.M10,
+    level=Level.FINAL,
+    ends_automatically=True,
+    plan=plan,
+    shown_until=State.M10,
+    gate=(controllers_final,),
+    undo=undo,
+)

@@ -12,7 +12,7 @@ from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.state.conditions import is_final
 from kafkactl.migration.state.evidence import Evidence, file_has_flag, has_flag, state_metric
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Row, StateDefinition
 
 
 def _all_controllers_final(e: Evidence) -> bool:
@@ -38,4 +38,4 @@ FINALIZED: Final = Row(
     "the log says POST_MIGRATION, and no controller has the flag",
 )
 
-M11: Final = StateDefinition(state=State.M11)
+M11: Final = StateDefinition(state=State.M11, level=Level.FINAL)

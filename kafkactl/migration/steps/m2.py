@@ -12,7 +12,7 @@ from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.conditions import formatted, gets_migration_file
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Row, StateDefinition
 from kafkactl.migration.steps.rollback_case import RollbackCase
 from kafkactl.migration.steps.step import File, Move, Step, controller_step
 
@@ -107,4 +107,6 @@ def disks_unseen(case: RollbackCase) -> frozenset[int]:
     )
 
 
-M2: Final = StateDefinition(state=State.M2, plan=plan, shown_until=State.M4L, gate=(controllers_formatted,), undo=undo)
+M2: Final = StateDefinition(
+    state=State.M2, level=Level.PREPARED, plan=plan, shown_until=State.M4L, gate=(controllers_formatted,), undo=undo
+)

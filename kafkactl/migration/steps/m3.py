@@ -22,7 +22,7 @@ from kafkactl.migration.state.evidence import (
     state_metric,
 )
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Milestone, Row, StateDefinition
 from kafkactl.migration.steps.rollback_case import RollbackCase
 from kafkactl.migration.steps.step import File, Move, Progress, Step, controller_step
 
@@ -137,4 +137,16 @@ def controllers_stopped(case: RollbackCase) -> Step:
     )
 
 
-M3: Final = StateDefinition(state=State.M3, plan=plan, shown_until=State.M4L, gate=(quorum_ready,), undo=undo)
+_BEFORE_FIRST_BROKER: Final = Milestone(
+    name="quorum", precedes=lambda step: step.phase in (State.M4, State.M4L), asks_gate=True
+)
+
+M3: Final = StateDefinition(
+    state=State.M3,
+    level=Level.ENTERED,
+    milestone=_BEFORE_FIRST_BROKER,
+    plan=plan,
+    shown_until=State.M4L,
+    gate=(quorum_ready,),
+    undo=undo,
+)

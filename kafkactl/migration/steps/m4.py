@@ -16,7 +16,7 @@ from kafkactl.migration.state.conditions import entering
 from kafkactl.migration.state.evidence import Evidence, Holder, Quorum
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps import m7
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Milestone, Row, StateDefinition
 from kafkactl.migration.steps.epoch import epoch_gate
 from kafkactl.migration.steps.m3 import quorum_ready
 from kafkactl.migration.steps.order import roll_order, zookeeper_controller_last
@@ -277,7 +277,17 @@ def _why(broker: BrokerEvidence, e: Evidence) -> str:
     return "only a start with its own file takes it out of migration mode"
 
 
+LAST_BROKER: Final = Milestone(name="last-broker", precedes=lambda step: step.barrier is Barrier.LAST_BROKER)
+"""The milestone before the last broker, in any state: a cluster with one broker never shows M4L."""
+
 M4: Final = StateDefinition(
-    state=State.M4, plan=plan, shown_until=State.M4L, gate=(quorum_ready, every_broker_entered), undo=undo
+    state=State.M4,
+    level=Level.ENTERED,
+    plan=plan,
+    shown_until=State.M4L,
+    gate=(quorum_ready, every_broker_entered),
+    undo=undo,
 )
-M4L: Final = StateDefinition(state=State.M4L, gate=(quorum_ready, every_broker_entered))
+M4L: Final = StateDefinition(
+    state=State.M4L, level=Level.ENTERED, ends_automatically=True, gate=(quorum_ready, every_broker_entered)
+)

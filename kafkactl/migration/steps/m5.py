@@ -173,5 +173,12 @@ def _version(e: Evidence, path: str) -> int | None:
 
 
 M5: Final = StateDefinition(
-    state=State.M5, plan=plan, shown_until=State.M5, gate=(copy_done,), undo=undo, needs_quorum=True
+    state=State.M5,
+    level=None,
+    ends_automatically=True,
+    plan=plan,
+    shown_until=State.M5,
+    gate=(copy_done,),
+    undo=undo,
+    needs_quorum=True,
 )

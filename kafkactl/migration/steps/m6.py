@@ -9,7 +9,7 @@ from kafkactl.core.findings import Finding, warning
 from kafkactl.migration.state.conditions import copied
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Milestone, Row, StateDefinition
 
 COPIED: Final = Row(State.M6, copied, "the copy is done, and all brokers are in ZooKeeper mode")
 
@@ -25,4 +25,15 @@ def mirror_follows(e: Evidence) -> Iterator[Finding]:
         yield warning("dual-write-not-seen", "/migration", text, metadata_offset=mirror.offset, lag=mirror.lag)
 
 
-M6: Final = StateDefinition(state=State.M6, gate=(mirror_follows,), needs_quorum=True, is_mirrored=True)
+_BEFORE_FIRST_KRAFT_FILE: Final = Milestone(
+    name="kraft", precedes=lambda step: step.phase is State.M7, asks_gate=True, compares=True, lists_strays=True
+)
+
+M6: Final = StateDefinition(
+    state=State.M6,
+    level=Level.COPIED,
+    milestone=_BEFORE_FIRST_KRAFT_FILE,
+    gate=(mirror_follows,),
+    needs_quorum=True,
+    is_mirrored=True,
+)

@@ -15,7 +15,7 @@ from kafkactl.migration.state.brokers import BrokerEvidence
 from kafkactl.migration.state.conditions import copied, shown_by_tree_alone
 from kafkactl.migration.state.evidence import Evidence, Holder, Quorum
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Row, StateDefinition
 from kafkactl.migration.steps.m6 import mirror_follows
 from kafkactl.migration.steps.order import known_brokers, roll_order
 from kafkactl.migration.steps.rollback_case import RollbackCase
@@ -179,6 +179,7 @@ def _can_return(e: Evidence) -> bool:
 
 M7: Final = StateDefinition(
     state=State.M7,
+    level=Level.COPIED,
     plan=plan,
     shown_until=State.M7,
     gate=(mirror_follows, every_broker_on_kraft),

@@ -13,8 +13,9 @@ from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.conditions import copied, shown_by_tree_alone
 from kafkactl.migration.state.evidence import Evidence, Quorum
 from kafkactl.migration.state.names import State
-from kafkactl.migration.steps.definition import Row, StateDefinition
+from kafkactl.migration.steps.definition import Level, Milestone, Row, StateDefinition
 from kafkactl.migration.steps.m6 import mirror_follows
+from kafkactl.migration.steps.step import Barrier
 
 # Recognition
 
@@ -53,6 +54,21 @@ def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
         yield warning("quorum-not-ready", "controllers", "a majority of controllers was not seen to run")
 
 
+_BEFORE_THE_END: Final = Milestone(
+    name="finalize",
+    precedes=lambda step: step.barrier is Barrier.FINALIZE,
+    observations=3,
+    asks_gate=True,
+    compares=True,
+    asks_soak=True,
+)
+
 M8: Final = StateDefinition(
-    state=State.M8, gate=(mirror_follows, no_migrating_registration), needs_quorum=True, is_mirrored=True
+    state=State.M8,
+    level=Level.COPIED,
+    milestone=_BEFORE_THE_END,
+    ends_automatically=True,
+    gate=(mirror_follows, no_migrating_registration),
+    needs_quorum=True,
+    is_mirrored=True,
 )

@@ -48,9 +48,9 @@ def state_of_evidence(evidence: Evidence) -> ObservedState:
     return ObservedState(state=row.state, why=row.why, findings=tuple(findings), leftovers=left)
 
 
-def definition_of(state: State) -> StateDefinition | None:
+def definition_of(state: str | None) -> StateDefinition | None:
     """Return the definition of a state; None if no step of the procedure leads to it."""
-    return next((definition for definition in PROCEDURE if definition.state is state), None)
+    return next((definition for definition in PROCEDURE if definition.state == state), None)
 
 
 PROCEDURE: Final[tuple[StateDefinition, ...]] = (
