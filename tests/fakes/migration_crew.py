@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.driver.ports import MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import identity_of
-from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.inventory import Inventory, InventoryNode, ZooKeeperPlace
 from kafkactl.migration.io.journal import MigrationJournal, open_migration_journal
 from kafkactl.migration.observed.observation import NodeRole, Observation

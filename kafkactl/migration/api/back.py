@@ -23,10 +23,10 @@ from kafkactl.migration.api.driving import (
 from kafkactl.migration.driver.files import missing_files
 from kafkactl.migration.driver.guards import BackGuard
 from kafkactl.migration.driver.journal import BACK
+from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import RollbackRoute, identity_of, remembered_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.steps.refusals import ACCEPTABLE
 from kafkactl.migration.steps.rollback import plan_rollback as planned_rollback
 from kafkactl.migration.steps.rollback_case import NOTHING

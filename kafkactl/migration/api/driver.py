@@ -11,9 +11,9 @@ from kafkactl.core.wording import file_name_of
 from kafkactl.files.entropy import random_uuid
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.driver.files import RenderedFiles
+from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.driver.ports import MigrationWaitPolicy, ProgressCallback
 from kafkactl.migration.driver.routes import identity_of
-from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.io.journal import MigrationJournal, open_migration_journal
 from kafkactl.migration.io.live import LiveWorld, path_next_to

@@ -15,10 +15,10 @@ from kafkactl.migration.api.observing import NOT_LET_IN
 from kafkactl.migration.checks.registry import check, open_questions
 from kafkactl.migration.driver.files import RenderedFiles
 from kafkactl.migration.driver.guards import OF_ITS_OWN, ForwardGuard, Rehearsal, is_cured_by_first_steps
+from kafkactl.migration.driver.moves import RunContext, StepPlan
 from kafkactl.migration.driver.ports import DoneStep, Event, MigrationPort, MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import first_due
 from kafkactl.migration.driver.run import Ask, Plan
-from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.io.journal_view import JournalView, read_journal_view
 from kafkactl.migration.io.operator_files import FilesOfOperator
 from kafkactl.migration.render.hand_edits import edit_answers

@@ -22,10 +22,10 @@ from kafkactl.migration.api.driving import (
 from kafkactl.migration.checks.ids import is_accepted
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import FINALIZE, FORWARD, JournalState
+from kafkactl.migration.driver.moves import RunContext, StepPlan
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, identity_of
 from kafkactl.migration.driver.run import Plan, run_migration
-from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_findings, soak_of

@@ -12,8 +12,8 @@ from kafkactl.core.frozen import changed
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
 from kafkactl.migration.driver.journal import DriverJournal, JournalState
+from kafkactl.migration.driver.moves import Files, phase_of
 from kafkactl.migration.driver.ports import MigrationPort, OperatorFiles
-from kafkactl.migration.driver.steps import Files, phase_of
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.render.facts import (

@@ -9,8 +9,8 @@ from kafkactl.migration.checks.registry import check
 from kafkactl.migration.checks.topic_ids import stray_finding
 from kafkactl.migration.driver.actions import Place, is_running
 from kafkactl.migration.driver.gate_text import observed_instead
+from kafkactl.migration.driver.moves import RunContext, StepPlan
 from kafkactl.migration.driver.ports import MigrationWaitPolicy
-from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.driver.stops import isr_incomplete, not_caught_up
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.state.brokers import answers

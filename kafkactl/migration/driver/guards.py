@@ -18,8 +18,8 @@ from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.driver.files import missing_files
 from kafkactl.migration.driver.gate import gates_of
 from kafkactl.migration.driver.liveness import majority_at_risk, replicas_at_risk
+from kafkactl.migration.driver.moves import Files, RunContext, StepPlan
 from kafkactl.migration.driver.ports import MigrationPort
-from kafkactl.migration.driver.steps import Files, RunContext, StepPlan
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.observed.silence import refusals

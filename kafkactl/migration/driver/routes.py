@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kafkactl.core.findings import Outcome
 from kafkactl.migration.driver.journal import BACK, JournalState
-from kafkactl.migration.driver.steps import StepPlan
+from kafkactl.migration.driver.moves import StepPlan
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.state.names import State

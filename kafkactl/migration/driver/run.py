@@ -23,10 +23,7 @@ from kafkactl.migration.driver.actions import Applied
 from kafkactl.migration.driver.gate import boot_left_ms, is_blind, limit_of, new_strays, why_closed
 from kafkactl.migration.driver.guards import Guard, NoGuard
 from kafkactl.migration.driver.journal import BACK, FORWARD, JournalState, Pending
-from kafkactl.migration.driver.ports import DoneStep, RunResult
-from kafkactl.migration.driver.routes import prepares_quorum
-from kafkactl.migration.driver.started import StartedNode
-from kafkactl.migration.driver.steps import (
+from kafkactl.migration.driver.moves import (
     ACTS,
     CONFIRMED_ALREADY,
     WITHOUT_OBSERVATION,
@@ -35,6 +32,9 @@ from kafkactl.migration.driver.steps import (
     phase_of,
     step_entry,
 )
+from kafkactl.migration.driver.ports import DoneStep, RunResult
+from kafkactl.migration.driver.routes import prepares_quorum
+from kafkactl.migration.driver.started import StartedNode
 from kafkactl.migration.driver.stops import (
     disagreement,
     gate_stays_closed,

@@ -9,8 +9,8 @@ from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.shown import visible
 from kafkactl.migration.driver.actions import is_running
+from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.driver.ports import Request
-from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.steps.step import Move, Step
 from kafkactl.protocol.redact import redacted_text

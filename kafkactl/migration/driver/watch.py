@@ -12,7 +12,7 @@ from kafkactl.change.progress import Event
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.findings import Finding, blocker, error_finding
 from kafkactl.migration.driver.liveness import others_alive, stops_a_living_node
-from kafkactl.migration.driver.steps import RunContext
+from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.steps.step import Step
 

@@ -52,10 +52,11 @@ class Level(IntEnum):
 class Milestone:
     """A point before which a run is strict: warnings have to be accepted by name, and one observation is not enough.
 
-    `precedes` tells if a step is the first one after the milestone. `observations` have to be clean one after another.
-    `asks_gate`: the exit gate of the state has to be open. `compares`: ZooKeeper and KRaft have to be equal, and only
-    blockers of the checks count, because what is known from ZooKeeper alone is unknown now. `lists_strays`: log
-    directories have to be listed. `asks_soak`: the state has to have lasted as long as the inventory demands.
+    `precedes` is True for a step that may be the first one after the milestone. `observations` is the number of clean
+    observations in a row. `asks_gate`: the exit gate of the state has to be open. `compares`: ZooKeeper and KRaft have
+    to be equal, and only blockers of the checks count, because what is known from ZooKeeper alone is unknown now.
+    `lists_strays`: log directories have to be listed. `asks_soak`: the state has to have lasted as long as the
+    inventory demands.
     """
 
     name: str

@@ -20,8 +20,8 @@ from kafkactl.change.hooks.words import Verb, words_of
 from kafkactl.core.findings import Finding
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.driver.actions import Place, sha256
+from kafkactl.migration.driver.moves import metadata_dir
 from kafkactl.migration.driver.ports import Request
-from kafkactl.migration.driver.steps import metadata_dir
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.live import LiveWorld
 from kafkactl.migration.io.observe_places import observe_places

@@ -1,7 +1,7 @@
-"""One step of a plan taken: what is written down, what is touched, and how its gate is observed twice.
+"""The moves of a migration: the function that carries out each kind of step, and the context of a run.
 
-A step is done when the plan made from what is seen no longer has it as pending, in two observations some time apart;
-for what no plan can see (that a broker follows a controller, that a disk was put aside) there is a look of its own.
+A step is done when the plan of two observations some time apart no longer has the step as pending. No plan shows that a
+broker follows a controller, or that a disk was put aside: these moves observe their own end.
 """
 
 from __future__ import annotations
