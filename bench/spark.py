@@ -250,7 +250,7 @@ def _measured(section: str, folder: Path, log: Expected, records: int, cores: in
     rows = [plain | local | spark for plain, local, spark in zip(*found.values(), strict=True)]
     wall, processor = more["Spark, cold"], more["Spark, cold CPU"]
     many = f"With {2 * cores} workers, one run: {wall:.2f} s, {processor:.2f} s of processor time."
-    record(section, f"{described(log)}; {circumstance}.\n\n{_report_of(rows, GOALS.get(records))}\n\n{many}")
+    record(section, f"{described(log)}; {circumstance}.\n\n{_report_of(rows, GOALS.get(records))} {many}")
 
 
 def _report_of(rounds: list[dict[str, object]], goal: float | None) -> str:
@@ -276,8 +276,8 @@ def _report_of(rounds: list[dict[str, object]], goal: float | None) -> str:
     ]
     parts = {name.removeprefix("part: "): figures[name] for name in _PARTS.values() if name in figures}
     rest = figures["Spark, cold"] - sum(figures[_PARTS[name]] for name in ("plan", "job"))
-    text += ["\n| of Spark, cold | wall s |\n|---|---|", f"| {_REST.removeprefix('part: ')} | {rest:.2f} |"]
-    return "\n".join([*text, *(f"| {name} | {wall:.2f} |" for name, wall in parts.items())])
+    taken = "; ".join(f"{name} {wall:.2f} s" for name, wall in {_REST.removeprefix("part: "): rest, **parts}.items())
+    return "\n".join([*text, f"Of Spark, cold: {taken}."])
 
 
 def _judged(whole: float, without_workers: float, goal: float) -> str:
