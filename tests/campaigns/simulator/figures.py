@@ -1,19 +1,22 @@
-"""The figures of the simulator's campaigns, kept in docs/proof/simulator.md and added up from run to run.
+"""The figures of the simulator's campaigns, kept in figures.json and added up from run to run.
 
-A campaign that is stopped goes on where its row of the table ends; each table has a heading of its own.
+A campaign that is stopped continues where its row ends. docs/proof/simulator.md has a section for each table, with the
+releases of a row added up.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 PAGE = Path(__file__).parents[3] / "docs" / "proof" / "simulator.md"
+FIGURES = Path(__file__).parent / "figures.json"
 HEAD = """# Simulated quorums
 
-Written by `make lab`; each campaign goes on where its figures end, so that it can be run in slices. All invariants are
-checked after every event.
+Repeat with `make lab`; each campaign continues where its figures end (`tests/campaigns/simulator/figures.json`), so it
+can be run in slices. All invariants are checked after every event.
 """
 TABLES = {
     "measured": (
@@ -36,7 +39,7 @@ TABLES = {
     "bugs": (
         "Planted bugs",
         "`tests/campaigns/simulator/test_bugs.py`: each bug is planted into the nodes, and runs with random faults\n"
-        "are made until an invariant breaks; the issue allows 100,000 runs.",
+        "are made until an invariant breaks.",
         ("bug", "profile", "release", "found by run"),
         3,
     ),
@@ -57,11 +60,35 @@ class Figures:
         return self.rows.setdefault(names, [0] * (len(columns) - keys))
 
     def write(self) -> None:
-        """The section of this table; all others stay as they are."""
+        """Write the rows of this table, and the section of the page; all others stay as they are."""
         title, about, columns, _ = TABLES[self.table]
         rows = {names: numbers for names, numbers in self.rows.items() if numbers[0]}
-        lines = table(columns, ((*names, *numbers) for names, numbers in rows.items()))
-        write_section(title, f"{about}\n\n{lines}{_total(self.table, rows)}")
+        kept = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+        kept[self.table] = [[*names, *numbers] for names, numbers in rows.items()]
+        _replace(FIGURES, json.dumps(kept).replace("], [", "],\n[").replace("]], ", "]],\n") + "\n")
+        shown = _bugs(rows) if self.table == "bugs" else table(columns, _by_release(rows, columns.index("release")))
+        write_section(title, f"{about}\n\n{shown}{_total(self.table, rows)}")
+
+
+def _by_release(rows: Mapping[tuple[str, ...], list[int]], at: int) -> list[tuple[object, ...]]:
+    """Return a row for the names without the release: the releases, and the sums of the numbers."""
+    groups: dict[tuple[str, ...], list[tuple[str, list[int]]]] = {}
+    for names, numbers in rows.items():
+        groups.setdefault(names[:at] + names[at + 1 :], []).append((names[at], numbers))
+    return [
+        (*names[:at], ", ".join(release for release, _ in found), *names[at:], *_sums(numbers for _, numbers in found))
+        for names, found in groups.items()
+    ]
+
+
+def _sums(rows: Iterable[list[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def _bugs(rows: Mapping[tuple[str, ...], list[int]]) -> str:
+    """Return the bugs as a sentence, each with the run that found it."""
+    found = "; ".join(f"{bug} ({profile}, {release}: run {run})" for (bug, profile, release), [run] in rows.items())
+    return f"{len(rows)} bugs: {found}.\n"
 
 
 def write_section(title: str, text: str) -> None:
@@ -70,9 +97,14 @@ def write_section(title: str, text: str) -> None:
     section = f"## {title}\n\n{text.rstrip()}\n"
     known = _section(title).search(page)
     before, behind = (page[: known.start()], page[known.end() :]) if known else (f"{page.rstrip()}\n\n", "")
-    whole = PAGE.with_suffix(".new")
-    whole.write_text(f"{before}{section}{behind}", encoding="utf-8")
-    whole.replace(PAGE)  # at once: a campaign that is ended here leaves the page as it was
+    _replace(PAGE, f"{before}{section}{behind}")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file at once: a campaign that is ended meanwhile leaves the earlier one."""
+    whole = path.with_suffix(".new")
+    whole.write_text(text, encoding="utf-8")
+    whole.replace(path)
 
 
 def _section(title: str) -> re.Pattern[str]:
@@ -94,12 +126,6 @@ def _line(cells: Iterable[object]) -> str:
 
 
 def _read(table: str) -> dict[tuple[str, ...], list[int]]:
-    title, _, columns, keys = TABLES[table]
-    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    found = _section(title).search(text)
-    rows = {}
-    for line in found[0].splitlines() if found else ():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and len(cells) == len(columns) and cells[-1].replace(",", "").isdigit():
-            rows[tuple(cells[:keys])] = [int(cell.replace(",", "")) for cell in cells[keys:]]
-    return rows
+    keys = TABLES[table][3]
+    kept = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    return {tuple(row[:keys]): row[keys:] for row in kept.get(table, [])}
