@@ -6,6 +6,7 @@ as Chromium shows it in light and dark.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ def main() -> None:
     browser = find_browser()
     if browser is None:
         sys.exit("error: there is no Chromium on this machine; KAFKACTL_BROWSER names one")
+    os.environ["TMPDIR"] = "/tmp"  # a picture of the demo shows the path of its folder, which is otherwise in HOME
     make_picture.main()
     with tempfile.TemporaryDirectory(prefix="kafkactl-pictures-") as name:
         folder = Path(name)
