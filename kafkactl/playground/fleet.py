@@ -12,6 +12,8 @@ from kafkactl.playground.topics import BROKERS
 NODES: Final = (*CONTROLLERS, *BROKERS)
 INVENTORY: Final = "fleet.toml"
 PLAN: Final = "plan.json"
+# Six nodes that start at once on a busy machine take longer than the minute after which a broker gives up.
+_SLOW_START: Final = "initial.broker.registration.timeout.ms=300000\n"
 
 
 def config_name(node: int) -> str:
@@ -34,7 +36,7 @@ listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 listeners={listener}
 advertised.listeners={listener}
 log.dirs={folder / f"node-{node}"}
-"""
+{"" if is_controller else _SLOW_START}"""
         (folder / config_name(node)).write_text(text, encoding="utf-8")
         inventory.append(f'[[nodes]]\nid = {node}\nhost = "{host(node)}"\nconfig = "{config_name(node)}"\n')
     (folder / INVENTORY).write_text("\n".join(inventory), encoding="utf-8")

@@ -30,9 +30,9 @@ _HOST: Final = "127.0.0.1"
 _JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _NODE: Final = "kafka.Kafka"
 _TOPIC_TOOL: Final = "org.apache.kafka.tools.TopicCommand"
-_PATIENCE_S: Final = 120.0
+_PATIENCE_S: Final = 300.0
 _POLL_S: Final = 0.5
-_LOG_END: Final = 1500  # characters of a log, in an error
+_LOG_END: Final = 600  # characters of a log, in an error
 
 
 @frozen
@@ -213,6 +213,6 @@ class _Released:
 
 
 def _not_started(what: str, output: str) -> FailedError:
-    return FailedError(
-        f"the cluster of the demo did not start: {what}", id="playground-not-started", cause=output[-_LOG_END:] or None
-    )
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("\tat ")]  # no stack frames
+    cause = " / ".join(lines)[-_LOG_END:] or None
+    return FailedError(f"the cluster of the demo did not start: {what}", id="playground-not-started", cause=cause)
