@@ -91,7 +91,7 @@ class ColumnLines:
         return batches(self._window, taken._replace(is_usual=taken.is_usual & (attributes == 0)), first=first, end=end)
 
     def texts(self, found: Batches, first: int, behind: int, tail: str, other: OtherText) -> Iterator[tuple[str, int]]:
-        """The lines of the batches from `first` to below `behind`, which are usual and next to each other.
+        """Yield the lines of the batches from `first` to below `behind`, which are usual and next to each other.
 
         Each text comes with how many lines it has. `tail` is what stands behind the data of a record.
         """
@@ -125,7 +125,7 @@ class ColumnLines:
             yield self._words.joined(numbers, tail), count
 
     def _kept(self, kind: Array) -> Array | None:
-        """Which rows are asked for; None for all."""
+        """Return the rows that are asked for; None for all."""
         unwanted = [number for number in np.unique(kind).tolist() if not self._takes(number)]
         return np.flatnonzero(~np.isin(kind, unwanted)) if unwanted else None
 
@@ -136,7 +136,7 @@ class ColumnLines:
         return found
 
     def _offsets(self, line: _Lines, offset: Array, tail: str) -> None:
-        """The end of the line before, where that is in the same part, and the offset."""
+        """Add the offset, and before it the end of the previous line of the same part."""
         high, low = np.divmod(offset, 10**_LOW_DIGITS)
         own, place = np.unique(high, return_inverse=True)
         starts = [f'{{"offset":{number or ""}' for number in own.tolist()]
@@ -153,7 +153,7 @@ class ColumnLines:
         line.add(batch - first + base)
 
     def _records(self, line: _Lines, start: Array, end: Array, kind: Array, other: OtherText) -> None:
-        """What each record says."""
+        """Add the content of each record."""
         is_done = np.zeros(len(start), bool)
         size = end - start
         key, version = (kind >> 8) & 0xFF, kind >> 16
@@ -179,7 +179,7 @@ class ColumnLines:
     # --- partition records ------------------------------------------------------------------------------------
 
     def _of_partitions(self, line: _Lines, key: int, rows: Array, start: Array, end: Array) -> Array:
-        """Adds the records that are written as Kafka writes them, and returns which these are."""
+        """Add the records that are written as Kafka writes them; return which these are."""
         window = self._window
         taken = tagged.heads(window, start, end)
         epochs: Array | None = None
@@ -225,7 +225,7 @@ class ColumnLines:
         line.add(self._words.of_numbers(values, [(f',"{field.name}":', "")]), rows)
 
     def _id_list(self, line: _Lines, field: _Field, rows: Array, at: Array) -> None:
-        """A list of integers: each element with what stands around it, so that a list has as many texts as elements."""
+        """Add a list of integers: each element with the text around it, so that a list has as many texts as elements."""
         counts = self._window.u1[at].astype(np.int64) - 1
         opening = f',"{field.name}":['
         empty = np.flatnonzero(counts == 0)
@@ -256,13 +256,13 @@ class ColumnLines:
 
 
 def _elements(counts: Array) -> tuple[Array, Array]:
-    """Of lists one behind the other: which of its list each element is, and which list it is of."""
+    """Return for the elements of lists side by side the place in the list, and the list."""
     place = np.repeat(np.arange(len(counts)), counts)
     return np.arange(len(place)) - (np.cumsum(counts) - counts)[place], place
 
 
 def _fields(key: int) -> tuple[_Field, ...]:
-    """The fields behind the ids as they are printed: those that are tagged behind the others."""
+    """Return the fields after the ids as they are printed: tagged ones after the others."""
     spec = message(_NAMES[key])
     found = []
     for field in sorted(spec.fields, key=lambda field: field.tag is not None):
@@ -288,18 +288,18 @@ class _Lines:
         self._lengths = np.zeros(rows, np.int64)
 
     def add(self, numbers: Array, rows: Array | None = None) -> None:
-        """A text for each of these rows (of all, in their order, without `rows`); no row twice."""
+        """Add a text to each of these rows (to all, in their order, without `rows`); no row twice."""
         which: Array | slice = slice(None) if rows is None else rows
         self._lengths[which] += 1
         self._parts.append((numbers, which, None, None))
 
     def add_lists(self, numbers: Array, rows: Array, counts: Array, place: Array) -> None:
-        """Several texts for each row: `counts` says how many, and `place` which of the rows each is for."""
+        """Add several texts to each row: `counts` has their number, and `place` the row of each."""
         self._lengths[rows] += counts
         self._parts.append((numbers, rows, counts, place))
 
     def parts(self) -> Iterator[tuple[Array, int]]:
-        """The numbers of some rows at a time, row by row, and how many rows they are."""
+        """Yield the numbers of some rows at a time, row by row, and the number of rows."""
         numbers, ends = self._numbers(), np.cumsum(self._lengths)
         begin = 0
         for first in range(0, len(ends), _LINES_AT_ONCE):

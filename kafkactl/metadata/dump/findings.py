@@ -21,7 +21,7 @@ _STEP: Final = "`kafkactl log verify` shows what a restart would truncate; check
 
 
 def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError | None = None) -> list[Finding]:
-    """A finding for each problem, and one for those that were not kept (`count` is how many there were).
+    """Return a finding for each problem, and one for those that were not kept; `count` is the number of all.
 
     `tail` is what the log ends with where that is not a whole batch: reported, but not a problem.
     """
@@ -40,7 +40,8 @@ def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError
 
 
 def torn_tail(error: DecodeError) -> Finding:
-    """The end of a log that is not a batch: one that is being written, or room that was never written to."""
+    """Return the finding about the end of a log that is not a batch: one that is being written, or room that was never
+    written to."""
     where = f"byte {error.offset}: {error.reason}"
     message = f"The file ends in the middle of a batch ({where}). A running node may be writing it."
     if error.id == "zero-tail":
@@ -55,7 +56,7 @@ def torn_tail(error: DecodeError) -> Finding:
 
 
 def cut_checkpoint(file: str) -> Finding:
-    """A snapshot without its last record: it is unknown how much of the state is missing."""
+    """Return the finding about a snapshot without its last record: it is unknown how much of the state is missing."""
     return Finding(
         id="checkpoint-truncated",
         severity=Severity.BLOCKER,
@@ -67,7 +68,7 @@ def cut_checkpoint(file: str) -> Finding:
 
 
 def empty_log(name: str, *, what: str = "metadata record") -> Finding:
-    """A source that was read and holds nothing, of which nothing can be learned."""
+    """Return the finding about a source that is empty, so that nothing is known."""
     return Finding(
         id=EMPTY_LOG,
         severity=Severity.WARNING,
@@ -78,7 +79,7 @@ def empty_log(name: str, *, what: str = "metadata record") -> Finding:
 
 
 def has_records(counts: Mapping[str, int]) -> bool:
-    """Whether among record types with their counts one is not a control record."""
+    """Return True if one of these record types is not a control record."""
     return any(count and name not in _CONTROL for name, count in counts.items())
 
 
@@ -95,7 +96,8 @@ def log_cut(
     snapshot_end: int | None,
     wanted: int | None,
 ) -> Finding:
-    """The first bad batch of a log, at which a node of Kafka ends it; `offset` is the one that was due there.
+    """Return the finding about the first bad batch of a log, at which a node of Kafka ends it; `offset` is the expected
+    one.
 
     `records` that can still be read after it, up to `last_offset`, are not in the state. `snapshot_end` is the end
     offset of the snapshot that replaces what was at the cut, None where none does. `wanted` is the offset whose state
@@ -134,7 +136,7 @@ def log_cut(
 
 
 def covered_damage(error: DecodeError, offset: int) -> Finding:
-    """Bytes that are not a sound batch, where the snapshot at that offset replaces all that was in them."""
+    """Return the finding about bytes that are not a sound batch, whose content the snapshot at that offset replaces."""
     return Finding(
         id="undecodable-record",
         severity=Severity.WARNING,
@@ -146,7 +148,7 @@ def covered_damage(error: DecodeError, offset: int) -> Finding:
 
 
 def gap_finding(file: str, first: int, behind: int, *, then: str) -> Finding:
-    """Where batches do not follow on each other: the offset that was due, and the one that came.
+    """Return the finding about batches that do not follow on each other: the expected offset, and the one found.
 
     `then` is what follows for the answer, such as "they are not in this state".
     """
@@ -161,7 +163,7 @@ def gap_finding(file: str, first: int, behind: int, *, then: str) -> Finding:
 
 
 def covered_gap(gap: Finding, offset: int) -> Finding:
-    """The same where the snapshot at that offset replaces what is missing."""
+    """Return the finding about missing batches that the snapshot at that offset replaces."""
     text = _gap(gap.evidence["first"], gap.evidence["behind"])
     message = f"{text}. The snapshot at {offset} covers them: this state is that of the snapshot and of what follows."
     return changed(gap, severity=Severity.WARNING, message=message)

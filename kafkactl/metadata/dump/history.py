@@ -30,7 +30,7 @@ class Event:
     applied: bool | None
 
     def to_dict(self, *, hide: bool) -> dict[str, Any]:
-        """The record as `log dump` shows it, and whether it counts."""
+        """Return the record as `log dump` shows it, and whether it counts."""
         offset, epoch, timestamp_ms, record = self.record
         return {
             "offset": offset,
@@ -64,7 +64,7 @@ class History:
         self._waiting: list[tuple[LogRecord, str]] | None = None  # of the open transaction
 
     def events(self, records: Iterable[LogRecord], *, file: str, is_segment: bool = True) -> Iterator[Event]:
-        """The events of one file; files come in their order, then `rest`."""
+        """Yield the events of one file; files come in their order, then `rest`."""
         for record in records:
             found = record.record
             if is_segment:
@@ -81,7 +81,7 @@ class History:
                 yield from self._take(record, found, file)
 
     def rest(self) -> Iterator[Event]:
-        """The events of a transaction that is still open at the end of the log."""
+        """Yield the events of a transaction that is still open at the end of the log."""
         yield from self._close(None)
 
     def _follow(self, record: LogRecord, file: str) -> None:

@@ -14,7 +14,8 @@ from kafkactl.protocol.record_batch import BatchHeader, Record, decode_header, d
 
 
 def log_records(pieces: Iterable[bytes], *, file: str, from_offset: int = 0) -> Iterator[LogRecord]:
-    """Every record from an offset on, in the order of the file; in place of what cannot be read, its DecodeError.
+    """Yield every record from an offset on, in the order of the file; in place of one that cannot be read, its
+    DecodeError.
 
     A DecodeError of a damage bears the offset that should have come there. Raises only what `pieces` raises.
     """

@@ -34,11 +34,11 @@ class Words:
 
     @property
     def is_full(self) -> bool:
-        """Whether to begin again from nothing. A hostile log has no end of different texts."""
+        """Return True if it is time to start again from nothing. A hostile log has no end of different texts."""
         return self._size > _MOST_WORDS
 
     def add(self, texts: Sequence[str]) -> int:
-        """The number of the first of these texts; those of the others follow."""
+        """Add these texts; return the number of the first, which the others follow."""
         first, end = self._size, self._size + len(texts)
         if end > len(self._texts):
             self._texts = np.concatenate([self._texts, np.empty(max(len(self._texts), len(texts)), object)])
@@ -47,13 +47,13 @@ class Words:
         return first
 
     def joined(self, numbers: Array, last: str) -> str:
-        """The texts with these numbers, one after the other, and a last one."""
+        """Return the texts with these numbers, one after the other, and a last one."""
         texts = self._texts[numbers].tolist()
         texts.append(last)
         return "".join(texts)
 
     def of_numbers(self, values: Array, labels: Sequence[Label], kind: Array | int = 0) -> Array:
-        """Numbers of the texts of integers, each in the label `labels[kind]`."""
+        """Return the numbers of the texts of integers, each in the label `labels[kind]`."""
         bases = np.array([self._base(label) for label in labels])
         found: Array = bases[kind] + (values - _LOWEST)
         far = np.flatnonzero((values < _LOWEST) | (values >= _LOWEST + _NUMBERS))
@@ -84,7 +84,7 @@ class IdWords:
         self._numbers: Array = np.zeros(0, np.int64)
 
     def of(self, first: Array, second: Array) -> Array:
-        """Numbers of the texts of ids as columns of their halves, little-endian."""
+        """Return the numbers of the texts of ids, which are columns of their halves, little-endian."""
         found = self._ids.numbers(first, second)
         if self._new:
             before, behind = self._label
@@ -96,7 +96,7 @@ class IdWords:
 
 
 def uuid_texts(ids: Sequence[bytes]) -> list[str]:
-    """The same as `str(Uuid(id))` of each, sooner.
+    """Return `str(Uuid(id))` of each id, faster.
 
     >>> uuid_texts([bytes(15) + bytes([1]), bytes(16)])
     ['AAAAAAAAAAAAAAAAAAAAAQ', 'AAAAAAAAAAAAAAAAAAAAAA']

@@ -10,7 +10,7 @@ _MECHANISMS = frozenset({1, 2})  # clients/.../admin/ScramMechanism.java; 0 is U
 
 
 def add_acl(state: State, data: Message) -> None:
-    """AccessControlEntryRecord (`AclsDelta.java`)."""
+    """Apply an AccessControlEntryRecord (`AclsDelta.java`)."""
     state.acls[data["Id"]] = Acl(
         id=data["Id"],
         resource_type=data["ResourceType"],
@@ -24,14 +24,14 @@ def add_acl(state: State, data: Message) -> None:
 
 
 def remove_acl(state: State, data: Message) -> None:
-    """RemoveAccessControlEntryRecord."""
+    """Apply a RemoveAccessControlEntryRecord."""
     if state.acls.pop(data["Id"], None) is None:
         text = "RemoveAccessControlEntryRecord for an ACL that is not there"
         raise ContradictionError("unknown-acl-in-record", f"ACL {data['Id']}", text)
 
 
 def set_scram(state: State, data: Message) -> None:
-    """UserScramCredentialRecord (`ScramDelta.java`)."""
+    """Apply a UserScramCredentialRecord (`ScramDelta.java`)."""
     if data["Mechanism"] not in _MECHANISMS:
         text = f"the SCRAM mechanism {data['Mechanism']}; 1 and 2 are known"
         raise ContradictionError("unknown-value-in-record", f"user {data['Name']}", text)
@@ -41,14 +41,15 @@ def set_scram(state: State, data: Message) -> None:
 
 
 def remove_scram(state: State, data: Message) -> None:
-    """RemoveUserScramCredentialRecord. For a user that is not there the controller throws; the image lets it pass."""
+    """Apply a RemoveUserScramCredentialRecord. If the user does not exist, the controller throws; the image ignores the
+    record."""
     if state.scram.pop((data["Mechanism"], data["Name"]), None) is None:
         text = f"RemoveUserScramCredentialRecord of mechanism {data['Mechanism']} for a user that has none"
         raise ContradictionError("unknown-scram-user-in-record", f"user {data['Name']}", text)
 
 
 def set_token(state: State, data: Message) -> None:
-    """DelegationTokenRecord: a new token, or one that was renewed (`DelegationTokenDelta.java`)."""
+    """Apply a DelegationTokenRecord: a new token, or a renewed one (`DelegationTokenDelta.java`)."""
     state.delegation_tokens[data["TokenId"]] = DelegationToken(
         token_id=data["TokenId"],
         owner=data["Owner"],
@@ -61,5 +62,5 @@ def set_token(state: State, data: Message) -> None:
 
 
 def remove_token(state: State, data: Message) -> None:
-    """RemoveDelegationTokenRecord; the image allows it for a token that is not there."""
+    """Apply a RemoveDelegationTokenRecord; the image ignores an unknown token."""
     state.delegation_tokens.pop(data["TokenId"], None)

@@ -16,7 +16,7 @@ _CHANGES = frozenset({-1, 0, 1})  # BrokerRegistrationFencingChange.java
 
 
 def register_broker(state: State, data: Message) -> None:
-    """RegisterBrokerRecord: the whole registration. Its epoch is the offset at which it was asked for, or below."""
+    """Apply a RegisterBrokerRecord: the whole registration. Its epoch is at most its offset, that of the request."""
     id = data["BrokerId"]
     if data["BrokerEpoch"] > state.offset >= 0 and not state.in_snapshot:
         text = f"the broker epoch {data['BrokerEpoch']} is above the record's own offset"
@@ -29,7 +29,7 @@ def register_broker(state: State, data: Message) -> None:
 
 
 def unregister_broker(state: State, data: Message) -> None:
-    """UnregisterBrokerRecord. Kafka's image looks at nothing but the id; its controller requires the right epoch."""
+    """Apply an UnregisterBrokerRecord. Kafka's image checks only the id; its controller requires the right epoch."""
     id, epoch = data["BrokerId"], data["BrokerEpoch"]
     held = state.brokers.pop(id, None)
     if held is not None:
@@ -44,21 +44,21 @@ def unregister_broker(state: State, data: Message) -> None:
 
 
 def fence_broker(state: State, data: Message) -> None:
-    """FenceBrokerRecord."""
+    """Apply a FenceBrokerRecord."""
     held = _registered(state, data["Id"], data["Epoch"], "FenceBrokerRecord")
     state.starting.discard(held.id)
     state.brokers[held.id] = changed(held, fenced=True)
 
 
 def unfence_broker(state: State, data: Message) -> None:
-    """UnfenceBrokerRecord."""
+    """Apply an UnfenceBrokerRecord."""
     held = _registered(state, data["Id"], data["Epoch"], "UnfenceBrokerRecord")
     state.starting.discard(held.id)
     state.brokers[held.id] = changed(held, fenced=False)
 
 
 def change_broker(state: State, data: Message) -> None:
-    """BrokerRegistrationChangeRecord: 0, an empty list and null leave things as they are.
+    """Apply a BrokerRegistrationChangeRecord: 0, an empty list and null change nothing.
 
     The flag of a controlled shutdown can be set but not cleared (`BrokerRegistrationInControlledShutdownChange`);
     directories change only to some, cordoned ones also to none.
@@ -81,12 +81,12 @@ def change_broker(state: State, data: Message) -> None:
 
 
 def register_controller(state: State, data: Message) -> None:
-    """RegisterControllerRecord (KIP-919)."""
+    """Apply a RegisterControllerRecord (KIP-919)."""
     state.controllers[data["ControllerId"]] = controller_of(data)
 
 
 def unregister_controller(state: State, data: Message) -> None:
-    """UnregisterControllerRecord (KIP-1312)."""
+    """Apply an UnregisterControllerRecord (KIP-1312)."""
     id = data["ControllerId"]
     if state.controllers.pop(id, None) is None:
         text = "UnregisterControllerRecord for a controller that is not registered"

@@ -97,7 +97,7 @@ class Replay:
 
 
 def replay(records: Iterable[LogRecord], start: Image = EMPTY, *, snapshot: bool = False) -> Replay:
-    """The image after these records, in their order. Never raises for what they hold.
+    """Return the image after these records, in their order. Never raise for their content.
 
     Any iterable of (offset, epoch, timestamp in milliseconds, record) will do. `snapshot` says that they come from a
     snapshot, whose offsets are not those of the log.
@@ -144,11 +144,11 @@ class Replaying:
             self.state.note("undecodable-record", Severity.BLOCKER, "metadata log", text)
 
     def image(self) -> Image:
-        """The state after the records so far."""
+        """Return the state after the records so far."""
         return self.state.image(self.transaction.value() if self.transaction else None)
 
     def result(self) -> Replay:
-        """The image and what there is to say of the records."""
+        """Return the image, and the findings about the records."""
         return Replay(
             image=self.image(),
             position=None if self.position is None else Position(**dict(zip(_PLACE, self.position, strict=True))),
@@ -203,8 +203,8 @@ class Replaying:
             self.state.offset = offset
 
     def _abort(self, offset: int, record: MetadataRecord) -> None:
-        """Kafka's brokers can keep what was aborted: `MetadataBatchLoader` forgets it only if nothing follows the
-        abort in the same read."""
+        """Abort the transaction, or apply it: Kafka's brokers can keep aborted records, because `MetadataBatchLoader`
+        discards them only if nothing follows the abort in the same read."""
         if offset in self.kept_aborts:
             self._end(offset, record)
             return
@@ -235,7 +235,7 @@ class Transaction:
 
     @classmethod
     def of(cls, value: OpenTransaction | None) -> Transaction | None:
-        """The transaction that an image holds."""
+        """Return the transaction of an image."""
         if value is None:
             return None
         transaction = cls(value.begin_offset, value.name)
@@ -243,12 +243,12 @@ class Transaction:
         return transaction
 
     def decoded(self) -> Iterator[tuple[int, MetadataRecord]]:
-        """Its records with their offsets."""
+        """Yield the records with their offsets."""
         for offset, record in self.records:
             yield offset, decode_record(record) if isinstance(record, bytes) else record
 
     def value(self) -> OpenTransaction:
-        """The transaction as a value."""
+        """Return the transaction as a value."""
         return OpenTransaction(begin_offset=self.begin_offset, name=self.name, records=tuple(self.decoded()))
 
 

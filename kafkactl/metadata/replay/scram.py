@@ -16,8 +16,8 @@ Credential = TypeVar("Credential")
 
 
 def apply_in_one_go(held: Mapping[str, Credential], changes: Mapping[str, Credential | None]) -> dict[str, Credential]:
-    """The users of one mechanism after a delta. `changes` are by user in the order of their first record, None for a
-    removal."""
+    """Return the users of one mechanism after a delta. `changes` are by user in the order of their first record, None
+    for a removal."""
     left, detached = dict(held), False
     names = list(changes)
     for at in hash_map_order([string_hash(name) for name in names]):

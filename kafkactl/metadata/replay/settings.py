@@ -12,7 +12,7 @@ from kafkactl.protocol.control_records import ControlRecord, ControlType
 
 
 def set_feature(state: State, data: Message) -> None:
-    """FeatureLevelRecord: level 0 takes a feature away (`FeaturesDelta.java`); metadata.version cannot go."""
+    """Apply a FeatureLevelRecord: level 0 removes a feature (`FeaturesDelta.java`); metadata.version cannot be removed."""
     name, level = data["Name"], data["FeatureLevel"]
     if level < 0 or (level == 0 and name == METADATA_VERSION):
         raise ContradictionError("unknown-value-in-record", f"feature {name}", f"the level {level}")
@@ -23,7 +23,7 @@ def set_feature(state: State, data: Message) -> None:
 
 
 def set_config(state: State, data: Message) -> None:
-    """ConfigRecord: null takes a value away; a resource without values is no longer there."""
+    """Apply a ConfigRecord: null removes a value; a resource without values is removed."""
     key = data["ResourceType"], data["ResourceName"]
     if data["Value"] is not None:
         state.configs.setdefault(key, {})[data["Name"]] = data["Value"]
@@ -34,7 +34,7 @@ def set_config(state: State, data: Message) -> None:
 
 
 def set_quota(state: State, data: Message) -> None:
-    """ClientQuotaRecord: an entity is a set of (type, name); one without quotas is no longer there."""
+    """Apply a ClientQuotaRecord: an entity is a set of (type, name); an entity without quotas is removed."""
     entity = _entity(data)
     if not data["Remove"]:
         state.client_quotas.setdefault(entity, {})[data["Key"]] = data["Value"]
@@ -50,7 +50,7 @@ def _entity(data: Message) -> QuotaEntity:
 
 
 def set_producer_ids(state: State, data: Message) -> None:
-    """ProducerIdsRecord. The next id must grow (`ProducerIdControlManager`); the image takes any."""
+    """Apply a ProducerIdsRecord. The next id must grow (`ProducerIdControlManager`); the image accepts any."""
     held, next_id = state.next_producer_id, data["NextProducerId"]
     if held is not None and next_id <= held:
         text = f"the next producer id goes from {held} to {next_id}; a controller cannot load this"
@@ -59,16 +59,16 @@ def set_producer_ids(state: State, data: Message) -> None:
 
 
 def set_zk_migration(state: State, data: Message) -> None:
-    """ZkMigrationStateRecord; from 4.0 on Kafka reads it without effect."""
+    """Apply a ZkMigrationStateRecord; from 4.0 on Kafka reads it without effect."""
     state.zk_migration_state = data["ZkMigrationState"]
 
 
 def nothing(_state: State, _data: Message) -> None:
-    """NoOpRecord."""
+    """Ignore a NoOpRecord."""
 
 
 def apply_control(state: State, control: ControlRecord) -> None:
-    """Control records that tell of the quorum's make-up (KIP-853); the others are not part of the state."""
+    """Apply a control record about the members of the quorum (KIP-853); others are not part of the state."""
     if control.type is ControlType.KRAFT_VERSION:
         state.kraft_version = control.data["KRaftVersion"]
     elif control.type is ControlType.KRAFT_VOTERS:

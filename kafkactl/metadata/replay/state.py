@@ -60,7 +60,7 @@ class Findings:
             )
 
     def all(self) -> tuple[Finding, ...]:
-        """All of them, in the order of the log; what was not kept is one finding with a count for each id."""
+        """Return the findings in the order of the log, and one with a count for each id of which some were not kept."""
         more = (
             Finding(
                 id=id,
@@ -86,7 +86,7 @@ class TopicState:
         self.shared = shared
 
     def own(self) -> dict[int, PartitionState]:
-        """The partitions, to be changed."""
+        """Return the partitions for a change."""
         if self.shared:
             self.partitions = dict(self.partitions)
             self.shared = False
@@ -122,24 +122,26 @@ class State:
         self._directories: dict[bytes, bytes] = {}
 
     def note(self, id: str, severity: Severity, subject: str, message: str) -> None:
-        """Say something about the record that is being applied."""
+        """Add a finding about the record that is being applied."""
         self.findings.add(id, severity, subject, message, self.offset)
 
     def ids(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """A list of node ids; equal ones are one object, for a cluster has few and they are held a million times."""
+        """Return a list of node ids; equal ones are one object, because a cluster has few and a state holds a million
+        of them."""
         found = tuple(numbers)
         return self._lists.setdefault(found, found)
 
     def directories(self, uuids: Iterable[Uuid]) -> bytes:
-        """A list of directory ids, joined; equal ones are one object."""
+        """Return a list of directory ids, joined; equal ones are one object."""
         return self.joined(b"".join([uuid.raw for uuid in uuids]))
 
     def joined(self, raw: bytes) -> bytes:
-        """The same, of ids that are joined already."""
+        """Return joined directory ids; equal ones are one object."""
         return self._directories.setdefault(raw, raw)
 
     def image(self, transaction: OpenTransaction | None, topics: Mapping[Uuid, Topic] | None = None) -> Image:
-        """The state as a value. A replay can continue from it; what the value holds is then copied before it changes.
+        """Return the state as a value. A replay can continue from it; parts of the value are then copied before they
+        change.
 
         `topics` are the state's, where they are a value already.
         """

@@ -25,7 +25,8 @@ _RECOVERY_STATES = frozenset({0, 1})
 
 
 def add_topic(state: State, data: Message) -> None:
-    """TopicRecord. A second one of the same id empties the topic, as Kafka's image does; its controller stops there."""
+    """Apply a TopicRecord. A second one of the same id empties the topic in Kafka's image; Kafka's controller stops
+    there."""
     name, raw = data["Name"], data["TopicId"].raw
     if raw in state.topics or name in state.topic_ids:
         text = "the topic already exists; brokers recreate it, a controller cannot load this log"
@@ -35,7 +36,7 @@ def add_topic(state: State, data: Message) -> None:
 
 
 def remove_topic(state: State, data: Message) -> None:
-    """RemoveTopicRecord: the topic, its partitions, and its configs, which have no record of their own."""
+    """Apply a RemoveTopicRecord: remove the topic, its partitions, and its configs, which have no record of their own."""
     raw = data["TopicId"].raw
     topic = state.topics.pop(raw, None)
     if topic is None:
@@ -46,7 +47,7 @@ def remove_topic(state: State, data: Message) -> None:
 
 
 def add_partition(state: State, data: Message) -> None:
-    """PartitionRecord: the whole registration, whatever was there."""
+    """Apply a PartitionRecord: replace the whole registration."""
     topic = state.topics.get(data["TopicId"].raw)
     if topic is None:
         raise _unknown_topic(data["TopicId"], "PartitionRecord")
@@ -54,7 +55,7 @@ def add_partition(state: State, data: Message) -> None:
 
 
 def registered(state: State, data: Message, topic: str) -> PartitionState:
-    """The partition of a PartitionRecord."""
+    """Return the partition of a PartitionRecord."""
     replicas = state.ids(data["Replicas"])
     _check_recovery_state(data["LeaderRecoveryState"], topic, data["PartitionId"])
     return (
@@ -73,8 +74,8 @@ def registered(state: State, data: Message, topic: str) -> PartitionState:
 
 
 def change_partition(state: State, data: Message) -> None:
-    """PartitionChangeRecord: what is absent stays. The partition epoch grows always, the leader epoch where a leader
-    is named, be it the same one (`PartitionRegistration.merge`)."""
+    """Apply a PartitionChangeRecord: absent fields stay. The partition epoch always grows, the leader epoch if a leader
+    is named, even the same one (`PartitionRegistration.merge`)."""
     topic = state.topics.get(data["TopicId"].raw)
     if topic is None:
         raise _unknown_topic(data["TopicId"], "PartitionChangeRecord")
@@ -87,7 +88,7 @@ def change_partition(state: State, data: Message) -> None:
 
 
 def merged(state: State, old: PartitionState, data: Message, topic: str) -> PartitionState:
-    """The partition after a PartitionChangeRecord."""
+    """Return the partition after a PartitionChangeRecord."""
     before, isr, removing, adding, led_by, recovering, leader_epoch, epoch, directories, elr, last_known = old
     number = data["PartitionId"]
     replicas = before if data["Replicas"] is None else state.ids(data["Replicas"])
@@ -114,7 +115,8 @@ def merged(state: State, old: PartitionState, data: Message, topic: str) -> Part
 
 
 def directories_for(state: State, uuids: Sequence[Uuid], replicas: int, topic: str, number: int) -> bytes:
-    """The directory ids of a partition, one for each replica; none, or only unknown ones, stand for any number."""
+    """Return the directory ids of a partition, one for each replica; none, or only unknown ones, fit any number of
+    replicas."""
     if all(uuid == MIGRATING for uuid in uuids):
         return state.directories((MIGRATING,) * replicas)
     if len(uuids) != replicas:
@@ -124,7 +126,7 @@ def directories_for(state: State, uuids: Sequence[Uuid], replicas: int, topic: s
 
 
 def clear_elr(state: State, data: Message) -> None:
-    """ClearElrRecord: of one topic, or of all where the name is empty (`TopicsDelta.replay`, KIP-966)."""
+    """Apply a ClearElrRecord to one topic, or to all if the name is empty (`TopicsDelta.replay`, KIP-966)."""
     name = data["TopicName"]
     if not name:
         for topic in state.topics.values():
@@ -137,7 +139,8 @@ def clear_elr(state: State, data: Message) -> None:
 
 
 def _clear_topic(topic: TopicState) -> None:
-    """Only a partition that has something to clear changes, and its partition epoch with it."""
+    """Clear the partitions of a topic. Only a partition with something to clear changes, and its partition epoch with
+    it."""
     changed = {
         number: cleared(old) for number, old in topic.partitions.items() if old[ELR_AT] or old[LAST_KNOWN_ELR_AT]
     }

@@ -19,8 +19,8 @@ MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio:
 
 
 def fresh(size: int, form: type[Any]) -> Array:
-    """So many zeros that stay for long, in memory of their own: what is not written of it takes none, and it is given
-    back when it is freed. Memory that was in use before would be written with zeros as a whole."""
+    """Return an array of zeros that stays for long, in memory of its own: parts that are not written take no memory,
+    and freed memory is given back. Memory that was in use before would be written with zeros as a whole."""
     form_bytes = np.dtype(form).itemsize
     if size * form_bytes < _LEAST_FRESH_BYTES:
         return np.zeros(size, form)
@@ -30,13 +30,13 @@ def fresh(size: int, form: type[Any]) -> Array:
 
 
 def places_of(flags: Array) -> Array:
-    """Where flags of one dimension are set: as `numpy.flatnonzero`, which takes three calls of Python for it."""
+    """Return the places of set flags. `numpy.flatnonzero` takes three calls of Python for the same."""
     found: Array = flags.nonzero()[0]
     return found
 
 
 def spread(first: Array, sizes: Array) -> tuple[Array, Array]:
-    """Where each of these begins when they stand side by side, and the places of all that is in them."""
+    """Return where each part begins when the parts stand side by side, and the places of all their elements."""
     ends = np.cumsum(sizes)
     begins: Array = ends - sizes
     return begins, np.repeat(first - begins, sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
@@ -63,7 +63,7 @@ class Window:
         )
 
     def of(self, size: int) -> Array:
-        """The same of so many bytes at each place, unchanged; no place may be less than that before the end."""
+        """Return a view of so many bytes at each place; no place may be less than that before the end."""
         return np.ndarray((len(self.u1) - size + 1,), f"V{size}", buffer=self.u1.data, strides=(1,))
 
     def show(self, data: bytes) -> None:
@@ -92,7 +92,7 @@ class IdNumbers:
         self._words = np.zeros((2, 512), np.uint64)
 
     def number(self, id: bytes) -> int:
-        """That of one id."""
+        """Return the number of one id."""
         if id not in self._known:
             self._enter([id])
         return self._known[id]
@@ -104,7 +104,7 @@ class IdNumbers:
             self._enter(new)
 
     def numbers(self, first: Array, second: Array) -> Array:
-        """Those of ids as columns of their halves, little-endian."""
+        """Return the numbers of ids, which are columns of their halves, little-endian."""
         found, missing = self.find(first, second)
         while len(missing):
             # One row of each place in the table: equal ids have one place, so that no id is among them twice.
@@ -119,7 +119,7 @@ class IdNumbers:
         return found
 
     def find(self, first: Array, second: Array) -> tuple[Array, Array]:
-        """The numbers, -1 where there is none, and the rows that have none."""
+        """Find the numbers of ids, -1 for an unknown id; return also the rows of unknown ids."""
         place = self._hashed(first, second)
         entry = self._places[place]
         wrong = places_of((self._words[0][entry] != first) | (self._words[1][entry] != second) | (entry == 0))
@@ -136,7 +136,7 @@ class IdNumbers:
         return found
 
     def _enter(self, ids: list[bytes]) -> None:
-        """New ids, all different."""
+        """Enter new ids, all different."""
         begin, known = len(self._known), self._known
         self._made(ids)
         known.update(zip(ids, range(begin, begin + len(ids)), strict=True))
@@ -152,7 +152,7 @@ class IdNumbers:
         self._put(np.arange(begin + 1, end))
 
     def _put(self, entries: Array) -> None:
-        """Each at the first free place from its own on."""
+        """Put each entry at the first free place from its hash on."""
         place = self._hashed(self._words[0][entries], self._words[1][entries])
         while len(entries):
             free = places_of(self._places[place] == 0)

@@ -40,7 +40,7 @@ class ContentScan:
         self._window = Window()
 
     def add(self, run: BatchRun) -> None:
-        """The next run."""
+        """Take the next run."""
         window = self._window
         window.show(run.data)
         taken = heads(window, run.positions)
@@ -82,7 +82,7 @@ class ContentScan:
         )
 
     def _sound(self, found: Batches, is_read: Array) -> tuple[dict[tuple[int, int], int], Array]:
-        """How many records of which kinds need not be read, and which these are.
+        """Count the records that need not be read, by kind, and mark them.
 
         The first of a kind is read in its turn, so that where it stands is known.
         """
@@ -127,7 +127,7 @@ class ContentScan:
         self._course.add(*header)
 
     def _add_content(self, run: BatchRun, index: int) -> tuple[int, int]:
-        """A batch by the reference; gives its first and last offset."""
+        """Take a batch by the reference; return its first and last offset."""
         at = run.positions[index]
         header = decode_header(run.data, at, file=self._file, base=run.base)
         data = run.data[at : at + header.size_bytes]

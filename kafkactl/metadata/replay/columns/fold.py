@@ -45,7 +45,7 @@ class Others(NamedTuple):
     aborted: list[bool]
 
     def of(self, keys: Set[int]) -> Iterator[tuple[int, int, Any]]:
-        """Place, key and record of those of some types that take effect."""
+        """Yield place, key and record of the records of some types that take effect."""
         for at, item, key, aborted in zip(*self, strict=True):
             if key in keys and not aborted:
                 yield at, key, item
@@ -70,11 +70,11 @@ class Stretch(NamedTuple):
     careful: Mapping[int, PartitionState] = {}
 
     def clears(self) -> list[int]:
-        """The places of ClearElrRecords."""
+        """Return the places of ClearElrRecords."""
         return [at for at, _, _ in self.others.of({CLEAR_ELR})] if CLEAR_ELR in self.others.keys else []
 
     def counts(self) -> Counter[str]:
-        """How many records were met, in addition to the others that take effect."""
+        """Count the records of the stretch, except the others that take effect."""
         aborted = zip(self.others.records, self.others.aborted, strict=True)
         counts = Counter(item.type for item, is_aborted in aborted if is_aborted)  # type: ignore[union-attr]
         counts["PartitionRecord"] += self.partitions
@@ -83,7 +83,7 @@ class Stretch(NamedTuple):
         return +counts
 
     def withheld(self, window: Window, found: Records, abort: int, offset: int) -> list[tuple[int, bytes]]:
-        """The records that the abort at a place removes; `offset` is that of the stretch."""
+        """Return the records that the abort at a place removes; `offset` is that of the stretch."""
         begin = next(first for first, last in self.aborted if last == abort)
         return [(offset + at, window.data[int(found.start[at]) : int(found.end[at])]) for at in range(begin + 1, abort)]
 
@@ -101,7 +101,7 @@ class ColumnFold:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many rows are of partitions that are gone that it is time to start again."""
+        """Return True if so many rows belong to removed partitions that a new table is due."""
         table = self.table
         live = int(table.present.sum()) if table.used > _MOST_FREE else table.used
         return table.used > 3 * live + _MOST_FREE
@@ -109,7 +109,8 @@ class ColumnFold:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def read(self, window: Window, found: Records, kept_aborts: Set[int] = frozenset()) -> Stretch | None:
-        """What these records do, or None. `kept_aborts` are the places of aborts whose transactions take effect."""
+        """Read a stretch; return None if it is odd. `kept_aborts` are the places of aborts whose transactions take
+        effect."""
         self.table.own()
         self.table.tidy()
         try:
@@ -157,7 +158,7 @@ class ColumnFold:
         return self._sorted_out(window, found, stretch, alone)
 
     def _lives(self, others: Others) -> dict[bytes, tuple[int, int]]:
-        """Of the topics that are made or removed: behind which place they are there, and before which."""
+        """Return for each created or removed topic the place after which and the place before which it exists."""
         lives: dict[bytes, tuple[int, int]] = {}
         for at, key, item in others.of({TOPIC, REMOVE_TOPIC}):
             raw = item.data["TopicId"].raw
@@ -174,7 +175,7 @@ class ColumnFold:
         lives: Mapping[bytes, tuple[int, int]],
         aborted: Sequence[tuple[int, int]],
     ) -> Array:
-        """The rows of the table that partition records are about; those of an aborted transaction get -1.
+        """Return the table rows of partition records, -1 for a record of an aborted transaction.
 
         Every one has to be about a topic that is there at its place.
         """
@@ -194,7 +195,7 @@ class ColumnFold:
         return spread
 
     def _check_lives(self, place: Array, topics: Array, lives: Mapping[bytes, tuple[int, int]]) -> None:
-        """Whether the topics of partition records are there at their places."""
+        """Raise _OddError if a partition record is at a place where its topic does not exist."""
         changing = [self.table.topics.number(raw) for raw in lives]
         is_live = self.table.is_live
         begin = np.where(is_live, -1, NEVER)
@@ -205,7 +206,7 @@ class ColumnFold:
             raise _OddError
 
     def _sorted_out(self, window: Window, found: Records, stretch: Stretch, alone: Array) -> Stretch:
-        """Partitions that columns can fold, and those that have to be replayed one record after the other."""
+        """Separate partitions that columns can fold from those whose records must be replayed one after the other."""
         made, changed = stretch.made, stretch.changed
         assert made is not None
         assert changed is not None
@@ -236,7 +237,7 @@ class ColumnFold:
         )
 
     def _replayed(self, rows: Array, values: Iterable[bytes]) -> dict[int, PartitionState]:
-        """Partitions by the words of their records."""
+        """Replay the records of some partitions one by one."""
         is_known = np.zeros(self.table.used, bool)
         is_known[rows] = self.table.present[rows]
         known = places_of(is_known)
@@ -256,7 +257,7 @@ class ColumnFold:
         return found
 
     def followed(self, record: MetadataRecord) -> None:
-        """The state has taken in a record that is not about a partition."""
+        """Follow a record, not about a partition, that the state has applied."""
         if record.api_key == TOPIC:
             self.table.topic_made(record.data["TopicId"].raw)
         elif record.api_key == REMOVE_TOPIC:
@@ -271,7 +272,7 @@ class ColumnFold:
     # --- folding --------------------------------------------------------------------------------------------------
 
     def fold(self, window: Window, stretch: Stretch, begin: int = -1, end: int = NEVER) -> None:
-        """The partition records of a stretch, or those between two places."""
+        """Fold the partition records of a stretch, or those between two places."""
         made, changed = stretch.made, stretch.changed
         if made is not None and len(made.place):
             make(self.table, window, _between(made, begin, end))
@@ -312,7 +313,7 @@ def _decoded(value: bytes) -> MetadataRecord | DecodeError:
 
 
 def _transactions(others: Others, kept_aborts: Set[int]) -> tuple[list[tuple[int, int]], int]:
-    """First and last place of those that were aborted, and where one begins that does not end (-1: nowhere)."""
+    """Return first and last place of each aborted transaction, and the place of a begin without an end (-1 for none)."""
     aborted: list[tuple[int, int]] = []
     begin, unreadable = -1, False
     for at, key, _ in others.of(_TRANSACTIONS):

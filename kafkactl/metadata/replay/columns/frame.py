@@ -43,16 +43,16 @@ class Heads(NamedTuple):
     is_control: Array
 
     def since(self, first: int) -> Heads:
-        """From the batch `first` on."""
+        """Return the batches from `first` on."""
         return Heads(*(column[first:] for column in self))
 
     def only(self, which: Array) -> Heads:
-        """Some of the batches."""
+        """Return some of the batches."""
         return Heads(*(column[which] for column in self))
 
 
 def heads(window: Window, positions: Sequence[int]) -> Heads:
-    """The headers of the batches at these places, which are whole."""
+    """Read the headers of the batches at these places, which are whole."""
     at = np.array(positions, np.int64)
     offset, length = window.i8[at].astype(np.int64), window.i4[at + 8].astype(np.int64)
     delta, counts = window.i4[at + 23].astype(np.int64), window.i4[at + 57].astype(np.int64)
@@ -88,7 +88,7 @@ class Records(NamedTuple):
 
 
 def side_by_side(values: Sequence[bytes]) -> Records:
-    """Values one behind the other, as of a single batch."""
+    """Return the records of values side by side, as of a single batch."""
     sizes = np.fromiter(map(len, values), np.int64, len(values))
     ends = np.cumsum(sizes)
     return Records(ends - sizes, ends, np.zeros(1, np.int64))
@@ -105,8 +105,8 @@ class Batches(NamedTuple):
     breaks: list[int]
 
     def usual_until(self, first: int, next_offset: int | None) -> int:
-        """The batch behind those from `first` on that are usual and follow on each other; `first` itself where it is
-        not usual, or does not begin with `next_offset` (None: with any)."""
+        """Return the batch after those from `first` on that are usual and follow on each other; `first` itself if it is
+        not usual, or does not begin with `next_offset` (None: with any offset)."""
         if not self.is_usual[first] or next_offset not in (None, int(self.heads.offset[first])):
             return first
         at = bisect_right(self.breaks, first)
@@ -122,7 +122,7 @@ class Batches(NamedTuple):
 
 
 def batches(window: Window, taken: Heads, *, first: int, end: int) -> Batches:
-    """The batches of a piece; usual are those that lie within the offsets from `first` on and below `end`."""
+    """Read the batches of a piece; usual are those within the offsets from `first` on and below `end`."""
     is_usual = taken.is_usual & (taken.offset >= first) & (taken.last < end)
     usual = np.flatnonzero(is_usual)
     found, bad = records(window, taken.only(usual))
@@ -135,7 +135,7 @@ def batches(window: Window, taken: Heads, *, first: int, end: int) -> Batches:
 
 
 def records(window: Window, taken: Heads) -> tuple[Records, Array]:
-    """The records of batches whose heads are usual, and which batches are not usual within."""
+    """Find the records of batches whose heads are usual, and the batches whose content is not usual."""
     first = np.cumsum(taken.counts) - taken.counts
     total = int(taken.counts.sum())
     found = Records(np.zeros(total, np.int64), np.zeros(total, np.int64), first)
@@ -152,7 +152,8 @@ def records(window: Window, taken: Heads) -> tuple[Records, Array]:
 
 
 def _steps(counts: Array) -> int:
-    """How many steps take the least time, if batches with more records are walked through; the largest come first."""
+    """Return the number of steps that takes the least time, if batches with more records are walked through; the
+    largest come first."""
     costs = np.cumsum(counts) - counts + _STEP * counts
     best = int(costs.argmin()) if len(counts) else 0
     return int(counts[best]) if len(counts) and costs[best] < counts.sum() else 0
@@ -171,7 +172,8 @@ def _one(window: Window, taken: Heads, found: Records, index: int) -> bool:
 
 
 def _together(window: Window, taken: Heads, rows: Array, found: Records) -> Array:
-    """Batches in the order of their counts, the largest first, and their first rows; which of them are wrong."""
+    """Find the records of batches, which stand in the order of their counts, the largest first; return which batches
+    are wrong."""
     at, end, counts = taken.at + HEADER_BYTES, taken.end, taken.counts
     bad, ascending = np.zeros(len(at), bool), -counts
     active = len(at)
@@ -188,7 +190,7 @@ def _together(window: Window, taken: Heads, rows: Array, found: Records) -> Arra
 
 
 def _step(window: Window, place: Array, number: int) -> tuple[Array, Array, Array]:
-    """The record `number` of each batch: where its value begins and ends, and whether it is unusual."""
+    """Find the record `number` of each batch: begin and end of its value; mark unusual ones."""
     word = window.u8[place]
     length, two = _varint(word)
     inner = place + two

@@ -34,7 +34,7 @@ class Made(NamedTuple):
     epochs: Array  # where leader, leader epoch and partition epoch stand
 
     def only(self, which: Array | slice) -> Made:
-        """Some of them."""
+        """Return some of the partitions."""
         return Made(self.place[which], self.row[which], _columns(self.at, which), self.epochs[which])
 
 
@@ -47,7 +47,7 @@ class Changed(NamedTuple):
     gives: Array
 
     def only(self, which: Array | slice) -> Changed:
-        """Some of them."""
+        """Return some of the changes."""
         return Changed(self.place[which], self.row[which], _columns(self.at, which), self.gives)
 
 
@@ -59,7 +59,7 @@ def _columns(at: Array, which: Array | slice) -> Array:
 
 
 def changes_of(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Changed, Array]:
-    """The changes, and which of them the columns cannot fold."""
+    """Return the changes, and mark those that the columns cannot fold."""
     given = tagged.changes(window, heads.only(own))
     at, irregular = given.at, given.irregular
     gives: Array = np.logical_or.reduce(at, axis=1)
@@ -72,20 +72,20 @@ def changes_of(window: Window, heads: tagged.Heads, place: Array, rows: Array, o
 
 
 def partitions_of(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Made, Array]:
-    """The partitions, and which of them the columns cannot fold."""
+    """Return the partitions, and mark those that the columns cannot fold."""
     given, epochs = tagged.partitions(window, heads.only(own))
     irregular = given.irregular | _do_not_fit(window, given.at) | _are_unknown(window, given.at[tagged.RECOVERY])
     return Made(place[own], rows[own], given.at, epochs), irregular
 
 
 def _given(at: Array) -> Array:
-    """Which records give a field. numpy counts what is true several times faster than what is not 0."""
+    """Return the records that give a field. numpy counts true values several times faster than values other than 0."""
     found: Array = places_of(at != 0)
     return found
 
 
 def _do_not_fit(window: Window, at: Array) -> Array:
-    """Where there are directory ids, and not as many as replicas."""
+    """Mark records whose directory ids are not as many as their replicas."""
     directories = at[tagged.DIRECTORIES]
     count = window.u1[directories]
     found: Array = (directories > 0) & (count > 1) & (count != window.u1[at[tagged.REPLICAS]])
@@ -93,13 +93,13 @@ def _do_not_fit(window: Window, at: Array) -> Array:
 
 
 def _are_unknown(window: Window, recovery: Array) -> Array:
-    """Where a recovery state stands that is not known."""
+    """Mark records with an unknown recovery state."""
     found: Array = (recovery > 0) & (window.u1[recovery] > 1)
     return found
 
 
 def make(table: PartitionTable, window: Window, made: Made) -> None:
-    """PartitionRecords, of which a partition has no more than one here."""
+    """Fold PartitionRecords, at most one for each partition."""
     row = made.row
     replicas, isr = _replicas_and_isr(table, window, made)
     table.replicas[row], table.isr[row] = replicas, isr
@@ -114,7 +114,7 @@ def make(table: PartitionTable, window: Window, made: Made) -> None:
 
 
 def _replicas_and_isr(table: PartitionTable, window: Window, made: Made) -> tuple[Array, Array]:
-    """The places of both lists, which are one where a partition has all of its replicas in sync, as it begins."""
+    """Return the places of both lists, which are one list if all replicas of a new partition are in sync."""
     at, isr_at = made.at[tagged.REPLICAS], made.at[tagged.ISR]
     count = window.u1[at]
     differs = count != window.u1[isr_at]
@@ -131,7 +131,7 @@ def _replicas_and_isr(table: PartitionTable, window: Window, made: Made) -> tupl
 def _places(
     table: PartitionTable, window: Window, at: Array, width: int = lists.IDS, *, is_likely: bool = False
 ) -> Array:
-    """The places of lists in the table; EMPTY where a record gives none. `is_likely`: many are equal."""
+    """Return the places of lists in the table; EMPTY for a record without one. `is_likely`: many are equal."""
     given = _given(at)
     if len(given) == len(at):
         return table.lists.add(window, at, width, is_likely=is_likely)
@@ -141,7 +141,7 @@ def _places(
 
 
 def _directories(table: PartitionTable, window: Window, given: Made | Changed) -> Array:
-    """Lists of directory ids; where none are given, as many unknown ones as there are replicas."""
+    """Return the places of directory ids; a record without any has as many unknown ones as replicas."""
     places = _places(table, window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES, is_likely=True)
     nothing = places_of(places == lists.EMPTY)
     places[nothing] = lists.UNKNOWN[window.u1[given.at[tagged.REPLICAS, nothing]].astype(np.int64) - 1]
@@ -149,7 +149,7 @@ def _directories(table: PartitionTable, window: Window, given: Made | Changed) -
 
 
 def change(table: PartitionTable, window: Window, changed: Changed) -> None:
-    """PartitionChangeRecords in their order: where a row stands twice in an assignment, numpy keeps the last."""
+    """Fold PartitionChangeRecords in their order: if a row stands twice in an assignment, numpy keeps the last."""
     row = changed.row
     np.add.at(table.epoch, row, 1)
     leader = _given(changed.at[tagged.LEADER])

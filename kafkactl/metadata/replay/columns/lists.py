@@ -48,7 +48,8 @@ class Lists:
         self._recent = {width: _Recent() for width in (IDS, DIRECTORIES)}
 
     def add(self, window: Window, at: Array, width: int = IDS, *, is_likely: bool = False) -> Array:
-        """Lists as they are in records, each with the byte of its count (plus 1) at these places; returns theirs.
+        """Add lists as they are in records, each with the byte of its count (plus 1) at these places; return their
+        places.
 
         `is_likely`: many are equal, so that they are looked for.
         """
@@ -66,7 +67,7 @@ class Lists:
         return places
 
     def _added(self, rows: Array, count: int) -> Array:
-        """Lists of so many elements, a row of words for each."""
+        """Add lists of so many elements, a row of words for each."""
         words = rows.shape[1]
         first = self._make_room(len(rows) * (1 + words))
         taken = self.words[first : self.used].reshape(-1, 1 + words)
@@ -75,7 +76,7 @@ class Lists:
         return np.arange(first, self.used, 1 + words)
 
     def _looked_for(self, rows: Array, count: int, recent: _Recent) -> Array:
-        """As `_added`, of those that were not added before."""
+        """Add the lists that were not added before; return the places of all."""
         slots, used = recent.slots(rows), self.used
         places = recent.places[slots]
         missing = places_of(~self._are(places, rows, count))
@@ -93,7 +94,7 @@ class Lists:
         return places
 
     def _are(self, places: Array, rows: Array, count: int) -> Array:
-        """Whether these lists are at these places."""
+        """Mark the lists that are at these places."""
         words = rows.shape[1]
         places = np.where(places < self.used - words, places, EMPTY)
         held = np.ndarray((len(self.words) - words,), f"V{4 * words}", buffer=self.words.data, offset=4, strides=(4,))
@@ -103,13 +104,13 @@ class Lists:
         return found
 
     def put(self, lists: Sequence[Sequence[int]]) -> Array:
-        """Lists of node ids; returns their places."""
+        """Add lists of node ids; return their places."""
         counts = np.fromiter(map(len, lists), np.int64, len(lists))
         elements = np.fromiter(chain.from_iterable(lists), np.int32, int(counts.sum()))
         return self._put(counts, counts, elements)
 
     def put_directories(self, joined: Sequence[bytes]) -> Array:
-        """Lists of directory ids, joined; returns their places."""
+        """Add lists of directory ids, joined; return their places."""
         sizes = np.fromiter(map(len, joined), np.int64, len(joined)) >> 2
         elements = np.frombuffer(b"".join(joined), np.int32)
         places = self._put(sizes // DIRECTORIES, sizes, elements)
@@ -147,17 +148,17 @@ class Lists:
         return first
 
     def counts(self, places: Array) -> Array:
-        """How many elements these have."""
+        """Return the number of elements of each list."""
         found: Array = self.words[places]
         return found
 
     def content(self) -> bytes:
-        """All that was added, as bytes of this machine's order."""
+        """Return all added words as bytes of this machine's order."""
         return self.words[_PINNED : self.used].tobytes()
 
     @classmethod
     def of(cls, content: bytes) -> Lists:
-        """Lists at the same places."""
+        """Return lists at the same places."""
         found = cls()
         found._append(np.frombuffer(content, np.int32))
         return found
@@ -167,7 +168,7 @@ class Lists:
         return Joined(self._append(other.words[_PINNED : other.used]) - _PINNED)
 
     def moved(self, other: Lists, places: Array, width: int) -> Array:
-        """Copies these to another array; returns their places there."""
+        """Copy lists to another array; return their places there."""
         held = places_of(places >= _PINNED)
         moved, own = places.copy(), places[held]
         is_there = np.zeros(self.used, bool)
@@ -197,11 +198,11 @@ class _Recent:
 
     @property
     def is_worth(self) -> bool:
-        """Whether so many are found that it takes less to look for them than to have them twice."""
+        """Return True if so many lists are found that a search takes less than a second copy."""
         return self.tried < _TRIED_FIRST or _MANY_EQUAL * self.added <= self.tried
 
     def slots(self, rows: Array) -> Array:
-        """The hashes of lists, a row of words for each."""
+        """Return the hashes of lists, a row of words for each."""
         hashed = np.zeros(len(rows), np.uint64)
         for part in _parts(rows, rows.shape[1]):
             hashed += part
@@ -210,7 +211,7 @@ class _Recent:
 
 
 def _parts(rows: Array, words: int) -> Array:
-    """Rows of words as columns of the largest numbers that they consist of."""
+    """Return rows of words as columns of the largest numbers that they consist of."""
     form = np.uint32 if words % 2 else np.uint64
     return rows.view(form).reshape(len(rows), -1).T
 
@@ -221,13 +222,13 @@ class Joined(NamedTuple):
     behind: int
 
     def places(self, places: Array) -> Array:
-        """Where lists of the former are in the latter."""
+        """Return the places in the joined array."""
         found: Array = np.where(places >= _PINNED, places + self.behind, places)
         return found
 
 
 def elements(words: Array, places: Array, width: int = IDS) -> tuple[Array, Array]:
-    """How many elements the lists at these places have, and the words of all of them, one list after the other."""
+    """Return the number of elements of each list, and the words of all lists, one list after the other."""
     counts: Array = words[places]
     _, source = spread(places.astype(np.int64) + 1, counts.astype(np.int64) * width)
     return counts, words[source]
@@ -241,11 +242,11 @@ class Tuples:
         self._known: dict[Any, Any] = {}
 
     def ids(self, places: Array) -> list[tuple[int, ...]]:
-        """Lists of node ids."""
+        """Return lists of node ids."""
         return self._made(places, IDS, lambda rows: zip(*rows.T.tolist(), strict=True), ())
 
     def directories(self, places: Array) -> list[bytes]:
-        """Lists of directory ids, joined."""
+        """Return lists of directory ids, joined."""
         return self._made(places, DIRECTORIES, _joined, b"")
 
     def _made(self, places: Array, width: int, make: Any, nothing: Any) -> list[Any]:

@@ -33,7 +33,7 @@ class Soundness:
         self._has_elr = has_elr
 
     def kinds(self, columns: Mapping[str, Array], words: Array) -> Array:
-        """SOUND, LEADERLESS or SUSPECT, of partitions as columns; lists have places in `words` (`lists.Lists`)."""
+        """Return SOUND, LEADERLESS or SUSPECT for partitions as columns; lists have places in `words` (`lists.Lists`)."""
         replicas, isr, elr = (words[columns[name]].astype(np.int64) for name in ("replicas", "isr", "elr"))
         has_last_known = columns["last_known"] != EMPTY
         fits: Array = words[columns["directories"]] == replicas
@@ -55,7 +55,7 @@ class Soundness:
         return kinds
 
     def _fit(self, columns: Mapping[str, Array], words: Array, shape: int, led: Array, rows: Array) -> Any:
-        """Of partitions with as many replicas, members of the ISR and of the ELR; marks in `led` where the leader
+        """Judge partitions with as many replicas, members of the ISR and of the ELR; mark in `led` those whose leader
         is in the ISR."""
         mask = (1 << _COUNT_BITS) - 1
         count, synced, eligible = shape >> 2 * _COUNT_BITS, shape >> _COUNT_BITS & mask, shape & mask
@@ -75,7 +75,7 @@ def _elements(words: Array, places: Array, count: int) -> Array:
 
 
 def _agree(replicas: Array, isr: Array, elr: Array) -> Array:
-    """Whether the members of the ISR are among the replicas and not in the ELR, and no two replicas are equal."""
+    """Mark partitions whose ISR is among the replicas and not in the ELR, and whose replicas differ."""
     fits: Array = np.ones(len(replicas), bool)
     for member in isr.T:
         fits &= (replicas == member[:, None]).any(axis=1)
@@ -106,8 +106,8 @@ class _Places:
                 self._has[at, held] = True
 
     def have(self, replicas: Array, directories: Array) -> Array:
-        """Whether each replica of a partition is on a broker, and in a directory that this has. Directory ids are two
-        numbers each."""
+        """Mark partitions all of whose replicas are on a registered broker, in one of its directories. A directory id
+        is two numbers."""
         found = np.ones(len(replicas), bool)
         for at, id in enumerate(replicas.T):
             broker = np.minimum(np.searchsorted(self._ids, id), len(self._ids) - 1)

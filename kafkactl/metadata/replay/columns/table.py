@@ -29,7 +29,7 @@ _FORMS: Final[Mapping[str, type[Any]]] = {
 
 
 def are_sparse(numbers: Collection[int]) -> bool:
-    """Whether a topic whose partitions have these numbers, which are not none, has no place in a table."""
+    """Return True if a topic with partitions of these numbers, at least one, has no place in a table."""
     return min(numbers) < 0 or max(numbers) >= 2 * len(numbers) + 64
 
 
@@ -69,7 +69,7 @@ class PartitionTable:
     # --- topics ---------------------------------------------------------------------------------------------------
 
     def _new_topics(self, raws: Sequence[bytes]) -> None:
-        """Topics that the table has not met, with the partitions that the state has of them."""
+        """Take topics that are new to the table, with their partitions in the state."""
         rows: list[int] = []
         states: list[PartitionState] = []
         for number, raw in enumerate(raws, len(self._raws)):
@@ -99,11 +99,11 @@ class PartitionTable:
         self.is_live = np.concatenate([self.is_live, np.zeros_like(self.is_live)])
 
     def topic_made(self, raw: bytes) -> None:
-        """The state has it from now on."""
+        """Follow the creation of a topic."""
         self.is_live[self.topics.number(raw)] = True
 
     def topic_gone(self, raw: bytes) -> None:
-        """The state does not have it any more; nor does the table."""
+        """Follow the removal of a topic."""
         number = self.topics.number(raw)
         self.own()
         self.is_live[number] = False
@@ -115,7 +115,7 @@ class PartitionTable:
     # --- rows -----------------------------------------------------------------------------------------------------
 
     def rows(self, topics: Array, numbers: Array) -> Array | None:
-        """The rows of these partitions, with room made for new ones; None where numbers are too far apart."""
+        """Return the rows of these partitions, after making room for new ones; None if their numbers are too far apart."""
         if self._is_sparse or int(numbers.min(initial=0)) < 0:
             return None
         over = places_of(numbers >= self._room[topics])
@@ -125,7 +125,7 @@ class PartitionTable:
         return found
 
     def room_for(self, topics: Array, numbers: Array) -> Array:
-        """The rows of these partitions, however far apart; no topic may be sparse that the state has."""
+        """Return the rows of these partitions, however far apart; no topic of the state may be sparse."""
         over = places_of(numbers >= self._room[topics])
         greatest = np.full(len(self._raws), -1)
         np.maximum.at(greatest, topics[over], numbers[over])
@@ -146,8 +146,8 @@ class PartitionTable:
         return True
 
     def _widen(self, topics: Array, wanted: Array) -> None:
-        """Room for so many partitions (`wanted` is by topic), because that of these topics is too small; those that
-        they have move there."""
+        """Make room for so many partitions (`wanted` is by topic) of topics whose room is too small, and move the
+        partitions of these topics there."""
         old, sizes = self._base[topics], self._room[topics]
         rooms = np.maximum(wanted[topics], sizes + sizes // 2)
         ends = self.used + np.cumsum(rooms)
@@ -166,7 +166,7 @@ class PartitionTable:
         self._use(self.used + size)
 
     def _use(self, used: int) -> None:
-        """Rows up to this one."""
+        """Use the rows up to this one."""
         self.used = used
         if self.used > len(self.present):
             held, size = len(self.present), 1 << self.used.bit_length()
@@ -176,7 +176,7 @@ class PartitionTable:
                 setattr(self, name, column)
 
     def last(self, rows: Array, which: Array) -> Array:
-        """Of these of the rows the last of each partition: what was given before is not needed."""
+        """Return, of some of the rows, the last of each partition: earlier values are not needed."""
         if len(self._scratch) < self.used:
             self._scratch = np.zeros(len(self.present), np.int32)
         own = rows[which]
@@ -207,7 +207,7 @@ class PartitionTable:
     # --- to and from the state ------------------------------------------------------------------------------------
 
     def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
-        """These partitions into these rows."""
+        """Put these partitions into these rows."""
         self.own()
         fields = list(zip(*states, strict=True))
         for name, at in LISTS.items():
@@ -218,7 +218,7 @@ class PartitionTable:
         self.present[rows] = True
 
     def states(self, rows: Any) -> list[PartitionState]:
-        """The partitions in these rows."""
+        """Return the partitions in these rows."""
         return self._taken(rows).states()
 
     def _taken(self, rows: Any) -> Rows:
@@ -226,7 +226,7 @@ class PartitionTable:
         return Rows(columns, self.lists.words)
 
     def topics_at_end(self) -> ColumnTopics | None:
-        """As `topics_of_state`, of all that the state has; where that cannot be, the state has it."""
+        """Return all topics of the state as `topics_of_state` does; write them into the state if that is not possible."""
         self.topics.enter(self._state.topics)
         topics = self.topics_of_state()
         if topics is None:
@@ -234,7 +234,7 @@ class PartitionTable:
         return topics
 
     def topics_of_state(self) -> ColumnTopics | None:
-        """All topics that the state has, as they are now; None where it has partitions that are not in the table."""
+        """Return all topics of the state as they are now; None if the table lacks some of their partitions."""
         heads = sorted((topic.name, raw) for raw, topic in self._state.topics.items())
         known = {raw: number for number, raw in enumerate(self._raws)}
         topics = np.array([known.get(raw, -1) for _, raw in heads], np.int64)
@@ -285,7 +285,7 @@ class PartitionTable:
             first, begin = behind, end
 
     def _into_state(self, topics: list[int], bases: list[int], ends: list[int], rows: Array) -> None:
-        """Some topics with the rows that they have; `ends` has the end of each one's rows."""
+        """Write some topics with their rows into the state; `ends` has the end of each topic's rows."""
         numbers, states, begin = rows.tolist(), self.states(rows), 0
         for topic, base, end in zip(topics, bases, ends, strict=True):
             held = self._state.topics[self._raws[topic]]
@@ -295,7 +295,7 @@ class PartitionTable:
             begin = end
 
     def clear_elr(self, raw: bytes | None) -> None:
-        """A ClearElrRecord, of one topic or of all (`apply_topics.clear_elr`)."""
+        """Apply a ClearElrRecord, of one topic or of all (`topics.clear_elr`)."""
         self.own()
         rows = slice(0, self.used) if raw is None else self._rows_of(self.topics.number(raw))
         held = self.present[rows] & ((self.elr[rows] != placed.EMPTY) | (self.last_known[rows] != placed.EMPTY))

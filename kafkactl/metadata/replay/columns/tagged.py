@@ -48,7 +48,7 @@ class _Form(NamedTuple):
 
 
 def _form(tags: Mapping[int, tuple[int, int, int]]) -> _Form:
-    """By tag: field, size of an element (below 0: of the number that it is), first version."""
+    """Return by tag the field, the size of an element (below 0: of the number that it is), and the first version."""
     columns = np.zeros((4, 256), np.int64)
     form = _Form(columns[0], columns[1], columns[2], columns[3], len(tags))
     form.less[:] = 1  # no size is -1
@@ -87,12 +87,12 @@ class Heads(NamedTuple):
     word: Array
 
     def only(self, which: Array | slice) -> Heads:
-        """Some of them."""
+        """Return some of the records."""
         return Heads(*(column[which] for column in self))
 
 
 def heads(window: Window, start: Array, end: Array) -> Heads:
-    """Of the partition records at these places."""
+    """Read the heads of the partition records at these places."""
     held = window.of(_HEAD.itemsize)[start].view(_HEAD)
     first, second = held["first"].astype(np.uint64), held["second"].astype(np.uint64)
     number, tags, word = (held[name].astype(np.int64) for name in ("number", "tags", "word"))
@@ -108,7 +108,7 @@ class Given(NamedTuple):
 
 
 def changes(window: Window, heads: Heads) -> Given:
-    """Of PartitionChangeRecords, which have nothing but tagged fields behind the ids."""
+    """Find the fields of PartitionChangeRecords, which contain only tagged fields after the ids."""
     at = np.zeros((FIELDS, len(heads.start)), np.int32)
     place = heads.start + (_IDS_END + 1)
     tags = _Tags(place, heads.end, heads.version, heads.tags)
@@ -116,7 +116,7 @@ def changes(window: Window, heads: Heads) -> Given:
 
 
 def partitions(window: Window, heads: Heads) -> tuple[Given, Array]:
-    """Of PartitionRecords, and where their leader stands, with the epochs behind it."""
+    """Find the fields of PartitionRecords, and the place of leader and epochs."""
     start, end, version = heads.start + _IDS_END, heads.end, heads.version
     at = np.zeros((FIELDS, len(start)), np.int32)
     irregular, place = np.zeros(len(start), bool), start
@@ -139,7 +139,7 @@ def partitions(window: Window, heads: Heads) -> tuple[Given, Array]:
 
 
 def _behind_list(window: Window, at: Array, end: Array, each: int, irregular: Array) -> Array:
-    """The places behind lists that begin at `at`."""
+    """Return the places after lists that begin at `at`."""
     count = window.u1[at].astype(np.int64)
     irregular |= (count == 0) | (count >= _TWO_BYTES)
     behind = at + (each * count - (each - 1))
@@ -157,7 +157,7 @@ class _Tags(NamedTuple):
 
 
 def _read(window: Window, tags: _Tags, word: Array | None, form: _Form, at: Array) -> Array:
-    """Where tagged fields stand, into `at`; returns which records are irregular.
+    """Find tagged fields and write their places into `at`; return which records are irregular.
 
     `word` is the word at `tags.place`, where that is known.
     """

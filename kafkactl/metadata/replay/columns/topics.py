@@ -68,7 +68,7 @@ class Rows:
         self.words = words
 
     def states(self, rows: Any = slice(None), tuples: Tuples | None = None) -> list[PartitionState]:
-        """The partitions in these rows."""
+        """Return the partitions in these rows."""
         tuples = tuples or Tuples(self.words)
         fields: list[list[Any]] = [[]] * len(Partition._fields)
         for name, at in LISTS.items():
@@ -103,7 +103,7 @@ class ColumnTopics(PackedTopics):
         return self._made
 
     def _parts(self, size: int) -> Iterator[tuple[int, int, slice]]:
-        """Topics, some at a time: the first, the one behind the last, and their rows, about as many as `size`."""
+        """Yield some topics at a time: the first, the one after the last, and their rows, about as many as `size`."""
         first = begin = 0
         while first < len(self._heads):
             behind = max(first + 1, int(np.searchsorted(self._ends, begin + size)))
@@ -129,26 +129,26 @@ class ColumnTopics(PackedTopics):
         return len(self._heads)
 
     def items(self) -> ItemsView[Uuid, Topic]:
-        """As of a dict, which `Mapping` would go through one by one."""
+        """Implement `Mapping.items` at once instead of one by one."""
         return self._all().items()
 
     def values(self) -> ValuesView[Topic]:
-        """As of a dict."""
+        """Implement `Mapping.values` at once."""
         return self._all().values()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (self._all(),)
 
     def partition_count(self) -> int:
-        """How many partitions all topics have."""
+        """Implement `PackedTopics.partition_count`."""
         return len(self._numbers)
 
     def leaderless_count(self) -> int:
-        """How many of them have no leader."""
+        """Implement `PackedTopics.leaderless_count`."""
         return int((self._rows.columns["leader"] < 0).sum())
 
     def text(self) -> Iterator[str]:
-        """The canonical text, in pieces."""
+        """Implement `PackedTopics.text`."""
         return topics_text(self._texts())
 
     def _texts(self) -> Iterator[tuple[str, Uuid, list[str]]]:
@@ -159,12 +159,12 @@ class ColumnTopics(PackedTopics):
                 yield name, Uuid(raw), state_texts(numbers[own], states[own], renders)
 
     def heads(self) -> list[tuple[str, bytes, int]]:
-        """As in `PackedTopics`."""
+        """Implement `PackedTopics.heads`."""
         counts = np.diff(self._ends, prepend=0).tolist()
         return [(name, raw, count) for (name, raw), count in zip(self._heads, counts, strict=True)]
 
     def columns(self) -> Iterator[bytes]:
-        """As in `PackedTopics`."""
+        """Implement `PackedTopics.columns`."""
         columns = self._rows.columns
         yield self._numbers.astype("<i8").tobytes()
         for at in digest.NUMBERS:
@@ -181,7 +181,7 @@ class ColumnTopics(PackedTopics):
             yield words.astype(form).tobytes()
 
     def numbering(self) -> Iterator[tuple[str, int, int, int]]:
-        """As in `PackedTopics`."""
+        """Implement `PackedTopics.numbering`."""
         counts = np.diff(self._ends, prepend=0)
         held = np.append(self._numbers, -1)
         has = counts > 0
@@ -192,7 +192,7 @@ class ColumnTopics(PackedTopics):
     def suspects(
         self, brokers: Mapping[int, Broker], *, has_elr: bool = False, most_leaderless: int | None = None
     ) -> Suspects:
-        """As in `PackedTopics`."""
+        """Implement `PackedTopics.suspects`."""
         soundness, total = Soundness(brokers, has_elr=has_elr), len(self._numbers)
         kinds = np.zeros(total, np.int8)
         for first in range(0, total, _JUDGED_AT_ONCE):
