@@ -41,7 +41,7 @@ class RecordHistory:
         self.is_empty = True
 
     def events(self) -> Iterator[Event]:
-        """Each record with the file that it is in, and whether it was applied: a transaction may be aborted."""
+        """Yield each record with its file, and whether it was applied: a transaction may be aborted."""
         for file in _files(self._place):
             self._read.append(file.name)
             records = log_records(file.pieces(), file=file.name)
@@ -54,7 +54,7 @@ class RecordHistory:
 
     @property
     def findings(self) -> list[Finding]:
-        """What could not be read, and may have been about the subject."""
+        """Return what could not be read, and may have been about the subject."""
         history = self._history
         found = dump_findings(history.problems, history.problem_count, history.tail)
         found += [gap_finding(*gap, then="what they said of it is not here") for gap in history.gaps]
@@ -64,8 +64,8 @@ class RecordHistory:
 
 
 def record_history(place: LogPlace, subject: str, name: str | int, *, partition: int | None = None) -> RecordHistory:
-    """The records about a `topic` (name or id), `broker`, `controller`, `config` (topic:NAME …), `user`, `feature` or
-    `acl`; `partition` limits those about a topic.
+    """Return the records about a `topic` (name or id), `broker`, `controller`, `config` (topic:NAME …), `user`,
+    `feature` or `acl`; `partition` limits those about a topic.
 
     Where the log does not begin at offset 0, the snapshot that replaces what was before is read first. Nothing is
     read before `events` is iterated over, which raises InputError and UnreachableError. Raises ValueError for another
@@ -79,7 +79,7 @@ def record_history(place: LogPlace, subject: str, name: str | int, *, partition:
 
 
 def _files(place: LogPlace) -> Iterable[LogFile]:
-    """All that can say something of the past."""
+    """Yield all files that can hold something of the past."""
     if client_of_place(place) is not None:
         return without_needless(log_files(place, checkpoints=True, whole=True))
     return history_files(joined(opened_sources(place)))

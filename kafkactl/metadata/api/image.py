@@ -29,7 +29,7 @@ def load_image(
     whole: bool = False,
     past_damage: bool = False,
 ) -> LoadedImage:
-    """The state that a metadata log comes to: at its end, after the record at offset `at`, or at `at_time_ms`.
+    """Return the state of a metadata log: at its end, after the record at offset `at`, or at `at_time_ms`.
 
     `place` is a folder such as /disk1/__cluster_metadata-0, single files of one log, or a client of a live cluster.
     The newest snapshot before that point is taken, and the records behind it are applied; with `whole` as much of the
@@ -79,14 +79,14 @@ class ImageSummary:
 
     @classmethod
     def of_answer(cls, answer: Mapping[str, Any]) -> ImageSummary:
-        """From the answer of a bundle."""
+        """Read the answer of a bundle."""
         return read_fields(cls, {**answer, "provenance": answer})
 
     to_dict = json_of("**provenance", "sha256", "counts", "features", "image", "findings", kind="log.image")
 
 
 def image_summary(loaded: LoadedImage) -> ImageSummary:
-    """What of a state is shown without the state itself."""
+    """Return a summary of a state, without the state itself."""
     return ImageSummary(
         provenance=loaded.provenance,
         sha256=image_sha256(loaded.image),
@@ -97,7 +97,7 @@ def image_summary(loaded: LoadedImage) -> ImageSummary:
 
 
 def image_to_dict(image: Image, *, show_secrets: bool = False) -> dict[str, Any]:
-    """The whole state as JSON values. A large cluster's takes hundreds of megabytes: see `image_pieces`."""
+    """Return the whole state as JSON values. A large cluster's takes hundreds of megabytes: see `image_pieces`."""
     shown = image_json(image)
     if show_secrets:
         return shown
@@ -105,7 +105,7 @@ def image_to_dict(image: Image, *, show_secrets: bool = False) -> dict[str, Any]
 
 
 def image_pieces(image: Image, *, show_secrets: bool = False) -> Iterator[str]:
-    """The canonical JSON text of the state, in pieces; equal states give equal texts."""
+    """Yield the canonical JSON text of the state, in pieces; equal states give equal texts."""
     heads = {f'{"{" if name == PART_NAMES[0] else ","}"{name}":': name for name in PART_NAMES}
     part = ""
     for piece in image_text(image):
@@ -148,7 +148,7 @@ class LintResult:
 
     @classmethod
     def of_answer(cls, answer: Mapping[str, Any]) -> LintResult:
-        """From the answer of a bundle."""
+        """Read the answer of a bundle."""
         return read_fields(cls, {**answer, "provenance": answer})
 
     to_dict = json_of("**provenance", "records", "findings", kind="log.lint")

@@ -28,12 +28,12 @@ bundle, or a client of a live cluster, whose active controller gives its log."""
 
 
 def client_of_place(place: LogPlace) -> Client | None:
-    """The live cluster, where the place is one."""
+    """Return the live cluster if the place is one."""
     return None if isinstance(place, str | os.PathLike | Sequence | LogSource) else place
 
 
 def opened_sources(place: LogPlace) -> list[LogSource]:
-    """The logs that paths name, each path once. Raises InputError for the first that is not a metadata log."""
+    """Return the logs that paths name, each path once. Raise InputError for the first that is not a metadata log."""
     if isinstance(place, LogSource):
         return [place]
     assert isinstance(place, str | os.PathLike | Sequence)
@@ -49,7 +49,7 @@ def log_files(
     to_offset: int | None = None,
     whole: bool = False,
 ) -> Iterator[LogFile]:
-    """The files of a log in order; each is to be read before the next is asked for.
+    """Yield the files of a log in order; each is to be read before the next is asked for.
 
     `whole`: of a live cluster all that its log still has, and not only what is behind the newest snapshot.
     """
@@ -63,7 +63,7 @@ def log_files(
 
 
 def _needed(source: LogSource, checkpoints: bool, from_offset: int) -> Iterator[LogFile]:
-    """The files of a source without the segments that end before an offset."""
+    """Return the files of a source without the segments that end before an offset."""
     needed = {file.name for file in segments_from(source.segments, from_offset)}
     for file in source.files(checkpoints=checkpoints):
         if file.kind != SEGMENT or file.name in needed:
@@ -71,5 +71,5 @@ def _needed(source: LogSource, checkpoints: bool, from_offset: int) -> Iterator[
 
 
 def says_empty(findings: Iterable[Finding]) -> bool:
-    """Whether a finding says that there was no metadata record in what was read: an answer about nothing."""
+    """Return True if a finding reports that there was no metadata record: an answer about nothing."""
     return any(finding.id == EMPTY_LOG for finding in findings)

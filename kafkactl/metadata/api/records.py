@@ -41,21 +41,21 @@ class RecordDump:
         self._is_empty = wanted == Wanted()
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Each record as JSON values: offset, epoch, timestamp_ms, kind, type, version, data, file."""
+        """Yield each record as JSON values: offset, epoch, timestamp_ms, kind, type, version, data, file."""
         for file, pieces in self._files():
             for record in self._maker.objects(pieces, file=file):
                 self._is_empty = False
                 yield record
 
     def texts(self) -> Iterator[str]:
-        """The same as lines of JSON, some thousand in a text: this is the fast way."""
+        """Yield the records as lines of JSON, some thousand in a text."""
         for file, pieces in self._files():
             for text in self._maker.lines(pieces, file=file):
                 self._is_empty = False
                 yield text
 
     def encoded(self, processes: int | None = None) -> Generator[bytes, None, None]:
-        """The same in UTF-8, made by several processes (default: as many as are of use here), which are forked.
+        """Yield the lines in UTF-8, made by several processes (default: as many as are of use here), which are forked.
 
         For programs of their own, not for those that have threads. Same lines, same order, same findings.
         """
@@ -112,7 +112,7 @@ class RecordDump:
 
     @property
     def findings(self) -> list[Finding]:
-        """Damage, missing records, and that there was no record at all; complete after the last record."""
+        """Return damage, missing records, and that there was no record at all; complete after the last record."""
         maker = self._maker
         found = [*dump_findings(maker.problems, maker.problem_count), *map(torn_tail, maker.tails)]
         if self._is_empty:
@@ -132,7 +132,7 @@ def _is_damage(stretch: _Stretch) -> bool:
 
 
 def _stretches(found: Iterable[BatchRun | Damage], next_offset: int | None) -> Iterator[_Stretch]:
-    """The same in smaller parts, of which the first is the smallest."""
+    """Yield runs and damages in smaller parts, of which the first is the smallest."""
     most = _FIRST_BYTES
     for run in found:
         if isinstance(run, Damage):
@@ -157,7 +157,8 @@ def dump_records(
     checkpoints: bool = False,
     show_secrets: bool = False,
 ) -> RecordDump:
-    """The records of a log, in order: all, or those of these types, about a key, from one offset to another (both in).
+    """Return the records of a log, in order: all, or those of these types, about a key, from one offset to another
+    (both in).
 
     `types` are names such as TopicRecord or TOPIC_RECORD; `key` is a topic, id, broker or user by its bare name.
     Checkpoints of a folder are read with `checkpoints`; their offsets are their own. Nothing is read before the
@@ -173,7 +174,8 @@ def dump_records(
 
 
 def record_types(names: Iterable[str]) -> frozenset[str] | None:
-    """The record types with these names, kafkactl's or those of Kafka's tool, `Record` optional. Raises InputError."""
+    """Return the record types with these names, kafkactl's or those of Kafka's tool, `Record` optional. Raise
+    InputError."""
     known = {name.lower(): name for name in record_type_names()}
     found = set()
     for name in names:

@@ -26,20 +26,20 @@ class BrowsedPath(TypedDict):
 
 
 def browse(loaded: LoadedImage, *, show_secrets: bool = False) -> Folder:
-    """The root of the tree of a state that `load_image` gave."""
+    """Return the root of the tree of a state that `load_image` gave."""
     return tree.tree_of(loaded.image, provenance=loaded.provenance.to_dict(), hide=not show_secrets)
 
 
 def find(root: Folder, path: str) -> Node:
-    """The folder or file at a path from the root, such as /image/topics/byName/orders. Raises InputError."""
+    """Return the folder or file at a path from the root, such as /image/topics/byName/orders. Raise InputError."""
     return tree.find(root, path)
 
 
 def absolute_path(path: str) -> str:
-    """The path from the root without `.`, `..` and double slashes."""
+    """Return the path from the root without `.`, `..` and double slashes."""
     return "/" + "/".join(tree.resolved(path))
 
 
 def walk(node: Node, path: str) -> Iterator[tuple[str, Node]]:
-    """Everything below a node, with its path; `path` is that of the node."""
+    """Yield everything below a node, with its path; `path` is that of the node."""
     return tree.walk(node, path)

@@ -69,7 +69,7 @@ class LogVerification:
 
     @property
     def has_problems(self) -> bool:
-        """Whether a log is damaged, or contradicts another."""
+        """Return True if a log is damaged, or contradicts another."""
         return bool(blockers(self.findings))
 
     @property
@@ -79,7 +79,7 @@ class LogVerification:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was no record to check."""
+        """Return True if there was no record to check."""
         return sum(finding.id == EMPTY_LOG for finding in self.findings) == len(self.sources)
 
     to_dict = by_fields
@@ -107,7 +107,7 @@ def verify_logs(
 
 
 def compare_logs(logs: Sequence[NodeLog]) -> LogVerification:
-    """What is to be said of logs that were read."""
+    """Compare logs that were read; return the findings about them."""
     ranked = log_compare.ranking(logs) if len(logs) > 1 and log_compare.may_agree(logs) else []
     reference = log_histories.reference_of(ranked) if ranked else None
     return LogVerification(

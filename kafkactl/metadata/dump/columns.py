@@ -225,7 +225,7 @@ class ColumnLines:
         line.add(self._words.of_numbers(values, [(f',"{field.name}":', "")]), rows)
 
     def _id_list(self, line: _Lines, field: _Field, rows: Array, at: Array) -> None:
-        """Add a list of integers: each element with the text around it, so that a list has as many texts as elements."""
+        """Add a list of integers: each element with the text around it."""
         counts = self._window.u1[at].astype(np.int64) - 1
         opening = f',"{field.name}":['
         empty = np.flatnonzero(counts == 0)

@@ -48,7 +48,7 @@ class Difference:
 
 
 def diff(before: Image, after: Image) -> tuple[Difference, ...]:
-    """All differences, in the order of the parts and then of the keys; () for equal images.
+    """Return all differences, in the order of the parts and then of the keys; () for equal images.
 
     A topic whose id has changed is one that was removed and one that was added, each with its partitions.
     """
@@ -164,7 +164,7 @@ _CONFIG_KINDS = {2: "topic", 4: "broker", 16: "client-metrics", 32: "group"}
 
 
 def config_kind(key: str) -> int | None:
-    """The kind of resource (`ConfigResource.Type`) that the key of a difference in configurations names."""
+    """Return the kind of resource (`ConfigResource.Type`) in the key of a difference in configurations."""
     word = key.partition(" ")[0]
     return next((number for number, name in _CONFIG_KINDS.items() if name == word), None)
 

@@ -52,7 +52,7 @@ _AT_ONCE: Final = 100_000  # partitions
 
 
 def image_sha256(image: Image) -> str:
-    """SHA-256, in hex, of the canonical binary form."""
+    """Return the SHA-256, in hex, of the canonical binary form."""
     digest = hashlib.sha256()
     for piece in image_bytes(image):
         digest.update(piece)
@@ -60,7 +60,7 @@ def image_sha256(image: Image) -> str:
 
 
 def image_bytes(image: Image) -> Iterator[bytes]:
-    """The canonical binary form, in pieces."""
+    """Yield the canonical binary form in pieces."""
     yield f"metadata image {DIGEST_VERSION}\n".encode()
     text = json.dumps(image_parts(image), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     yield from _sized(text)
@@ -112,7 +112,7 @@ def _in_parts(form: str, numbers: list[Any]) -> Iterator[bytes]:
 
 
 def _integers(form: str, numbers: Iterable[int]) -> bytes:
-    """As bytes; `form` is `q` for 8 of each and `i` for 4."""
+    """Return integers as bytes; `form` is `q` for 8 of each and `i` for 4."""
     column = array(form, numbers)
     if sys.byteorder == "big":
         column.byteswap()

@@ -35,19 +35,19 @@ _PIECE_BYTES = 64 * 1024
 
 
 def image_json(image: Image) -> dict[str, Any]:
-    """The image as one object of JSON values."""
+    """Return the image as one object of JSON values."""
     found = image_parts(image)
     found["topics"] = [_topic(topic) for topic in _topics(image)]
     return {name: found[name] for name in PART_NAMES}
 
 
 def image_parts(image: Image) -> dict[str, Any]:
-    """The same without the topics, which can be many."""
+    """Return the image without its topics, which can be many."""
     return {name: part(image) for name, part in _PARTS.items()}
 
 
 def image_text(image: Image) -> Iterator[str]:
-    """The same object as text, in pieces: what `json.dumps(image_json(image), ...)` gives without spaces."""
+    """Yield the same object as text, in pieces: what `json.dumps(image_json(image), ...)` gives without spaces."""
     for name in PART_NAMES:
         yield ("{" if name == PART_NAMES[0] else ",") + f'"{name}":'
         if name == "topics":
@@ -81,7 +81,7 @@ def _topic(topic: Topic) -> dict[str, Any]:
 
 
 def topics_text(topics: Iterable[tuple[str, Uuid, list[str]]]) -> Iterator[str]:
-    """Topics as text, in pieces: each by its name, its id and the text of its partitions."""
+    """Yield topics as text, in pieces: each by its name, its id and the text of its partitions."""
     held, size, first = ["["], 0, True
     for name, id, partitions in topics:
         text = ",".join(partitions)
@@ -122,7 +122,7 @@ def _texts_of(topic: Topic, renders: Renders) -> list[str]:
 
 
 def state_texts(numbers: Sequence[int], states: Sequence[PartitionState], renders: Renders) -> list[str]:
-    """Partitions as text, in the order of their numbers."""
+    """Return partitions as text, in the order of their numbers."""
     if not states:
         return []
     text = renders.__getitem__
@@ -135,7 +135,7 @@ def state_texts(numbers: Sequence[int], states: Sequence[PartitionState], render
 
 
 def _partition_texts(rows: Iterable[tuple[Any, ...]]) -> list[str]:
-    """Partitions as text. A row is a number and the fields of a PartitionState, its lists as text already."""
+    """Return partitions as text. A row is a number and the fields of a PartitionState, its lists as text already."""
     return [
         f'{{"partitionId":{number},"replicas":{replicas},"isr":{isr},'
         f'"removingReplicas":{removing},"addingReplicas":{adding},"leader":{leader},'
@@ -194,7 +194,7 @@ def _client_quotas(image: Image) -> list[dict[str, Any]]:
 
 
 def _number(value: float) -> float | str:
-    """As in `json_form`: JSON has no infinity and no NaN."""
+    """Return a number as `json_form` does: JSON has no infinity and no NaN."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -42,7 +42,7 @@ _ZK_STATES: Final[dict[int, str]] = {
 
 
 def lint(image: Image) -> tuple[Finding, ...]:
-    """Everything there is to say of this state, most common kinds first within a severity; () for a sound one."""
+    """Return the findings about this state, most common kinds first within a severity; () for a sound one."""
     found = _Found()
     for rule in (_partitions, _topics, _configs, _throttles, _acls, _features, _transaction):
         for flaw in rule(image):
@@ -105,7 +105,7 @@ class _Words(NamedTuple):
 
 
 def _partitions(image: Image) -> Iterator[_Flaw]:
-    """Equal partitions are judged once: a cluster has a million of them and few different ones."""
+    """Judge partitions. Equal ones are judged once: a cluster has a million partitions and few different ones."""
     judged: dict[tuple[object, ...], tuple[_Words, ...]] = {}
     listed, unlisted = _suspects(image)
     for topic, number, state in listed:
@@ -120,8 +120,8 @@ def _partitions(image: Image) -> Iterator[_Flaw]:
 
 
 def _suspects(image: Image) -> tuple[Iterable[tuple[str, int, PartitionState]], int]:
-    """The partitions that have to be judged, with the names of their topics and their numbers; and how many more have
-    no leader, with nothing else to say of them."""
+    """Return the partitions to judge, with the names of their topics and their numbers; and the number of further ones
+    that merely have no leader."""
     topics = image.topics
     if isinstance(topics, PackedTopics):
         has_elr = bool(image.features.get(ELR_VERSION))
@@ -189,7 +189,7 @@ def _brokers(image: Image, state: PartitionState) -> Iterator[_Words]:
 
 
 def _directories(image: Image, state: PartitionState) -> Iterator[_Words]:
-    """A replica is offline where its directory is lost, or is none of those that its broker reported (KIP-858)."""
+    """Judge directories. A replica is offline if its directory is lost, or is none of its broker's (KIP-858)."""
     replicas, raw = state[REPLICAS_AT], state[DIRECTORIES_AT]
     for at, replica in enumerate(replicas):
         broker = image.brokers.get(replica)
@@ -240,7 +240,7 @@ def _configs(image: Image) -> Iterator[_Flaw]:
 
 
 def throttles_left(image: Image) -> tuple[Finding, ...]:
-    """Replication throttles that stayed behind: the part of `lint` that concerns the next reassignment, too."""
+    """Return replication throttles that stayed after a reassignment; they slow down the next one."""
     found = _Found()
     for flaw in _throttles(image):
         found.add(flaw)
@@ -248,7 +248,7 @@ def throttles_left(image: Image) -> tuple[Finding, ...]:
 
 
 def _throttles(image: Image) -> Iterator[_Flaw]:
-    """Throttles while no partition of the cluster is being reassigned: `--verify` of the tool was never run."""
+    """Return throttles while no partition of the cluster is being reassigned: `--verify` of the tool was not run."""
     lists, rates = (
         [(name, key) for (of, name), values in image.configs.items() if of == kind for key in names if values.get(key)]
         for kind, names in ((TOPIC_CONFIG, _THROTTLED), (BROKER_CONFIG, _RATES))

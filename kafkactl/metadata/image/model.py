@@ -89,20 +89,20 @@ LAST_KNOWN_ELR_AT: Final = 10
 
 
 def partition_of(state: PartitionState) -> Partition:
-    """The partition of a state."""
+    """Return the partition of a state."""
     raw = state[DIRECTORIES_AT]
     directories = tuple(Uuid(raw[at : at + 16]) for at in range(0, len(raw), 16))
     return Partition._make((*state[:DIRECTORIES_AT], directories, *state[DIRECTORIES_AT + 1 :]))
 
 
 def state_of(partition: Partition) -> PartitionState:
-    """The state of a partition."""
+    """Return the state of a partition."""
     raw = b"".join(uuid.raw for uuid in partition.directories)
     return (*partition[:DIRECTORIES_AT], raw, *partition[DIRECTORIES_AT + 1 :])  # type: ignore[return-value]
 
 
 def cleared(state: PartitionState) -> PartitionState:
-    """The state after a ClearElrRecord that is about it (KIP-966): one that has something to clear changes, and its
+    """Return the state after a ClearElrRecord about it (KIP-966): one with something to clear changes, and its
     partition epoch with it."""
     replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = state
     if not (elr or last_known):
@@ -166,15 +166,15 @@ class PackedTopics(Mapping[Uuid, Topic]):
 
     @abstractmethod
     def partition_count(self) -> int:
-        """As `Image.partition_count`."""
+        """Return the number of partitions of all topics."""
 
     @abstractmethod
     def leaderless_count(self) -> int:
-        """As `Image.leaderless_count`."""
+        """Return the number of partitions without a leader."""
 
     @abstractmethod
     def text(self) -> Iterator[str]:
-        """As in `image_json.image_text`, in pieces."""
+        """Yield the topics as `json.image_text` does, in pieces."""
 
     @abstractmethod
     def heads(self) -> Sequence[tuple[str, bytes, int]]:
@@ -182,18 +182,18 @@ class PackedTopics(Mapping[Uuid, Topic]):
 
     @abstractmethod
     def numbering(self) -> Iterator[tuple[str, int, int, int]]:
-        """Of each topic its name, how many partitions it has, and the least and greatest number (-1 without any)."""
+        """Yield of each topic name, number of partitions, and the least and greatest number (-1 without any)."""
 
     @abstractmethod
     def suspects(
         self, brokers: Mapping[int, Broker], *, has_elr: bool = False, most_leaderless: int | None = None
     ) -> Suspects:
-        """The partitions that are not sound for sure on these brokers, where ELRs are on or not; those that merely
-        have no leader are listed up to a number."""
+        """Return the partitions that may not be sound on these brokers, with ELRs on or off; those that merely have no
+        leader are listed up to a number."""
 
     @abstractmethod
     def columns(self) -> Iterator[bytes]:
-        """The partitions of these topics as in `image_digest`, column by column."""
+        """Yield the partitions of these topics column by column, as in `digest`."""
 
 
 @frozen
@@ -330,22 +330,22 @@ class Image:
 
     @property
     def metadata_version(self) -> int | None:
-        """The finalized level of metadata.version; None before its first record."""
+        """Return the finalized level of metadata.version; None before its first record."""
         return self.features.get(METADATA_VERSION)
 
     def topic(self, name: str) -> Topic | None:
-        """The topic of that name."""
+        """Return the topic of that name."""
         found = self.topic_ids.get(name)
         return None if found is None else self.topics[found]
 
     def partition_count(self) -> int:
-        """How many partitions all topics have."""
+        """Return the number of partitions of all topics."""
         if isinstance(self.topics, PackedTopics):
             return self.topics.partition_count()
         return sum(len(topic.partitions) for topic in self.topics.values())
 
     def leaderless_count(self) -> int:
-        """How many of them have no leader."""
+        """Return the number of partitions without a leader."""
         if isinstance(self.topics, PackedTopics):
             return self.topics.leaderless_count()
         states = (state for topic in self.topics.values() for state in topic.partitions.states.values())

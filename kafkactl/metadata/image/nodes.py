@@ -101,33 +101,33 @@ CONTROLLER_FIELDS: Final = (
 
 
 def broker_of(data: Mapping[str, Any]) -> Broker:
-    """The broker that a RegisterBrokerRecord registers."""
+    """Return the broker of a RegisterBrokerRecord."""
     return Broker(**{field.attribute: field.read(data[field.name]) for field in BROKER_FIELDS})
 
 
 def controller_of(data: Mapping[str, Any]) -> Controller:
-    """The controller that a RegisterControllerRecord registers."""
+    """Return the controller of a RegisterControllerRecord."""
     return Controller(**{field.attribute: field.read(data[field.name]) for field in CONTROLLER_FIELDS})
 
 
 def broker_data(broker: Broker, has: Callable[[str], bool]) -> dict[str, Any]:
-    """The fields of a RegisterBrokerRecord at a level of metadata.version that `has` these parts."""
+    """Return the fields of a RegisterBrokerRecord at a level of metadata.version that `has` these parts."""
     return _written(broker, BROKER_FIELDS, has)
 
 
 def controller_data(controller: Controller) -> dict[str, Any]:
-    """The fields of a RegisterControllerRecord."""
+    """Return the fields of a RegisterControllerRecord."""
     return _written(controller, CONTROLLER_FIELDS, lambda _: True)
 
 
 def node_json(node: Broker | Controller) -> dict[str, Any]:
-    """The registration in the canonical JSON of an image."""
+    """Return the registration in the canonical JSON of an image."""
     fields = BROKER_FIELDS if isinstance(node, Broker) else CONTROLLER_FIELDS
     return {name: _plain(value) for name, value in _written(node, fields, lambda _: True, json_name).items()}
 
 
 def holds_part(brokers: Iterable[Broker], part: str) -> bool:
-    """Whether a registration has something in a part that some levels cannot hold. Raises KeyError."""
+    """Return True if a registration uses a part that some levels cannot hold. Raise KeyError for an unknown part."""
     field = _PARTS[part]
     return any(getattr(broker, field.attribute) != field.absent for broker in brokers)
 
@@ -151,7 +151,7 @@ def _written(
 
 
 def _plain(value: Any) -> Any:
-    """A value of a record in JSON's types."""
+    """Return a value of a record in JSON's types."""
     if isinstance(value, Mapping):
         return {json_name(name): _plain(held) for name, held in value.items()}
     if isinstance(value, list):

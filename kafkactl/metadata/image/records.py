@@ -46,12 +46,12 @@ class Level(NamedTuple):
     writes_elr: bool
 
     def has(self, what: str) -> bool:
-        """Whether the level can tell a part, by its name in schemas/replay/record_versions.toml."""
+        """Return True if the level has a part, by its name in schemas/replay/record_versions.toml."""
         return self.metadata_version >= first_level_with(what)
 
 
 def level_of(image: Image, metadata_version: int | None = None, *, before_4_0: bool | None = None) -> Level | None:
-    """The level at which an image is written: its own, or `metadata_version`; None where neither is known.
+    """Return the level at which an image is written: its own, or `metadata_version`; None if neither is known.
 
     `before_4_0` says whether Kafka 3.x writes; by default the level decides.
     """
@@ -67,7 +67,7 @@ def level_of(image: Image, metadata_version: int | None = None, *, before_4_0: b
 
 
 def image_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
-    """The records of a snapshot of this image at this level, one by one."""
+    """Yield the records of a snapshot of this image at this level, one by one."""
     yield from _before_topics(image, level)
     for topic in _topics(image):
         yield _topic_record(topic, level)
@@ -77,7 +77,8 @@ def image_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
 
 
 def image_record_sizes(image: Image, level: Level, size_of: Callable[[MetadataRecord], int]) -> Iterator[int]:
-    """The same as sizes. PartitionRecords with lists of the same lengths take the same, and so one of them is made."""
+    """Yield the sizes of these records. PartitionRecords with lists of the same lengths have the same size, so one of
+    them is made."""
     yield from map(size_of, _before_topics(image, level))
     known: dict[tuple[int, ...], int] = {}
     has_directories = level.has("replica-directories")
@@ -118,7 +119,7 @@ def _before_topics(image: Image, level: Level) -> Iterator[MetadataRecord]:
 
 
 def losses(image: Image, level: Level) -> tuple[Finding, ...]:
-    """What of the image the records at this level do not tell."""
+    """Return the parts of the image that the records at this level do not hold."""
     words = [text for what, text in parts().items() if not level.has(what) and _holds(image, what)]
     if not level.writes_zk_state and image.zk_migration_state and level.has("zk-migration-state"):
         words.append("the state of the ZooKeeper migration, which Kafka 4.0 and later forget")
@@ -167,7 +168,7 @@ def _setting_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
 
 
 def acl_data(acl: Acl) -> dict[str, Any]:
-    """The AccessControlEntryRecord of an ACL."""
+    """Return the AccessControlEntryRecord of an ACL."""
     return {
         "Id": acl.id,
         "ResourceType": acl.resource_type,
@@ -238,12 +239,12 @@ def _partition_data(id: Uuid, number: int, held: PartitionState, level: Level, h
 
 @functools.lru_cache(maxsize=100_000)
 def _uuids(joined: bytes) -> tuple[Uuid, ...]:
-    """Of a cluster few are different."""
+    """Return ids from memory: a cluster has few different ones."""
     return tuple(Uuid(joined[at : at + 16]) for at in range(0, len(joined), 16))
 
 
 def _tagged(ids: tuple[int, ...], level: Level) -> list[int] | None:
-    """An empty list is not written at all."""
+    """Return a list for a tagged field: an empty one is not written at all."""
     return list(ids) if ids and level.writes_elr else None
 
 

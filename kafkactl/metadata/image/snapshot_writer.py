@@ -32,7 +32,7 @@ def encode_snapshot(
     now_ms: int,
     level: Level | None = None,
 ) -> bytes:
-    """The bytes of a snapshot of this image; see `snapshot_batches`."""
+    """Return the bytes of a snapshot of this image; see `snapshot_batches`."""
     return b"".join(
         snapshot_batches(
             image,
@@ -52,8 +52,8 @@ def snapshot_batches(
     now_ms: int,
     level: Level | None = None,
 ) -> Iterator[bytes]:
-    """The batches of a snapshot, first to last: header (with kraft.version and voters if the image has them), records
-    in batches of at most 8 MiB, footer.
+    """Yield the batches of a snapshot, first to last: header (with kraft.version and voters if the image has them),
+    records in batches of at most 8 MiB, footer.
 
     `epoch` is that of the last log record in the snapshot, which is in its name, too (`snapshot_name`). `level` is
     that of `level_of`, by default the image's own; what it cannot tell is in `image_records.losses`. Raises
@@ -78,7 +78,7 @@ class SnapshotSize(NamedTuple):
 
 
 def snapshot_size(image: Image) -> SnapshotSize:
-    """The size of the snapshot that `snapshot_batches` gives, in a fraction of the time. Raises as that."""
+    """Return the size of the snapshot of `snapshot_batches`, in a fraction of the time. Raise the same errors."""
     head = _head(image, 0)
     ends = [encode_batch(records, base_offset=0, timestamp_ms=0, is_control=True) for records in (head, [_footer()])]
     size, count = sum(map(len, ends)), len(head) + 1
@@ -115,7 +115,7 @@ def _footer() -> tuple[bytes | None, bytes | None]:
 
 
 def snapshot_name(end_offset: int, epoch: int) -> str:
-    """The name of the file: the offset behind the last record in it, and that record's epoch (`Snapshots.java`)."""
+    """Return the name of the file: the offset after its last record, and that record's epoch (`Snapshots.java`)."""
     return f"{end_offset:020d}-{epoch:010d}.checkpoint"
 
 

@@ -38,7 +38,7 @@ Node = Folder | File
 
 
 def tree_of(image: Image, *, provenance: Mapping[str, Any], hide: bool) -> Folder:
-    """The root, with everything under `/image`; `provenance` says where the image is from."""
+    """Return the root, with everything under `/image`; `provenance` names the source of the image."""
     parts = _Parts(image, hide)
     tree = {
         "image": {
@@ -64,7 +64,7 @@ def tree_of(image: Image, *, provenance: Mapping[str, Any], hide: bool) -> Folde
 
 
 def find(root: Folder, path: str) -> Node:
-    """The node at a path; `..` and `.` are understood. Raises InputError `no-such-path`."""
+    """Return the node at a path; `..` and `.` are understood. Raise InputError `no-such-path`."""
     node: Node = root
     walked: list[str] = []
     for word in resolved(path):
@@ -76,7 +76,7 @@ def find(root: Folder, path: str) -> Node:
 
 
 def resolved(path: str) -> list[str]:
-    """The words of a path, `.` and `..` taken out."""
+    """Return the words of a path without `.` and `..`."""
     words: list[str] = []
     for word in path.split("/"):
         if word == "..":
@@ -87,7 +87,7 @@ def resolved(path: str) -> list[str]:
 
 
 def walk(node: Node, path: str, depth: int | None = None) -> Iterator[tuple[str, Node]]:
-    """A node and everything below it, down to a depth, with their paths."""
+    """Yield a node and everything below it, down to a depth, with their paths."""
     yield path or "/", node
     if isinstance(node, Folder) and depth != 0:
         for name in node.names:
@@ -130,16 +130,16 @@ class _Parts:
         return redacted_part(part, value) if self._hide and value is not None else value
 
     def files(self, part: str) -> Folder:
-        """A part that is an object: a file for each key."""
+        """Return a part that is an object: a file for each key."""
         return _folder({name: File(value) for name, value in (self[part] or {}).items()})
 
     def listed(self, part: str, key: str) -> Folder:
-        """A part that is a list: a file for each element, named by a field of it."""
+        """Return a part that is a list: a file for each element, named by a field of it."""
         return _folder({_name(str(entry[key])): File(entry) for entry in self[part] or []})
 
 
 def _name(text: str) -> str:
-    """A name as a word of a path."""
+    """Return a name as a word of a path."""
     return text.replace("/", "%2F") or "(default)"
 
 
@@ -197,7 +197,7 @@ def _scram(parts: _Parts) -> Folder:
 
 
 def _tokens(parts: _Parts) -> Folder:
-    """Token ids are secrets: where they are hidden, tokens have numbers."""
+    """Return the tokens. Token ids are secrets: if they are hidden, tokens have numbers."""
     tokens = parts["delegation_tokens"]
     names = [token["tokenId"] for token in tokens]
     unique = len(set(names)) == len(names) and "<redacted>" not in names

@@ -16,7 +16,7 @@ from kafkactl.protocol.record_batch import decode_header
 
 
 def read_node_log(path: str) -> NodeLog:
-    """The log that a path names, read whole. Raises InputError as `open_source` does, FailedError for a bad disk."""
+    """Read the log that a path names as a whole. Raise InputError as `open_source` does, FailedError for a bad disk."""
     source = open_source(path)
     announce([*source.checkpoints[-1:], *source.segments, *source.segments])  # segments are read twice
     facts = _facts(path, source)
@@ -39,7 +39,7 @@ def _facts(path: str, source: LogSource) -> MetadataLogFacts:
 
 
 def _indexed(source: LogSource, facts: MetadataLogFacts) -> tuple[BatchIndex, Beyond]:
-    """Every batch that can be read, and what of it lies behind the place where a start cuts the log."""
+    """Return every batch that can be read, and those after the place at which a start cuts the log."""
     index, behind = BatchIndex(), _Counter()
     cut = facts.damaged_segment
     is_beyond = False

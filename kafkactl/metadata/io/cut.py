@@ -40,12 +40,12 @@ class LogEnd:
         self._last: int | None = None
 
     def begin(self, base_offset: int | None) -> None:
-        """A segment that begins at this offset."""
+        """Begin a segment with this offset."""
         if self._next is None:
             self._next = base_offset
 
     def pass_run(self, run: BatchRun, positions: Sequence[int]) -> None:
-        """Sound batches: before the cut they move the end, after it they are counted."""
+        """Take sound batches: before the cut they move the end, after it they are counted."""
         if self.cut is None:
             if positions:
                 offset, delta, _ = _BATCH.unpack_from(run.data, positions[-1])
@@ -58,12 +58,12 @@ class LogEnd:
             self._last = offset + delta
 
     def stop(self, damage: Damage, file: str) -> None:
-        """The log ends here; a damage after the first one changes nothing."""
+        """End the log here; a damage after the first one changes nothing."""
         if self.cut is None:
             self.cut = Cut(file=file, offset=self._next or 0, damage=damage)
 
     def finding(self, snapshot_end: int | None, wanted: int | None = None) -> Finding | None:
-        """What is left out of the state and why, None for a log without a cut.
+        """Return what is left out of the state and why, None for a log without a cut.
 
         `snapshot_end` is the end offset of the snapshot that the state begins with. Where it is not below the cut, the
         state is that of the snapshot; nothing is lost if no record after it can be read. `wanted` is the offset whose

@@ -15,13 +15,13 @@ DELETED_SUFFIX = ".deleted"
 
 
 def name_now(path: str) -> str:
-    """The name that such a file has now: its own, or the one that it has until it is deleted."""
+    """Return the name that such a file has now: its own, or the one that it has until it is deleted."""
     renamed = path + DELETED_SUFFIX
     return renamed if not os.path.lexists(path) and os.path.lexists(renamed) else path
 
 
 def open_of_log(path: str, *, follow: bool = True) -> int:
-    """A descriptor of such a file for reading, under the name that it has now; the caller closes it. Raises OSError.
+    """Open such a file for reading, under the name that it has now; the caller closes the descriptor. Raise OSError.
 
     Without `follow` a link is an error.
     """

@@ -51,7 +51,7 @@ class Point:
 
     @property
     def is_end(self) -> bool:
-        """Whether all of the log counts."""
+        """Return True if all of the log counts."""
         return self.offset is None and self.timestamp_ms is None
 
 
@@ -90,7 +90,7 @@ class LoadedImage:
 
     @property
     def provenance(self) -> Provenance:
-        """Where it is from, as every answer has it."""
+        """Return the source of the image, as every answer has it."""
         place = self.position
         return Provenance(
             files=self.files,
@@ -102,7 +102,7 @@ class LoadedImage:
 
 
 def load_image(source: LogSource, point: Point, *, whole: bool = False, past_damage: bool = False) -> LoadedImage:
-    """The image of a log on disk. Raises InputError `offset-not-in-log` if the log does not reach the point.
+    """Return the image of a log on disk. Raise InputError `offset-not-in-log` if the log does not reach the point.
 
     With `whole` all of the log is replayed, so that its findings are about all of it; if records are missing, from the
     snapshot that covers them. The first bad batch ends the log, even in a segment that the snapshot covers; with
@@ -126,7 +126,7 @@ def load_image(source: LogSource, point: Point, *, whole: bool = False, past_dam
 
 
 def _from_snapshot(source: LogSource, point: Point, *, past_damage: bool) -> LoadedImage:
-    """Only the newest snapshot and what follows is replayed; the segments before it are searched for damage."""
+    """Replay only the newest snapshot and what follows; the segments before it are searched for damage."""
     files = chosen_files(source, point)
     names = {log_file.name for log_file in files}
     before = () if past_damage else [log_file for log_file in source.segments if log_file.name not in names]
@@ -134,7 +134,7 @@ def _from_snapshot(source: LogSource, point: Point, *, past_damage: bool) -> Loa
 
 
 def chosen_files(source: LogSource, point: Point) -> list[LogFile]:
-    """What has to be read: the first checkpoint for its voters, a snapshot, and the segments behind it."""
+    """Return the files to read: the first checkpoint for its voters, a snapshot, and the segments after it."""
     first = [log_file for log_file in source.checkpoints if _is_first(log_file)]
     snapshots = [log_file for log_file in source.checkpoints if not _is_first(log_file) and _reaches(log_file, point)]
     snapshot = snapshots[-1:]
@@ -149,7 +149,7 @@ def _is_first(file: LogFile) -> bool:
 
 
 def _reaches(checkpoint: LogFile, point: Point) -> bool:
-    """Whether a snapshot does not lie beyond the point."""
+    """Return True if a snapshot does not lie beyond the point."""
     if point.offset is not None:
         return (checkpoint.base_offset or 0) <= point.offset + 1
     if point.timestamp_ms is None:
@@ -159,7 +159,7 @@ def _reaches(checkpoint: LogFile, point: Point) -> bool:
 
 
 def _snapshot_time_ms(checkpoint: LogFile) -> int | None:
-    """The time of the last log record in a snapshot, as its header says."""
+    """Return the time of the last log record in a snapshot, from its header."""
     with heard_by(None):  # a glance at its first record
         first = next(iter(log_records(checkpoint.pieces(), file=checkpoint.name)), None)
     found = None if first is None else first.record
@@ -182,7 +182,7 @@ def _not_in_log(source: LogSource, point: Point) -> InputError:
 
 
 def replay_files(files: Iterable[LogFile], point: Point, *, name: str, past_damage: bool = False) -> LoadedImage:
-    """The image of these files, read in their order, up to the point. Raises InputError `offset-not-in-log`."""
+    """Return the image of these files, read in their order, up to the point. Raise InputError `offset-not-in-log`."""
     return _replayed(files, point, name, past_damage=past_damage)
 
 
@@ -232,7 +232,7 @@ class _Loading:
             self._take_segment(file)
 
     def search(self, file: LogFile) -> None:
-        """A segment of which nothing is replayed: does it end the log?"""
+        """Search a segment, of which nothing is replayed, for the end of the log."""
         self._end.begin(file.base_offset)
         for found in walk_runs(file.pieces(), file=file.name):
             if isinstance(found, BatchRun):
@@ -285,7 +285,7 @@ class _Loading:
         return done.counts
 
     def _take_segment(self, file: LogFile) -> None:
-        """The batches of a segment. One that is cut is damage only if something comes behind it."""
+        """Take the batches of a segment. One that is cut is damage only if something comes after it."""
         self._end.begin(file.base_offset)
         for found in walk_runs(file.pieces(), file=file.name):
             if self._torn is not None:
@@ -316,7 +316,7 @@ class _Loading:
             self._covered.append(damage)
 
     def _tell_covered(self, run: BatchRun | None) -> None:
-        """What was damaged lies before the batch that comes now: does the state begin behind it?"""
+        """Report damage before the batch that comes now as covered if the state begins after it."""
         begins = 0 if self._base is None else self._base.offset + 1
         for damage in self._covered:
             if run is not None and _OFFSET.unpack_from(run.data, run.positions[0])[0] <= begins:
@@ -326,7 +326,7 @@ class _Loading:
         self._covered.clear()
 
     def _take_run(self, run: BatchRun) -> None:
-        """The batches up to the point."""
+        """Take the batches up to the point."""
         positions = run.positions
         if self._point.timestamp_ms is not None:
             times = (_TIME.unpack_from(run.data, at)[0] for at in positions)
@@ -382,7 +382,7 @@ def _all_files(source: LogSource) -> list[LogFile]:
 
 
 def history_files(source: LogSource) -> list[LogFile]:
-    """Everything that says how the present came to be: where the log does not begin at 0, the snapshot before it."""
+    """Return all files of the present state's history: if the log does not begin at 0, the snapshot before it, too."""
     if not source.segments:
         return [log_file for log_file in source.checkpoints if not _is_first(log_file)][-1:]
     begins = source.segments[0].base_offset or 0
@@ -396,7 +396,7 @@ def history_files(source: LogSource) -> list[LogFile]:
 
 
 def without_needless(files: Iterable[LogFile]) -> Iterator[LogFile]:
-    """A live log (`log_source.cluster_files`) without its snapshot, where it still has its beginning.
+    """Yield a live log (`source.cluster_files`) without its snapshot if it still has its beginning.
 
     Offset 0, which a controller with a snapshot gives no more, holds a LeaderChange and nothing of the state.
     """
@@ -414,7 +414,7 @@ def without_needless(files: Iterable[LogFile]) -> Iterator[LogFile]:
 
 
 def joined(sources: Sequence[LogSource]) -> LogSource:
-    """Single files that belong together, as one log; a single source is returned unchanged.
+    """Return single files that belong together as one log; a single source is returned unchanged.
 
     Raises InputError `several-logs` for a folder among several sources.
     """

@@ -17,7 +17,7 @@ from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 
 @contextmanager
 def saved_log(client: Client) -> Iterator[str]:
-    """The path of a folder with all that the active controller has of its log, while the context lasts.
+    """Yield the path of a folder with everything that the active controller has of its log, while the context lasts.
 
     It is this user's alone: credentials stand in it. Raises FailedError `fetched-log-not-written`, and UnreachableError
     as `metadata_fetch.iterate_metadata_log` does.
@@ -46,7 +46,7 @@ def _save(client: Client, folder: Path) -> None:
 
 
 def _cluster_id(client: Client) -> str | None:
-    """The cluster's id; None if it is not reported: by controllers before 3.7, or to this user."""
+    """Return the cluster's id; None if it is not reported: by controllers before 3.7, or to this user."""
     try:
         return client.cluster().cluster_id
     except KafkactlError:

@@ -43,12 +43,12 @@ _INDEXES = (".index", ".timeindex")
 
 
 def scan_metadata_log(log_dir: str) -> MetadataLogFacts:
-    """Everything in `log_dir/__cluster_metadata-0` that a start depends on."""
+    """Read everything in `log_dir/__cluster_metadata-0` that a start depends on."""
     return scan_log_folder(str(Path(log_dir, METADATA_LOG)))
 
 
 def scan_log_folder(path: str, *, decode_all: bool = False) -> MetadataLogFacts:
-    """The same of a folder of any name; with `decode_all` every record of the segments is decoded."""
+    """Read a folder of any name; with `decode_all` every record of the segments is decoded."""
     try:
         found = Path(path).stat()
         if not stat.S_ISDIR(found.st_mode):
@@ -62,14 +62,14 @@ def scan_log_folder(path: str, *, decode_all: bool = False) -> MetadataLogFacts:
 
 
 def scan_checkpoint_file(path: str) -> MetadataLogFacts:
-    """A single checkpoint; `state` is then `file`."""
+    """Read a single checkpoint; `state` is then `file`."""
     folder, name = str(Path(path).parent), Path(path).name
     offset, epoch = parse_snapshot_name(name.split(".checkpoint")[0] + ".checkpoint") or (0, 0)
     return MetadataLogFacts(path=folder, state="file", snapshots=(_snapshot(folder, name, offset, epoch),))
 
 
 def scan_segment_file(path: str) -> MetadataLogFacts:
-    """A single segment, every record of it decoded; `state` is then `file`. Its name need not say its offset."""
+    """Read a single segment and decode all its records; `state` is then `file`. Its name need not have an offset."""
     folder, name = str(Path(path).parent), Path(path).name
     match, contents = _SEGMENT.fullmatch(name), Contents(decode_all=True)
     base_offset = int(match[1]) if match else _first_offset(path)
@@ -103,7 +103,7 @@ def _scan(path: str, names: list[str], contents: Contents) -> MetadataLogFacts:
 
 
 def _orphaned_indexes(names: list[str]) -> Iterator[str]:
-    """The offset indexes without their segment, by name."""
+    """Yield the names of offset indexes without their segment."""
     present = set(names)
     for name in names:
         stem, suffix = name[:20], name[20:]
@@ -119,7 +119,7 @@ def _orphaned_indexes(names: list[str]) -> Iterator[str]:
 
 
 def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[SegmentFacts], list[str], bool]:
-    """Segments up to the first damage, the names of those behind it, and whether offsets fail to ascend."""
+    """Return segments up to the first damage, the names of those after it, and whether offsets fail to ascend."""
     found: list[SegmentFacts] = []
     wanted = [name for name in names if _SEGMENT.fullmatch(name) and _may_be_file(_now(path, name))]
     mixed = False
@@ -173,7 +173,7 @@ def _content_scan(contents: Contents, course: Course, file: str) -> ContentScan:
 
 
 def _pieces(file: str) -> tuple[int, Iterator[bytes]]:
-    """The size of a file and its bytes, piece by piece. A file that cannot be opened has none."""
+    """Return the size of a file and its bytes, piece by piece. A file that cannot be opened has none."""
     try:
         descriptor = open_of_log(file)
     except OSError:
@@ -252,7 +252,7 @@ def _small_files(path: str, names: list[str]) -> dict[str, FileRead]:
 
 
 def _passed_over(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Names of segments that are not regular files, and what they are."""
+    """Yield names and kinds of segments that are not regular files."""
     for name in names:
         try:
             words = irregular(Path(path, name)) if _SEGMENT.fullmatch(name) else None
@@ -263,7 +263,7 @@ def _passed_over(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unreadable(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    """What cannot be read first, for a node looks at all names before it opens a segment."""
+    """Yield what cannot be read, as a starting node does, which examines all names before it opens a segment."""
     for suffixes, needed in (("", os.R_OK), (".log", os.W_OK), (_INDEXES, os.W_OK)):
         for name in names:
             file = Path(path, name)
@@ -273,7 +273,8 @@ def _unreadable(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _may_be_file(path: Path) -> bool:
-    """Whether it is a regular file, or in a folder whose names may be read and whose files may not be examined."""
+    """Return True for a regular file, and for one in a folder whose names may be read and whose files may not be
+    examined."""
     try:
         return path.is_file()
     except OSError:

@@ -29,7 +29,7 @@ _LOG_FILES: Final = re.compile(r"\d{20}\.log|\d{20}-\d{10}\.checkpoint")
 
 
 def scheme_of(source: str) -> str | None:
-    """The scheme of a URI in lower case; None for a path.
+    """Return the scheme of a URI in lower case; None for a path.
 
     >>> scheme_of("s3a://logs/prod"), scheme_of("file:/logs"), scheme_of("/logs/a:b")
     ('s3a', 'file', None)
@@ -39,7 +39,7 @@ def scheme_of(source: str) -> str | None:
 
 
 def plain_paths(sources: Sequence[str]) -> dict[str, str]:
-    """The path of each source, `file:` URIs resolved.
+    """Return the path of each source, `file:` URIs resolved.
 
     Raises InputError `path-needs-spark` for what is on no disk of this machine, `invalid-file-uri`.
     """
@@ -60,13 +60,13 @@ def _path_of(uri: str) -> str:
 
 
 def needs_fetch(sources: Sequence[str]) -> bool:
-    """Whether one of them is not on this machine."""
+    """Return True if one of the sources is not on this machine."""
     return any(scheme_of(source) not in (None, "file") for source in sources)
 
 
 @contextmanager
 def fetched(master: str | None, sources: Sequence[str]) -> Iterator[dict[str, str]]:
-    """The path of each source while the context lasts; those of other file systems are copied to this machine.
+    """Yield the path of each source while the context lasts; those of other file systems are copied to this machine.
 
     Raises InputError `remote-log-not-found`, FailedError `remote-log-not-read`, and as `plain_paths` and
     `spark_context`.
@@ -91,21 +91,21 @@ class _Hadoop:
         self._system = self._called(lambda: self.path(uri).getFileSystem(self._conf))
 
     def path(self, *parts: str) -> Any:
-        """A path of Hadoop's."""
+        """Return a path of Hadoop's."""
         return self._jvm.org.apache.hadoop.fs.Path(*parts)
 
     def is_folder(self, path: Any) -> bool:
-        """Raises InputError `remote-log-not-found`."""
+        """Return True for a folder. Raise InputError `remote-log-not-found`."""
         if not self._called(lambda: self._system.exists(path)):
             raise InputError(f"{path.toString()} is not there", id="remote-log-not-found")
         return bool(self._called(lambda: self._system.getFileStatus(path).isDirectory()))
 
     def has(self, path: Any) -> bool:
-        """Whether there is such a file or folder."""
+        """Return True if there is such a file or folder."""
         return bool(self._called(lambda: self._system.exists(path)))
 
     def names(self, folder: Any) -> list[str]:
-        """What is in a folder."""
+        """Return the names in a folder."""
         return [status.getPath().getName() for status in self._called(lambda: self._system.listStatus(folder))]
 
     def copy(self, path: Any, to: Path) -> None:

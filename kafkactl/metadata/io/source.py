@@ -83,12 +83,12 @@ class LogSource:
     directory_id: Uuid | None = None
 
     def files(self, *, checkpoints: bool) -> tuple[LogFile, ...]:
-        """What is read of it: its segments, with `checkpoints` those first."""
+        """Return the files to read: the segments, after the checkpoints if `checkpoints` is true."""
         return (*self.checkpoints, *self.segments) if checkpoints or not self.segments else self.segments
 
 
 def open_source(path: str) -> LogSource:
-    """The log that a path names. Nothing but names and the beginning of a single file is read.
+    """Return the log that a path names. Only names and the beginning of a single file are read.
 
     Raises InputError: `input-file-unreadable`, `empty-folder`, `no-metadata-log`, `not-a-metadata-log`,
     `not-a-log-file`, `log-file-not-regular`.
@@ -107,13 +107,13 @@ def open_source(path: str) -> LogSource:
 
 
 def segments_from(segments: Sequence[LogFile], offset: int) -> list[LogFile]:
-    """The segments without those that end before an offset."""
+    """Return the segments without those that end before an offset."""
     behind = itertools.zip_longest(segments, (later.base_offset for later in segments[1:]))
     return [file for file, next_base in behind if next_base is None or next_base > offset]
 
 
 def log_folder(path: str) -> str | None:
-    """The folder with the segments that a path means; None for a file. Raises InputError as `open_source`."""
+    """Return the folder with the segments that a path means; None for a file. Raise InputError as `open_source`."""
     try:
         return str(_log_folder(path)) if Path(path).is_dir() else None
     except (OSError, ValueError) as error:
@@ -121,7 +121,8 @@ def log_folder(path: str) -> str | None:
 
 
 def log_place(path: str) -> str:
-    """Where the log that a path means lies, without links: equal for all paths to one log. Raises as `open_source`."""
+    """Return the folder of the log that a path means, without links: equal for all paths to one log. Raise as
+    `open_source`."""
     folder = log_folder(path)
     try:
         return os.path.realpath(folder or path)
@@ -170,8 +171,8 @@ def _folder(given: str, folder: Path) -> LogSource:
 
 
 def _is_file(path: Path) -> bool:
-    """False if the file has been removed meanwhile. Raises InputError `log-file-not-regular` for anything else that is
-    not a regular file: if it were skipped, the log would seem to be complete without it."""
+    """Return False if the file has been removed meanwhile. Raise InputError `log-file-not-regular` for anything else
+    that is not a regular file: if it were skipped, the log would seem to be complete without it."""
     words = irregular(path)
     if words is not None:
         raise InputError(f"{path} is {words}, expected was a regular file", id="log-file-not-regular")
@@ -191,7 +192,7 @@ def _no_log(given: str, folder: Path, names: list[str]) -> InputError:
 
 
 def _refuse_other_topic(given: str, folder: Path, segments: list[str]) -> None:
-    """A folder whose files say that they are those of another topic."""
+    """Refuse a folder whose files name another topic."""
     marker = folder / PARTITION_METADATA
     if marker.is_file():
         text = read_whole(marker, InputKind.PARTITION_METADATA).decode("utf-8", "replace")
@@ -275,7 +276,7 @@ def _kind_by_content(path: Path) -> str | None:
 
 
 def _foreign(path: Path) -> str | None:
-    """Why a segment cannot be one of a metadata log; None if it can be, or if its first batch does not show it."""
+    """Return why a segment cannot be of a metadata log; None if it can, or if its first batch does not show it."""
     data = _beginning(path)
     try:
         header = decode_header(data, 0)
@@ -309,7 +310,7 @@ def announce(files: Iterable[LogFile]) -> None:
 
 
 def read_pieces(path: str, *, follow: bool = True) -> Iterator[bytes]:
-    """The bytes of a file, up to the size it has now. Raises InputError, FailedError `input-file-unreadable`.
+    """Yield the bytes of a file, up to the size it has now. Raise InputError, FailedError `input-file-unreadable`.
 
     Without `follow` a link is an error: this is for commands that copy a file which another user may have replaced.
     """
@@ -354,7 +355,7 @@ def _unreadable(path: str, error: OSError | ValueError) -> InputError | FailedEr
 def cluster_files(
     client: Client, *, from_offset: int | None, up_to: int | None, whole: bool = False
 ) -> Iterator[LogFile]:
-    """The committed log of a live cluster as files that can be read once each, in this order: snapshot, log.
+    """Yield the committed log of a live cluster as files that can be read once each, in this order: snapshot, log.
 
     `up_to` is the last offset that is wanted; `whole`: all of the log, and not only what stands behind the snapshot.
     Raises UnreachableError as `metadata_fetch.iterate_metadata_log` does,

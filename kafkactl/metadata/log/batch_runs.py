@@ -40,7 +40,7 @@ class BatchRun(NamedTuple):
 
 
 def walk_runs(pieces: Iterable[bytes], *, file: str | None = None) -> Iterator[BatchRun | Damage]:
-    """Runs and damages in the order of the file, covering it whole. Raises only what `pieces` raises.
+    """Yield runs and damages in the order of the file, which they cover whole. Raise only what `pieces` raises.
 
     A damage at the very end whose error is `truncated-batch` may be a batch that is being written.
     """
@@ -60,7 +60,7 @@ def walk_runs(pieces: Iterable[bytes], *, file: str | None = None) -> Iterator[B
 
 
 def sound_run(data: bytes, base: int) -> tuple[BatchRun, int]:
-    """The whole and sound batches of `data` from its beginning on, and where they end in it."""
+    """Return the whole and sound batches at the beginning of `data`, and their end."""
     positions: list[int] = []
     at, size, unpack = 0, len(data), _HEAD.unpack_from
     least = _LAST_OFFSET
@@ -79,7 +79,7 @@ def sound_run(data: bytes, base: int) -> tuple[BatchRun, int]:
 
 
 def is_wrong(data: bytes, at: int) -> bool:
-    """Whether the bytes there are more than a batch whose rest has not arrived."""
+    """Return True if the bytes there are more than a batch whose rest has not arrived."""
     if len(data) - at < LENGTH_END:
         return False
     length = int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True)
@@ -87,7 +87,7 @@ def is_wrong(data: bytes, at: int) -> bool:
 
 
 def end_offset(run: BatchRun) -> int:
-    """The offset behind a run's last batch."""
+    """Return the offset after a run's last batch."""
     return _end_offset(run.data, run.positions[-1])
 
 
@@ -99,7 +99,7 @@ def _end_offset(data: bytes, position: int) -> int:
 def _behind_damage(
     data: bytes, base: int, start: int, next_offset: int, *, file: str | None, is_end: bool = False
 ) -> Generator[BatchRun | Damage, None, tuple[int, int]]:
-    """Runs and damages from a damage on; returns where what may still become a batch begins, and the next offset."""
+    """Yield runs and damages from a damage on; return the begin of a possible batch, and the next offset."""
     positions: list[int] = []
     for found in scan_batches(data[start:], file=file, base=base + start, next_offset=next_offset):
         if not isinstance(found, Damage):

@@ -61,7 +61,7 @@ class Checkpoint:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is wrong: header first, footer last, all of it readable."""
+        """Return True if nothing is wrong: header first, footer last, everything readable."""
         return not self.problems
 
 
@@ -136,7 +136,7 @@ class _CheckpointReader:
                 self.problems.append(error)
 
     def _check_place(self, batch: BatchHeader) -> None:
-        """A batch follows the one before it, and nothing follows the footer."""
+        """Check that a batch follows the one before it, and that nothing follows the footer."""
         if self._footer_end is not None:
             self._problem(batch.position, "a batch behind the snapshot footer", "data-after-footer")
         if self._next_offset is not None and batch.base_offset != self._next_offset:
@@ -171,7 +171,7 @@ class _CheckpointReader:
             self._take_head(control)
 
     def _expected(self, batch: BatchHeader, record: Record) -> frozenset[ControlType]:
-        """Which control records may stand at this place."""
+        """Return the control records that are allowed at this place."""
         if len(self._batches) > 1:
             return frozenset({ControlType.SNAPSHOT_FOOTER})
         if record.offset == batch.base_offset:
@@ -190,7 +190,7 @@ class _CheckpointReader:
             self._voters = voters_of(data)
 
     def take_end(self) -> None:
-        """What only the end of the file can tell."""
+        """Check what only the end of the file shows."""
         if self._header is None:
             self._problem(0, "no snapshot header at the beginning", "no-snapshot-header")
         if self._footer_end is None:
@@ -207,7 +207,7 @@ class _CheckpointReader:
 
 
 def encode_bootstrap_checkpoint(records: Sequence[MetadataRecord], now_ms: int) -> bytes:
-    """The bytes of `bootstrap.checkpoint` as Kafka 3.3 to 4.3 write it.
+    """Return the bytes of `bootstrap.checkpoint` as Kafka 3.3 to 4.3 write it.
 
     The header's timestamp is 0, as in `BatchFileWriter.java`; the batches carry `now_ms` (milliseconds).
     """
@@ -222,7 +222,7 @@ def encode_first_checkpoint(
     voters: Sequence[Voter] | None = None,
     records: Sequence[MetadataRecord] = (),
 ) -> bytes:
-    """The bytes of the checkpoint at offset 0, epoch 0.
+    """Return the bytes of the checkpoint at offset 0, epoch 0.
 
     Kafka 3.9 to 4.3 write it for a dynamic quorum: `kraft_version` 1, `voters`, no `records`. Kafka 4.4 writes it for
     every controller, with the bootstrap `records` (KIP-1170); a static quorum then has no `kraft_version`, and a
@@ -259,7 +259,7 @@ def _framed(records: Sequence[MetadataRecord]) -> list[bytes]:
 
 
 def batch_values(values: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """The records of each batch of a snapshot: as many as fit into Kafka's largest."""
+    """Yield the records of each batch of a snapshot: as many as fit into Kafka's largest batch."""
     chunk: list[bytes] = []
     size = HEADER_BYTES
     for value in values:
@@ -275,7 +275,7 @@ def batch_values(values: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def batch_sizes(values: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The bytes and the records of each such batch, from the sizes of the values."""
+    """Yield the bytes and the records of each such batch, from the sizes of the values."""
     count, size = 0, HEADER_BYTES
     for value in values:
         taken = value_record_size(count, value)

@@ -9,7 +9,7 @@ FETCHED: Final = "kafkactl-fetched-"  # with this begins the name of the folder 
 
 
 def within_fetched(path: str) -> str | None:
-    """A path from the fetched folder on; None for what was not fetched.
+    """Return a path from the fetched folder on; None for a path that was not fetched.
 
     >>> within_fetched("/tmp/kafkactl-fetched-x1/0/00000000000000000000.log")
     'kafkactl-fetched-x1/0/00000000000000000000.log'
@@ -20,6 +20,6 @@ def within_fetched(path: str) -> str | None:
 
 
 def fetched_folder(path: str) -> str | None:
-    """The fetched folder that a path lies in, or None."""
+    """Return the fetched folder of a path, or None."""
     inside = within_fetched(path)
     return None if inside is None else path[: -len(inside)] + PurePath(inside).parts[0]

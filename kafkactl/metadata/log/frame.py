@@ -39,7 +39,7 @@ class MetadataRecord:
 
 
 def encode_record(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> bytes:
-    """The framed bytes of a record. Raises EncodeError where the value does not fit the message at this version."""
+    """Return the framed bytes of a record. Raise EncodeError if the value does not fit the message at this version."""
     if spec.api_key is None:
         raise EncodeError("only a message with an api key can be a record", id="not-a-record", path=spec.name)
     content = encode_message(spec, version, value)
@@ -53,7 +53,7 @@ def decode_record(
     base: int = 0,
     find: Callable[[int], MessageSpec] = metadata_record,
 ) -> MetadataRecord:
-    """The record that `data` holds and nothing else; `base` is where it begins in `file`.
+    """Return the record that `data` holds and nothing else; `base` is its begin in `file`.
 
     `find` gives the message of an api key (`definitions.remote_log_record` for the topic of KIP-405). Raises
     DecodeError: `unsupported-frame-version`, `unknown-record-type`, `unsupported-message-version`, `trailing-bytes`,
@@ -75,8 +75,8 @@ def decode_record(
 
 
 def expect(values: Iterable[bytes]) -> None:
-    """These records of the metadata log will be decoded: kinds with many among them have their decoders compiled now,
-    and not behind the first that were read by the reference codec."""
+    """Prepare to decode these records of the metadata log: the decoders of frequent kinds are compiled now, instead of
+    after the first records, which the reference codec would read."""
     for head, count in Counter(value[:_FRAME_BYTES] for value in values).items():
         if count >= _WORTH_COMPILING and len(head) == _FRAME_BYTES and head[0] == FRAME_VERSION and max(head) < 0x80:
             kind = _kind_of(head[1], head[2], metadata_record)
@@ -85,7 +85,7 @@ def expect(values: Iterable[bytes]) -> None:
 
 
 def _read_frame(data: bytes, *, file: str | None, base: int) -> tuple[int, int, int]:
-    """Api key, version, and the position of the message."""
+    """Return api key, version, and the position of the message."""
     reader = Reader(data, file=file, base=base)
     reader.path.append("frame")
     frame_version = reader.unsigned_varint()
@@ -115,7 +115,7 @@ class _Kind:
         self._left = _WORTH_COMPILING
 
     def compile(self) -> None:
-        """Go over to the compiled codec."""
+        """Switch to the compiled codec."""
         if self._left >= 0:
             from kafkactl.protocol.compiled import decoder
 
@@ -131,7 +131,7 @@ class _Kind:
 
 @functools.lru_cache(maxsize=1024)  # hostile bytes may name a million kinds
 def _kind_of(api_key: int, version: int, find: Callable[[int], MessageSpec]) -> _Kind | None:
-    """None where there is no such thing."""
+    """Return the kind of an api key and version; None if it does not exist."""
     spec = _find(api_key, find)
     if spec is None or version not in spec.valid_versions:
         return None

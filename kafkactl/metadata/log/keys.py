@@ -48,7 +48,7 @@ _FIELDS: dict[str, dict[str, str]] = {
 
 
 def identities(record: MetadataRecord) -> Iterator[Identity]:
-    """The keys that a record itself names. A principal `User:eve` is the user eve, too."""
+    """Return the keys that a record itself names. A principal `User:eve` is the user eve, too."""
     for field, sort in _FIELDS.get(record.type, {}).items():
         if record.data[field] is None:
             continue
@@ -107,11 +107,11 @@ class KeyFilter:
             self._needles.add(self._topic_of_config.encode("utf-8", "surrogateescape"))
 
     def may_match(self, value: bytes) -> bool:
-        """Whether the framed bytes of a record can be about the key: cheap, and never a wrong no."""
+        """Return False only if the framed bytes of a record cannot be about the key. The check is cheap."""
         return any(needle in value for needle in self._needles) or value[1:2] == bytes([_CLEAR_ELR])
 
     def matches(self, record: MetadataRecord) -> bool:
-        """Whether the record is about the key."""
+        """Return True if the record is about the key."""
         sorts, name = self.key.sorts, self.key.name
         about = list(identities(record))
         direct = any(value == name and (sorts is None or sort in sorts) for sort, value in about)
@@ -124,7 +124,7 @@ class KeyFilter:
         return direct and self._is_of_partition(record)
 
     def _ends_config(self, record: MetadataRecord, ids: list[str]) -> bool:
-        """The configuration of a topic goes with the topic, and no record of its own says so."""
+        """Return True if the record removes a topic whose configuration is asked for: no record of its own says so."""
         if record.type == "TopicRecord" and record.data["Name"] == self._topic_of_config:
             self._learn(ids)
         return record.type == "RemoveTopicRecord" and any(id in self._ids for id in ids)
@@ -134,7 +134,7 @@ class KeyFilter:
         self._needles.update(Uuid.parse(id).raw for id in ids)
 
     def _clears_all(self, record: MetadataRecord) -> bool:
-        """A ClearElrRecord without a name is about every topic."""
+        """Return True for a ClearElrRecord without a name, which is about every topic."""
         sorts = self.key.sorts
         return (
             record.type == "ClearElrRecord" and not record.data["TopicName"] and sorts is not None and "topic" in sorts
@@ -146,7 +146,7 @@ class KeyFilter:
 
 
 def _needles(name: str) -> Iterator[bytes]:
-    """The forms in which a name can stand in a record's bytes."""
+    """Return the forms that a name can have in a record's bytes."""
     last = name.rpartition(":")[2] if ":" in name else name
     yield last.encode("utf-8", "surrogateescape")
     if len(name) == 22 and (parsed := _uuid(name)) is not None:

@@ -47,7 +47,7 @@ class BatchIndex:
             self.end_offset = base_offset + last_delta + 1
 
     def until(self, offset: int) -> BatchIndex:
-        """The batches that end below an offset; all of them are this index itself."""
+        """Return the batches that end below an offset; this index itself if all do."""
         import bisect
 
         if offset >= self.end_offset:
@@ -65,7 +65,7 @@ class BatchIndex:
 
     @property
     def last_epoch(self) -> int:
-        """The leader epoch of the last batch; -1 for an empty log."""
+        """Return the leader epoch of the last batch; -1 for an empty log."""
         return self.epochs[-1] if self.epochs else -1
 
     def epoch_at(self, offset: int) -> int:
@@ -77,12 +77,12 @@ class BatchIndex:
 
     @property
     def first_offset(self) -> int | None:
-        """The offset of the first batch."""
+        """Return the offset of the first batch."""
         return self.base_offsets[0] if self.base_offsets else None
 
 
 def index_of(runs: Iterable[object]) -> BatchIndex:
-    """The index of a walk (`batch_runs.walk_runs`); damage is passed over."""
+    """Return the index of a walk (`batch_runs.walk_runs`); damage is passed over."""
     index = BatchIndex()
     for run in runs:
         if isinstance(run, BatchRun):
@@ -100,12 +100,12 @@ class Divergence:
 
     @property
     def same_epoch(self) -> bool:
-        """Whether both say that the same leader wrote it, which cannot be."""
+        """Return True if both logs name the same leader as the writer, which cannot be."""
         return self.epoch == self.other_epoch
 
 
 def divergence(batch: BatchIndex, other: BatchIndex) -> Divergence | None:
-    """The first place at which the logs are not the same, within the offsets that both have; None if there is none."""
+    """Return the first place at which the logs differ, within the offsets that both have; None if there is none."""
     if not batch.base_offsets or not other.base_offsets:
         return None
     start = max(batch.base_offsets[0], other.base_offsets[0])
@@ -127,7 +127,7 @@ def divergence(batch: BatchIndex, other: BatchIndex) -> Divergence | None:
 
 
 def _from(index: BatchIndex, offset: int) -> int:
-    """The first batch that begins at or behind an offset."""
+    """Return the first batch that begins at or after an offset."""
     import bisect
 
     return bisect.bisect_left(index.base_offsets, offset)

@@ -76,7 +76,7 @@ def _voters(fields: _Fields) -> tuple[int, ...]:
 
 
 def _parsed(data: bytes, file: str | None) -> dict[str, Any]:
-    """The JSON object on the first line."""
+    """Return the JSON object on the first line."""
 
     def refuse(text: str, error_id: str, position: int = 0) -> DecodeError:
         return DecodeError(text, id=error_id, offset=position, path=_PATH, file=file)
@@ -108,7 +108,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _data_version(fields: _Fields, *, any_version: bool) -> int:
-    """The data version; like Java's `shortValue`: 0 for what is not a number, else the low 16 bits of an int."""
+    """Return the data version as Java's `shortValue` does: 0 without a number, else the low 16 bits of an int."""
     if _DATA_VERSION not in fields.values:
         raise fields.error(f"there is no {_DATA_VERSION}", "quorum-state-without-version", _DATA_VERSION)
     value = fields.values[_DATA_VERSION]
@@ -175,7 +175,7 @@ class _Fields:
 
 
 def encode_quorum_state(state: QuorumStateFile) -> bytes:
-    """The bytes that Kafka writes for this election. Raises EncodeError where a number does not fit."""
+    """Return the bytes that Kafka writes for this election. Raise EncodeError if a number does not fit."""
     from kafkactl.protocol.codec import encode_message
 
     spec = message("QuorumStateData")

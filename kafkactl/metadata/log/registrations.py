@@ -120,7 +120,7 @@ class RegistrationLog:
             self._change_leader(record.data["LeaderId"], offset)
 
     def registrations(self) -> Registrations:
-        """What holds after the records that were given."""
+        """Return the registrations after the records so far."""
         hosted, leaderless = self._counts()
         return Registrations(
             brokers=dict(sorted(self._brokers.items())),
@@ -249,7 +249,7 @@ def _broker(data: Message) -> BrokerRegistration:
 
 
 def _changed(data: Message) -> dict[str, Any]:
-    """What a BrokerRegistrationChangeRecord changes: 1 sets, -1 clears, 0 and absent leave as it is."""
+    """Return the value after a BrokerRegistrationChangeRecord: 1 sets, -1 clears, 0 and absent change nothing."""
     changes: dict[str, Any] = {}
     if data["Fenced"]:
         changes["fenced"] = data["Fenced"] > 0

@@ -90,7 +90,7 @@ class FoundBatch:
 def walk_batches(
     pieces: Iterable[bytes], size_bytes: int, *, file: str, check_crc: bool = True, start: int = 0
 ) -> Iterator[FoundBatch | Stop]:
-    """The batches of a file of `size_bytes` that arrives in pieces, then a `Stop` if it is not whole.
+    """Yield the batches of a file of `size_bytes` that arrives in pieces, then a `Stop` if it is not whole.
 
     Without `check_crc` a batch of a wrong CRC is given too, with its `problem`. `start` is the place of the first
     piece in the file. Never raises.
@@ -132,7 +132,7 @@ def _filled(buffer: bytes, wanted: int, source: Iterator[bytes]) -> bytes:
 
 
 def _early_stop(buffer: bytes, position: int, size_bytes: int) -> Stop | None:
-    """What is wrong before the batch itself is looked at: too few bytes, or a length that cannot be."""
+    """Return the problem in front of a batch: too few bytes, or an impossible length; None without one."""
     left = size_bytes - position
     if left < LENGTH_END + 5 or len(buffer) < LENGTH_END + 5:
         return _stop("tiny", buffer, position, size_bytes, f"{left} bytes are left, too few for a batch")
@@ -252,12 +252,12 @@ class Contents:
 
     @property
     def records(self) -> int:
-        """How many data records there are."""
+        """Return the number of data records."""
         return self.kinds.total()
 
     @property
     def levels(self) -> dict[str, int]:
-        """The level of every feature after the last record, by name; a level of 0 is left out."""
+        """Return the level of every feature after the last record, by name; a level of 0 is left out."""
         levels = {change.name: change.level for change in self.features}
         return {name: level for name, level in levels.items() if level}
 
@@ -306,7 +306,8 @@ class Contents:
         self.data_end = max(self.data_end, data_end)
 
     def _add_plain(self, batch: FoundBatch, spans: list[Span], file: str) -> None:
-        """The data records of a usual batch. Most are about partitions and like others, so that none is decoded."""
+        """Add the data records of a usual batch. Most are about partitions and equal to others, so that none is
+        decoded."""
         data, header, sound = batch.data, batch.header, self.sound
         counts: dict[bytes, int] = {}
         for delta, start, stop in spans:
@@ -407,7 +408,7 @@ class Contents:
 
 
 def _plain(batch: FoundBatch) -> list[Span] | None:
-    """Where the values of a usual data batch stand; None for any other batch."""
+    """Return the places of the values of a usual data batch; None for any other batch."""
     header = batch.header
     if header.attributes or header.record_count > MOST_BATCH_RECORDS:
         return None
@@ -433,7 +434,7 @@ def _plain_record(header: BatchHeader, data: bytes, delta: int, start: int, stop
 
 
 def _kind(value: bytes) -> tuple[int, int] | None:
-    """Api key and version of a framed record whose frame is the usual three bytes; None for any other."""
+    """Return api key and version of a framed record whose frame is the usual three bytes; None for any other."""
     if len(value) < 3 or value[0] != 1 or value[1] >= 0x80 or value[2] >= 0x80:
         return None
     return value[1], value[2]

@@ -49,7 +49,7 @@ class Course:
     gaps: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, offset: int, last: int) -> None:
-        """The next batch: its first and last offset."""
+        """Add the next batch by its first and last offset."""
         self.first = offset if self.first is None else self.first
         if offset > self.expected and len(self.gaps) < _GAPS_REPORTED:
             self.gaps.append((self.expected, offset))
@@ -59,8 +59,8 @@ class Course:
             self.out_of_range = last
 
     def add_next(self, offset: int, last: int) -> bool:
-        """Batches that follow on each other, from the first offset of all to the last; False where that says less than
-        `add` for each of them, which is then left to do."""
+        """Add batches that follow on each other, from the first offset of all to the last. Return False without a
+        change if `add` for each of them would do more."""
         if not (self._holds(offset) and self._holds(last)):
             return False
         self.add(offset, last)

@@ -25,12 +25,12 @@ class Voter:
 
 
 def voters_data(voters: Sequence[Voter]) -> Message:
-    """The VotersRecord of these voters, in this order."""
+    """Return the VotersRecord of these voters, in this order."""
     return {"Version": 0, "Voters": [_voter_data(voter) for voter in voters]}
 
 
 def voters_of(data: Message) -> tuple[Voter, ...]:
-    """The voters of a VotersRecord, in its order."""
+    """Return the voters of a VotersRecord, in its order."""
     return tuple(_voter_of(voter) for voter in data["Voters"])
 
 

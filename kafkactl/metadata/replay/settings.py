@@ -12,7 +12,7 @@ from kafkactl.protocol.control_records import ControlRecord, ControlType
 
 
 def set_feature(state: State, data: Message) -> None:
-    """Apply a FeatureLevelRecord: level 0 removes a feature (`FeaturesDelta.java`); metadata.version cannot be removed."""
+    """Apply a FeatureLevelRecord: level 0 removes a feature (`FeaturesDelta.java`), but not metadata.version."""
     name, level = data["Name"], data["FeatureLevel"]
     if level < 0 or (level == 0 and name == METADATA_VERSION):
         raise ContradictionError("unknown-value-in-record", f"feature {name}", f"the level {level}")

@@ -36,7 +36,7 @@ def add_topic(state: State, data: Message) -> None:
 
 
 def remove_topic(state: State, data: Message) -> None:
-    """Apply a RemoveTopicRecord: remove the topic, its partitions, and its configs, which have no record of their own."""
+    """Apply a RemoveTopicRecord to the topic, its partitions, and its configs, which have no record of their own."""
     raw = data["TopicId"].raw
     topic = state.topics.pop(raw, None)
     if topic is None:

@@ -63,12 +63,12 @@ class NodeLog:
 
     @property
     def kept(self) -> BatchIndex:
-        """The valid prefix, which alone is compared with other logs."""
+        """Return the valid prefix, which alone is compared with other logs."""
         return self.index if self.damage is None else self.index.until(self.damage[0])
 
     @property
     def damage(self) -> tuple[int, str] | None:
-        """Where the valid part ends before the log does, and why; None where it does not.
+        """Return the place and reason at which the valid part ends before the log does; None if it does not.
 
         Below the newest snapshot a gap does not matter to a node. Damage does: the node drops the log, the snapshot is
         what is left.
@@ -89,7 +89,7 @@ class NodeLog:
 
     @property
     def zeros_from(self) -> int | None:
-        """The offset at which a log ends in zeros that stand where batches would; None where it does not."""
+        """Return the offset at which a log ends in zeros instead of batches; None if it does not."""
         cut = self.facts.damaged_segment
         if cut is None or cut.stop is None or not cut.stop.zeros or self.damage is not None:
             return None
@@ -97,7 +97,8 @@ class NodeLog:
 
     @property
     def place(self) -> tuple[int, int]:
-        """How far the node is, by which logs of one cluster are ranked: epoch, then end offset of the valid part.
+        """Return how far the node is, by which logs of one cluster are ranked: epoch, then end offset of the valid
+        part.
 
         That is of the log, or of the newest sound snapshot where it lies beyond (Raft's rule for elections).
         """
@@ -109,7 +110,8 @@ class NodeLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of a cluster's metadata is in it: no data record, and no snapshot but that of a format."""
+        """Return True if the log holds nothing of a cluster's metadata: no data record, and no snapshot but that of a
+        format."""
         contents = self._contents
         has_snapshot = any(
             snapshot.offset or (snapshot.contents or contents).records for snapshot in self.facts.snapshots
@@ -118,24 +120,25 @@ class NodeLog:
 
     @property
     def newest_snapshot(self) -> SnapshotFacts | None:
-        """The newest snapshot that was not made by formatting."""
+        """Return the newest snapshot that was not made by formatting."""
         found = self.facts.latest_snapshot
         return None if found is None or found.offset == 0 else found
 
     @property
     def committed_offset(self) -> int:
-        """Everything below is committed for certain: a snapshot is only made of what is."""
+        """Return the offset below which everything is committed for certain, because a snapshot holds only committed
+        records."""
         return max((snapshot.offset for snapshot in self.facts.snapshots), default=0)
 
     @property
     def _contents(self) -> Contents:
-        """What the source holds: the segments, or the one checkpoint that was named."""
+        """Return the content of the source: the segments, or the one checkpoint that was named."""
         alone = self.facts.snapshots[0].contents if self.facts.snapshots and self.facts.state == "file" else None
         return self.facts.contents if alone is None else alone
 
     @property
     def verified(self) -> VerifiedLog:
-        """The source in `log.verify`."""
+        """Return the source as `log.verify` shows it."""
         facts, newest, contents = self.facts, self.newest_snapshot, self._contents
         return VerifiedLog(
             path=self.path,
@@ -171,7 +174,7 @@ def _would_cut(node: NodeLog) -> Cut | None:
 
 
 def check_log(node: NodeLog) -> Iterator[Finding]:
-    """Damage, gaps, records that do not decode, snapshots that are broken or missing."""
+    """Return damage, gaps, records that do not decode, and snapshots that are broken or missing."""
     facts = node.facts
     for name, words in facts.unreadable:
         if not words.endswith(TO_WRITE):
@@ -220,7 +223,7 @@ def is_unfinished_end(node: NodeLog, segment: SegmentFacts) -> bool:
 
 
 def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Finding:
-    """Where a start cuts the log: the end of a file that is being written, zeros, or damage."""
+    """Return the place at which a start cuts the log: the end of a file that is being written, zeros, or damage."""
     beyond = node.beyond
     is_last = _is_last(node)
     evidence = {"position": stop.position, "bytes": stop.lost_bytes, "end_offset": segment.end_offset}
@@ -271,7 +274,8 @@ def _contents(node: NodeLog) -> Iterator[Finding]:
 
 
 def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
-    """The leader epoch of a batch is not under its checksum, and never lower than that of the batch before."""
+    """Return batches with a falling leader epoch. It is not under their checksum, and never lower than that of the
+    batch before."""
     epochs, offsets = node.index.epochs, node.index.base_offsets
     falls = [at for at in range(1, len(epochs)) if epochs[at] < epochs[at - 1] and offsets[at] < node.facts.end_offset]
     if falls:
@@ -284,7 +288,7 @@ def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
 
 
 def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
-    """What leader-epoch-checkpoint says of the log: with it a leader shows followers where to cut theirs (KIP-101).
+    """Compare leader-epoch-checkpoint with the log: with it a leader shows followers where to cut theirs (KIP-101).
 
     An entry at or behind the end is dropped by a start, and what it lacks at its end is added from the batches
     (`LeaderEpochFileCache`, `LogSegment.recover`). When snapshots are cleaned the log begins at the oldest one that is
@@ -326,7 +330,7 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
 
 
 def _epoch_beyond(node: NodeLog, said: Mapping[int, int]) -> Iterator[Finding]:
-    """An epoch that begins behind the end of a log without damage, and is not covered by a snapshot.
+    """Return an epoch that begins after the end of a log without damage, and is not covered by a snapshot.
 
     The file is synced when an epoch begins (`LeaderEpochFileCache.assign`), the log's end is not, so that a power
     failure may leave the one without the other; a truncation reaches it later (`truncateFromEndAsyncFlush`). A leader
@@ -349,7 +353,8 @@ def _epoch_beyond(node: NodeLog, said: Mapping[int, int]) -> Iterator[Finding]:
 def _differing(
     said: Mapping[int, int], index: BatchIndex, end_offset: int, *, known_from: int
 ) -> Iterator[tuple[int, int | None, int | None]]:
-    """Epochs from `known_from` on whose begin in the file is not that in the log: epoch, offset there, offset here."""
+    """Return epochs from `known_from` on whose begin in the file is not that in the log: epoch, offset there, offset
+    here."""
     first = index.first_offset
     if first is None:
         return
@@ -402,5 +407,5 @@ def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Find
 
 
 def remark(id: str, severity: Severity, subject: str, message: str, next_step: str = "", **evidence: object) -> Finding:
-    """A finding whose evidence is given by name."""
+    """Return a finding whose evidence is given by name."""
     return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=next_step)

@@ -20,7 +20,7 @@ _WARNING: Final = Severity.WARNING
 
 
 def check_logs(nodes: Sequence[NodeLog]) -> list[Finding]:
-    """All that is to say of the logs, and of how they stand to each other."""
+    """Return the findings about the logs, and about differences between them."""
     findings = [finding for node in nodes for finding in check_log(node)]
     findings += _empty(nodes)
     if len(nodes) > 1 and may_agree(nodes):
@@ -31,12 +31,12 @@ def check_logs(nodes: Sequence[NodeLog]) -> list[Finding]:
 
 
 def ranking(nodes: Sequence[NodeLog]) -> list[NodeLog]:
-    """The logs of one cluster, best first: by the valid part, among equals whole before damaged, then as given."""
+    """Return the logs of one cluster, best first: by the valid part, whole before damaged, then as given."""
     return sorted(nodes, key=lambda node: (-node.place[0], -node.place[1], node.damage is not None))
 
 
 def may_agree(nodes: Sequence[NodeLog]) -> bool:
-    """Whether the logs are compared: those of different clusters have nothing to differ in."""
+    """Return True if the logs are compared: those of different clusters have nothing in common."""
     return len({node.cluster_id for node in nodes if node.cluster_id is not None}) < 2
 
 
@@ -52,7 +52,7 @@ def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
 
 
 def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
-    """Of every log that is not whole: which one is the better disk, and what only the damaged one still holds."""
+    """Report every log that is not whole: the better disk, and what only the damaged one still holds."""
     best = ranking(nodes)[0]
     farthest = max(node.place[1] for node in nodes)
     for node in nodes:
@@ -74,7 +74,7 @@ def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
 
 
 def _behind_its_zeros(node: NodeLog, best: NodeLog) -> Iterator[Finding]:
-    """Kafka writes no zeros: where a power failure left them, a log that goes further shows what they stand for."""
+    """Report zeros in a log. Kafka writes none: if a power failure left them, a longer log shows what belongs there."""
     if node.zeros_from is None or best.place <= node.place:
         return
     (epoch, end), (best_epoch, best_end) = node.place, best.place
@@ -90,7 +90,7 @@ def _behind_its_zeros(node: NodeLog, best: NodeLog) -> Iterator[Finding]:
 
 
 def _ranked(node: NodeLog, best: NodeLog, text: str, step: str) -> Finding:
-    """A log whose valid part ends early, next to the best one."""
+    """Report a log whose valid part ends early, next to the best one."""
     (epoch, end), (best_epoch, best_end) = node.place, best.place
     return remark(
         "damaged-log-ranked",
@@ -107,7 +107,7 @@ def _ranked(node: NodeLog, best: NodeLog, text: str, step: str) -> Finding:
 
 
 def _empty(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
-    """A log without a record says nothing; next to logs of the same cluster it is a voter that lost everything."""
+    """Report a log without a record: next to logs of the same cluster it belongs to a voter that lost everything."""
     others = [node for node in nodes if not node.is_empty]
     for node in nodes:
         if node.is_empty and others:

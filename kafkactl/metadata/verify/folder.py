@@ -19,7 +19,7 @@ _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 def parse_snapshot_name(name: str) -> tuple[int, int] | None:
-    """Offset and epoch of a snapshot's file name; None for any other name."""
+    """Return offset and epoch of a snapshot's file name; None for any other name."""
     match = _SNAPSHOT.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
 
@@ -69,12 +69,12 @@ class SnapshotFacts:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the 0-0 checkpoint that a format writes."""
+        """Return True for the 0-0 checkpoint that a format writes."""
         return self.name == FIRST_CHECKPOINT
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ends too early: in the middle of a batch, or between two, before the footer."""
+        """Return True if the snapshot ends too early: in the middle of a batch, or between two, before the footer."""
         if self.contents is None or not self.contents.batches:
             return False
         return self.stop is not None or not self.contents.control.get("SNAPSHOT_FOOTER")
@@ -87,7 +87,7 @@ class SnapshotFacts:
 
     @property
     def problem(self) -> str | None:
-        """Why the snapshot does not hold a whole state; None for a sound one, and for one that was not read."""
+        """Return why the snapshot does not hold a whole state; None for a sound one, and for one that was not read."""
         if self.error is not None:
             return self.error
         return "it is cut" if self.is_cut or self.stop is not None else self.damage
@@ -145,31 +145,32 @@ class MetadataLogFacts:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the system refuses to read the folder, a segment or a snapshot: what the log holds is unknown."""
+        """Return True if the system refuses to read the folder, a segment or a snapshot: the content of the log is
+        unknown."""
         refused = (name for name, error in self.unreadable if not error.endswith(TO_WRITE))
         return self.state == "unreadable" or any(name.endswith((".log", ".checkpoint")) for name in refused)
 
     @property
     def damaged_segment(self) -> SegmentFacts | None:
-        """The segment at which a recovery would cut the log."""
+        """Return the segment at which a recovery would cut the log."""
         return next((segment for segment in self.segments if segment.stop is not None), None)
 
     @property
     def latest_snapshot(self) -> SnapshotFacts | None:
-        """The snapshot with the highest offset and epoch: the only one that a start reads."""
+        """Return the snapshot with the highest offset and epoch: the only one that a start reads."""
         return max(self.snapshots, key=lambda snapshot: (snapshot.offset, snapshot.epoch), default=None)
 
     @property
     def first_checkpoint(self) -> SnapshotFacts | None:
-        """The 0-0 checkpoint."""
+        """Return the 0-0 checkpoint."""
         return next((snapshot for snapshot in self.snapshots if snapshot.is_first), None)
 
     @property
     def start_offset(self) -> int:
-        """Where the log begins: the base offset of the first segment."""
+        """Return the begin of the log: the base offset of the first segment."""
         return self.segments[0].base_offset if self.segments else 0
 
     @property
     def end_offset(self) -> int:
-        """One behind the last record that a recovery would leave."""
+        """Return the offset after the last record that a recovery would leave."""
         return self.segments[-1].end_offset if self.segments else 0

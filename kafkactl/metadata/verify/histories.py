@@ -43,7 +43,7 @@ class Compared(Protocol):
 
     @property
     def kept(self) -> BatchIndex:
-        """The batches of its valid part."""
+        """Return the batches of the valid part."""
 
     @property
     def snapshot_ends(self) -> Sequence[SnapshotEnd]:
@@ -51,7 +51,7 @@ class Compared(Protocol):
 
     @property
     def node_id(self) -> int | None:
-        """Whose log it is; None if that is not known."""
+        """Return the id of the log's node; None if it is not known."""
 
 
 _Log = TypeVar("_Log", bound=Compared)

@@ -313,7 +313,7 @@ def _decoded(value: bytes) -> MetadataRecord | DecodeError:
 
 
 def _transactions(others: Others, kept_aborts: Set[int]) -> tuple[list[tuple[int, int]], int]:
-    """Return first and last place of each aborted transaction, and the place of a begin without an end (-1 for none)."""
+    """Return the places of aborted transactions, first and last, and of a begin without an end (-1 for none)."""
     aborted: list[tuple[int, int]] = []
     begin, unreadable = -1, False
     for at, key, _ in others.of(_TRANSACTIONS):

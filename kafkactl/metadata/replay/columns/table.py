@@ -115,7 +115,7 @@ class PartitionTable:
     # --- rows -----------------------------------------------------------------------------------------------------
 
     def rows(self, topics: Array, numbers: Array) -> Array | None:
-        """Return the rows of these partitions, after making room for new ones; None if their numbers are too far apart."""
+        """Return the rows of these partitions, with room for new ones; None if their numbers are too far apart."""
         if self._is_sparse or int(numbers.min(initial=0)) < 0:
             return None
         over = places_of(numbers >= self._room[topics])
@@ -226,7 +226,7 @@ class PartitionTable:
         return Rows(columns, self.lists.words)
 
     def topics_at_end(self) -> ColumnTopics | None:
-        """Return all topics of the state as `topics_of_state` does; write them into the state if that is not possible."""
+        """Return all topics of the state as `topics_of_state` does, or write them into the state."""
         self.topics.enter(self._state.topics)
         topics = self.topics_of_state()
         if topics is None:

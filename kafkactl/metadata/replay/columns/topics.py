@@ -35,9 +35,9 @@ from kafkactl.metadata.image.model import (
     Topic,
 )
 from kafkactl.metadata.replay.columns.bytes import Array
+from kafkactl.metadata.replay.columns.healthy_partitions import LEADERLESS, SUSPECT, Soundness
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES as DIRECTORY_WORDS
 from kafkactl.metadata.replay.columns.lists import IDS, Tuples, elements
-from kafkactl.metadata.replay.columns.sound import LEADERLESS, SUSPECT, Soundness
 
 # The columns, by the field of a PartitionState that they are: places of lists, of directory lists, and numbers.
 LISTS: Final = {

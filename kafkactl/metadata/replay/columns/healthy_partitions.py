@@ -33,7 +33,7 @@ class Soundness:
         self._has_elr = has_elr
 
     def kinds(self, columns: Mapping[str, Array], words: Array) -> Array:
-        """Return SOUND, LEADERLESS or SUSPECT for partitions as columns; lists have places in `words` (`lists.Lists`)."""
+        """Return SOUND, LEADERLESS or SUSPECT for each row of the columns; lists have places in `words`."""
         replicas, isr, elr = (words[columns[name]].astype(np.int64) for name in ("replicas", "isr", "elr"))
         has_last_known = columns["last_known"] != EMPTY
         fits: Array = words[columns["directories"]] == replicas
