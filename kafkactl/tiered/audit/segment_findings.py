@@ -107,7 +107,7 @@ def _pending(partition: PartitionCase, segment: Segment) -> str:
     """Whether the leader's next retention pass deletes the segment.
 
     A pass ascends and stops at the first segment that it keeps; in 4.x it retries deletes before that one, wanted by
-    retention or not, in 3.9 it does not (measured: docs/proof/tiered.md, "a delete begun on the first segment").
+    retention or not, in 3.9 it does not (measured: the scene "a delete begun on the first segment").
     Among segments of one start offset those of the epoch index come first (`RemoteLogLeaderEpochState.java`,
     `listAllRemoteLogSegments`; docs/decisions/0022-tiered.md).
     """
