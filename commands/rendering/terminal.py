@@ -21,7 +21,7 @@ from kafkactl.commands.rendering.page import (
 )
 
 GAP = 2
-_PIECE = re.compile(r"[^\s/,]*[/,]|[^\s/,]+")  # of a text that may be broken after a blank, `/` and `,`
+_PIECE = re.compile(r"[^\s/,]*(?:/+|,)|[^\s/,]+")  # of a text that may be broken after a blank, `/` and `,`
 _TRAILING_BLANKS = re.compile(r"(?<! ) +((?:\x1b\[0m)?)$", re.MULTILINE)
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ def test_columns_that_can_be_broken_between_words_give_way_before_ids(widths, le
         ("/var/lib/kafka/data", ["/var/lib/", "kafka/data"]),
         ("step 1, broker/controller", ["step 1, broker/", "controller"]),
         ("4L6g3nShT-eMCtK--X86sw", ["4L6g3nShT-eMCtK--X86sw"]),
+        ("CLIENT://127.0.0.1:9093", ["CLIENT://", "127.0.0.1:9093"]),
     ],
 )
 def test_path_is_broken_after_a_slash(text, lines):
