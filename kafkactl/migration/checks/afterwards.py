@@ -1,4 +1,4 @@
-"""What is left to do when a migration is finalized: feature levels, binaries, files, and the end of ZooKeeper.
+"""Findings about the work that is left after a migration is finalized: levels, binaries, files, ZooKeeper.
 
 Notes and warnings, never blockers: the cluster is an ordinary KRaft cluster. Sources: `docs/ops.html` (3.9, Finalizing
 the migration), `docs/upgrade.html` (4.0); what stays behind in ZooKeeper was measured.
@@ -24,7 +24,7 @@ _LEFT_BEHIND: Final = ("/controller", "/controller_epoch", "/migration")
 
 
 def afterwards(observation: Observation) -> tuple[Finding, ...]:
-    """The next steps of a cluster that is finalized, in their order. What is not known is left out."""
+    """Return the next steps of a finalized cluster, in their order; unknown facts are left out."""
     return (
         *_files(observation),
         *_decided(observation),

@@ -27,8 +27,10 @@ def gates_of(state: State, observation: Observation, earlier: Observation | None
 
 
 def limit_of(step: Step, patience: MigrationWaitPolicy) -> int:
-    """How long a gate is waited for, in milliseconds. Brokers elect in milliseconds, or the next run has to start one
-    of them again: that is not done unasked, for without a controller a broker may have to be killed to stop.
+    """Return the timeout of a gate in ms.
+
+    Brokers elect a controller in milliseconds, or the next run has to start one of them again. A run does not restart
+    a broker without consent: without a controller the broker may have to be killed to stop.
     """
     if step.action is Move.WAIT_COPY:
         return patience.copy_ms
@@ -38,7 +40,7 @@ def limit_of(step: Step, patience: MigrationWaitPolicy) -> int:
 
 
 def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation) -> tuple[str, ...]:
-    """Why the gate of a step is not open, empty where it is."""
+    """Return the reasons why the gate of a step is closed; none if it is open."""
     same = [
         other
         for other in route.steps
@@ -54,7 +56,7 @@ def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation)
 
 
 def _formatted_for_another(crew: RunContext, step: Step, seen: Observation) -> tuple[str, ...]:
-    """A disk that is formatted, and for another cluster than this one."""
+    """Return the reason if a disk is formatted for another cluster."""
     node = None if step.node is None else seen.node(step.node, NodeRole.CONTROLLER)
     found = None if node is None else (node.meta_properties or {}).get("cluster.id")
     if found is None or found == crew.cluster_id:
@@ -63,7 +65,7 @@ def _formatted_for_another(crew: RunContext, step: Step, seen: Observation) -> t
 
 
 def is_blind(crew: RunContext, step: Step, *, asked: bool) -> bool:
-    """Whether nothing but the start of the node shows what a step did: its file or disk cannot be read from here."""
+    """Return True if only the start of the node shows the result of a step, because its file or disk is unreadable."""
     if step.node is None:
         return False
     if step.action is Move.FORMAT_DISK:
@@ -74,7 +76,7 @@ def is_blind(crew: RunContext, step: Step, *, asked: bool) -> bool:
 
 
 def new_strays(seen: Observation, step: Step) -> Finding | None:
-    """No `*-stray` may be there once a broker was started with its KRaft file."""
+    """Report `*-stray` directories after a broker was started with its KRaft file."""
     if step.action is not Move.RESTART_NODE or step.role is not NodeRole.BROKER or step.file is not File.KRAFT:
         return None
     node = None if step.node is None else seen.node(step.node, NodeRole.BROKER)
@@ -82,11 +84,11 @@ def new_strays(seen: Observation, step: Step) -> Finding | None:
 
 
 def boot_left_ms(crew: RunContext, step: Step, place: Place, up_ms: int) -> int:
-    """How long a node that was started `up_ms` ago may still take to come up, in milliseconds; 0 where the step has to
-    be taken: the node answers, so it is no longer booting, or its process is gone.
+    """Return the time in ms that a node, started `up_ms` ago, may still take to boot; 0 if the step has to be taken.
 
-    A process that is seen is given a gate's whole time again: a broker that recovers its logs takes as long as it
-    takes, and a restart would begin the recovery again. Where no hook shows the process, its age has to do.
+    A node that answers is no longer booting, and a node without a process has ended. A process that exists gets the
+    whole timeout of a gate again, because a restart would begin the recovery of its logs again. If no hook shows the
+    process, its age decides.
     """
     if step.action not in (Move.RESTART_NODE, Move.START_NODE) or step.node is None or step.role is None:
         return 0

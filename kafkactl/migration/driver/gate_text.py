@@ -1,4 +1,4 @@
-"""What is seen in place of what a step waits for, in a few words: for the operator of a run."""
+"""Short texts about the observed state of a node whose step is not done yet, for the operator of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_FILES = (Move.PUT_CONFIG, Move.RESTORE_CONFIG)
 
 
 def observed_instead(seen: Observation, step: Step) -> str:
-    """Why a step is not done yet, by what was observed last; a clause that names its subject."""
+    """Return the reason why a step is not done yet, from the last observation: a clause that names its subject."""
     node = None if step.node is None or step.role is None else seen.node(step.node, step.role)
     if node is None:
         return _of_the_cluster(seen, step)

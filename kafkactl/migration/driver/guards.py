@@ -1,8 +1,7 @@
-"""What precedes a step of the forward plan: the checks, the gate of the state that is left, the comparison.
+"""Guards before each step of a run: the checks, the gate of the state that is left, the comparison.
 
-At milestones (before anything is touched, before the first broker enters, before the last one, before the first KRaft
-file, before the point of no return) all has to be well in two observations, before the last of them in three, and what
-is not known has to be accepted by name. In between only blockers count: a roll makes warnings of its own.
+At a milestone (a field of the state's definition) two or three observations in a row have to be clean, and an unknown
+fact has to be accepted by name. Between milestones only blockers count: a roll causes warnings of its own.
 """
 
 from __future__ import annotations
@@ -74,51 +73,52 @@ _SEEN_ONCE: Final = "condition-not-confirmed"  # the driver counts its own looks
 
 
 class Guard(Protocol):
-    """What a driver asks before it takes a step."""
+    """The questions of a driver before it takes a step."""
 
     def observations_needed(self, route: StepPlan, step: Step) -> int:
-        """In how many looks, one after the other, nothing may stand in the way."""
+        """Return the number of clean observations in a row that the step needs."""
         ...
 
     def objections(
         self, seen: Observation, earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
-        """What stops the step."""
+        """Return the findings that stop the step."""
         ...
 
     def pass_by(self, seen: Observation, route: StepPlan, step: Step) -> None:
-        """The step is about to be taken."""
+        """Note that the step is about to be taken."""
         ...
 
     def hopeless(self, seen: Observation) -> Finding | None:
-        """What no gate opens behind if it lasts."""
+        """Return a finding that keeps every gate closed while it lasts."""
         ...
 
 
 class NoGuard:
-    """For the rollback, whose plan says itself when it may not be gone."""
+    """A guard without objections, for plans that contain their own refusals."""
 
     def observations_needed(self, _route: StepPlan, _step: Step) -> int:
-        """One."""
+        """Return one."""
         return 1
 
     def objections(
         self, _seen: Observation, _earlier: Observation | None, _route: StepPlan, _step: Step
     ) -> tuple[Finding, ...]:
-        """None."""
+        """Return no findings."""
         return ()
 
     def pass_by(self, _seen: Observation, _route: StepPlan, _step: Step) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def hopeless(self, _seen: Observation) -> Finding | None:
-        """Nothing that the plan does not tell."""
+        """Return None: the plan reports such findings."""
         return None
 
 
 class BackGuard:
-    """Before the first step back every file that the way needs is in hand, and none of them replaces an edit unasked:
-    later, no controller waits with us.
+    """The guard of a rollback: before the first step every file is available, and no edit is replaced without consent.
+
+    Later there is no controller, so a missing file would prolong the outage.
     """
 
     def __init__(self, crew: RunContext) -> None:
@@ -126,13 +126,13 @@ class BackGuard:
         self._is_ready = False
 
     def observations_needed(self, _route: StepPlan, _step: Step) -> int:
-        """One: the plan itself is made again after every step."""
+        """Return one: the plan itself is made again after every step."""
         return 1
 
     def objections(
         self, seen: Observation, _earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
-        """The files that are missing; a majority, or a last replica, that the next restart would make unavailable."""
+        """Return missing files, and a majority or a last replica that the next restart would make unavailable."""
         if closed := closed_to_kafkactl(seen, step):
             return closed
         if risks := (*majority_at_risk(seen, step), *replicas_at_risk(seen, step)):
@@ -147,16 +147,16 @@ class BackGuard:
         return found
 
     def pass_by(self, _seen: Observation, _route: StepPlan, _step: Step) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def hopeless(self, _seen: Observation) -> Finding | None:
-        """Nothing that the plan does not tell."""
+        """Return None: the plan reports such findings."""
         return None
 
 
 @frozen
 class Rehearsal:
-    """What a run that touches nothing has of a crew: it looks, and keeps nothing."""
+    """The context of a dry run, which observes and keeps nothing."""
 
     world: MigrationPort
     inventory: Inventory
@@ -227,7 +227,7 @@ class ForwardGuard:
         return tuple(sorted(unique.values(), key=lambda finding: list(Severity).index(finding.severity)))
 
     def _too_fresh(self, seen: Observation, earlier: Observation | None) -> Iterable[Finding]:
-        """M8 has to have lasted as long as the inventory asks, and its quorum to be calm now."""
+        """Report an M8 that is shorter than the inventory asks, and an election between two observations."""
         evidence = evidence_of(seen)
         yield from soak_findings(soak_of(evidence), wanted_hours=self._crew.inventory.soak_hours)
         if earlier is not None:
@@ -246,7 +246,7 @@ class ForwardGuard:
                 )
 
     def pass_by(self, seen: Observation, route: StepPlan, step: Step) -> None:
-        """Keep ZooKeeper's tree where it is the last one before something begins."""
+        """Keep ZooKeeper's tree at a milestone."""
         self._files_settled = True
         due = self._due(route, step)
         if due is None:
@@ -257,11 +257,11 @@ class ForwardGuard:
             self._crew.journal.keep("tree", {"before": due.name, "state": route.state}, encode_znodes(znodes))
 
     def hopeless(self, seen: Observation) -> Finding | None:
-        """A copy that will not begin, or not go on: the cluster has no controller meanwhile."""
+        """Return the finding of a copy that does not begin or continue; the cluster has no controller meanwhile."""
         return next((finding for finding in check(seen) if finding.id in _HOPELESS), None)
 
     def _not_accepted(self, found: Iterable[Finding]) -> list[Finding]:
-        """Blockers stop; a warning stops too until it is accepted, and says how."""
+        """Return the blockers, and the warnings that are not accepted, with the option that accepts each."""
         kept = []
         for finding in found:
             if finding.severity is Severity.BLOCKER:
@@ -284,7 +284,7 @@ def closed_to_kafkactl(seen: Observation, step: Step) -> tuple[Finding, ...]:
 
 
 def _is_brought_by(seen: Observation, step: Step, finding: Finding) -> bool:
-    """What the restart of a broker, which this very step is, puts right: it is down, or runs without its new file."""
+    """Return True if this step, the restart of a broker, cures the finding: the broker is down or has its old file."""
     if step.action is not Move.RESTART_NODE or step.node is None:
         return False
     node = seen.node(step.node)
@@ -295,7 +295,7 @@ def _is_brought_by(seen: Observation, step: Step, finding: Finding) -> bool:
 
 
 def is_cured_by_first_steps(route: StepPlan, finding: Finding) -> bool:
-    """Whether a step of the route puts the file in place that a formatted controller lacks, before it is started."""
+    """Return True if a step of the route installs the file that a formatted controller lacks, before its start."""
     return finding.id == "controller-without-flag" and any(
         step.action is Move.PUT_CONFIG and step.phase is State.M2 and step.target == finding.subject
         for step in route.steps
@@ -313,7 +313,7 @@ def milestone(route: StepPlan, step: Step) -> Milestone | None:
 
 
 def _compared(seen: Observation, step: Step) -> tuple[Finding, ...]:
-    """What differs, but for a broker that an earlier run stopped, which this step starts."""
+    """Return the findings of the comparison, without a broker that an earlier run stopped and this step starts."""
     comparison = compare_observation(seen)
     own = step.target if step.action is Move.RESTART_NODE else None
     unexplained = [

@@ -1,7 +1,7 @@
-"""What is taken as alive before a node is stopped: one that answered at its own address under its own id, in this look.
+"""Checks of the other nodes before a node is stopped: alive is who answered at its address under its id just now.
 
-A port that was open, a registration that has not expired, a place in an ISR are of before: ZooKeeper and the quorum
-need seconds to see that a broker is gone, and in these seconds the next restart would take the last replica.
+An open port, a registration that has not expired and a place in an ISR are older: ZooKeeper and the quorum need seconds
+to notice that a broker is gone, and in these seconds the next restart would stop the last replica.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops al
 
 
 def stops_a_living_node(observation: Observation, step: Step) -> bool:
-    """Whether a step stops a node that answers; the start of a dead one stops none."""
+    """Return True if a step stops a node that answers; the start of a dead node stops none."""
     node = None if step.node is None else observation.node(step.node, step.role)
     return step.action in _STOPS and node is not None and node.alive is True
 
 
 def others_alive(observation: Observation, step: Step) -> tuple[NodeSeen, ...]:
-    """The nodes that answered in this look, but for the one that the step is about."""
+    """Return the nodes that answered in this observation, without the node of the step."""
     return tuple(
         node for node in observation.nodes if node.alive is True and (node.id, node.role) != (step.node, step.role)
     )  # fmt: skip
 
 
 def majority_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...]:
-    """The stop of a controller while those that answer without it are not a majority. Two have none to lose."""
+    """Report the stop of a controller if a majority would not answer without it; two voters have none to lose."""
     if step.role is not NodeRole.CONTROLLER or not stops_a_living_node(observation, step):
         return ()
     quorum = observation.quorum
@@ -76,7 +76,7 @@ def _behind(observation: Observation) -> set[int]:
 
 
 def replicas_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...]:
-    """Partitions of several replicas that would be left without one in sync that answers, by the stop of a broker."""
+    """Report partitions that the stop of a broker would leave without a replica in sync that answers."""
     if step.role is not NodeRole.BROKER or step.node is None or not stops_a_living_node(observation, step):
         return ()
     silent = silent_brokers(observation)
@@ -101,7 +101,7 @@ def replicas_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...
 
 
 def _partitions(e: Evidence) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """Name, replicas and ISR of each, by the side that decides."""
+    """Yield name, replicas and ISR of each partition, by the side that is active."""
     in_kraft = any(controller.alive for controller in e.observation.controllers) and e.kraft_state in (
         ZkMigrationState.MIGRATION,
         ZkMigrationState.POST_MIGRATION,

@@ -30,7 +30,7 @@ _STARTS_IN_ZOOKEEPER: Final = frozenset({ORIGINAL, "migration"})
 
 @frozen
 class StepPlan:
-    """A plan made from one observation: what is left of the way, or why it may not be gone."""
+    """A plan made from one observation: the steps that are left, or the reasons of a refusal."""
 
     outcome: Outcome
     state: str
@@ -40,12 +40,12 @@ class StepPlan:
 
 
 class Files(Protocol):
-    """Where the files of nodes come from."""
+    """The source of the nodes' configuration files."""
 
     def content(
         self, node: InventoryNode, phase: str, current: bytes | None, observation: Observation
     ) -> bytes | Finding:
-        """The file that brings a node to a phase, or why there is none."""
+        """Return the file that brings a node to a phase, or the reason why there is none."""
         ...
 
     def keep_originals(self, journal: DriverJournal) -> None:
@@ -53,17 +53,17 @@ class Files(Protocol):
         ...
 
     def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
-        """Files that may not be replaced unasked, and files that the steps need and cannot use."""
+        """Return files that need consent to be replaced, and files that the steps need and cannot use."""
         ...
 
     def settle(self, journal: DriverJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
-        """Write down what an operator has agreed to, before the first step; lines for the operator."""
+        """Write the consent of an operator to the journal before the first step; return lines for the operator."""
         ...
 
 
 @frozen
 class RunContext:
-    """What every step needs."""
+    """The context of a run, which each move gets."""
 
     world: MigrationPort
     inventory: Inventory
@@ -77,22 +77,22 @@ class RunContext:
     lock: DriverLock
 
     def node(self, id: int) -> InventoryNode:
-        """Of the inventory; a plan names no other."""
+        """Return a node of the inventory; a plan names no other node."""
         found = self.inventory.node(id)
         assert found is not None, id
         return found
 
     def place(self, step: Step, seq: int) -> Place:
-        """The node that a step is about."""
+        """Return the node that a step is about, for its action."""
         assert step.node is not None
         return Place(node=step.node, name=step.target, phase=phase_of(step), seq=seq)
 
     def waits(self, what: str, seen: str) -> None:
-        """Something is waited for within an action."""
+        """Report a wait within an action."""
         self.tell(Event(kind="wait", text=what, seen=seen))
 
     def controllers(self, seq: int) -> tuple[Place, ...]:
-        """Every controller that the inventory names."""
+        """Return every controller of the inventory, for an action."""
         return tuple(
             Place(node=controller.id, name=controller.name, phase=ORIGINAL, seq=seq)
             for controller in self.inventory.controllers
@@ -100,11 +100,9 @@ class RunContext:
 
 
 def phase_of(step: Step) -> str:
-    """The phase whose file a node gets, or is restarted with."""
+    """Return the phase whose file a node gets, or is restarted with."""
     return ORIGINAL if step.file is None else str(step.file)
 
-
-# --- what each action does --------------------------------------------------------------------------------------------
 
 Act = Callable[[RunContext, Step, int, Observation], Applied]
 
@@ -147,7 +145,7 @@ def _stop(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied
 
 
 def _starting(crew: RunContext, seq: int, target: str, phase: str) -> None:
-    """The process of a node is about to be started with the file of a phase, as a part of this intent's action."""
+    """Write to the journal that a node is about to start with the file of a phase, as a part of this intent."""
     crew.journal.append("starting", {"of": seq, "target": target, "phase": phase})
 
 
@@ -192,7 +190,7 @@ def _keeper(crew: RunContext) -> Callable[[Znode], str]:
 
 
 def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> Applied:
-    """Until the broker's own Metadata answer names the ZooKeeper controller, confirmed in two observations."""
+    """Wait until the broker's own Metadata answer names the ZooKeeper controller in two observations."""
     world, until, times = crew.world, Deadline.after(crew.patience.gate_ms, crew.world.clock), 0
     while True:
         holder = apply.zookeeper_controller(world)
@@ -227,7 +225,7 @@ def _wipe(crew: RunContext, step: Step, seq: int, _seen: Observation) -> Applied
 
 
 def metadata_dir(node: InventoryNode, crew: RunContext, place: Place) -> str | Finding:
-    """The directory with a controller's metadata log: by its file, else by the inventory."""
+    """Return the directory of a controller's metadata log: by its file, else by the inventory."""
     from kafkactl.protocol.text.properties import parse_properties
 
     current, _ = apply.read_file(crew.world, place)
@@ -262,7 +260,7 @@ ACTS: Final[Mapping[str, Act]] = {
 }
 
 WITHOUT_OBSERVATION: Final = frozenset({"wait-broker-follows-controller", "wipe-disk"})
-"""Actions whose end no observation may show: what they looked at themselves has to do, and the start behind them."""
+"""Actions whose end no observation may show: their own observation has to suffice, and the start after them."""
 
 
 CONFIRMED_ALREADY: Final = frozenset(
@@ -277,12 +275,12 @@ CONFIRMED_ALREADY: Final = frozenset(
         "delete-migration-znode",
     }
 )
-"""Actions that read back what they did, saw every process gone twice, or are waited for by the step behind them: one
-look more is enough, and while there is no controller every second counts."""
+"""Actions that read back their result, observed twice that every process is gone, or are awaited by the step after
+them: one more observation is enough, and every second counts while there is no controller."""
 
 
 def step_entry(step: Step) -> dict[str, Any]:
-    """What the journal says of a step before it is taken."""
+    """Return the entry of a step for the journal, before the step is taken."""
     return {"number": step.number, "phase": None if step.file is None else str(step.file), "gate": step.gate}
 
 

@@ -1,6 +1,6 @@
-"""The ways that the driver goes: back to ZooKeeper, forward to KRaft, and over the point of no return.
+"""The routes of the driver: back to ZooKeeper, forward to KRaft, and past the point of no return.
 
-Each makes a `StepPlan` of one observation; what is safe is decided in `kafkactl.migration`.
+A route makes a `StepPlan` from one observation; `migration/steps` decides which steps are safe.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class RollbackRoute:
         self.goal = BACK
 
     def __call__(self, seen: Observation, recorded: JournalState) -> StepPlan:
-        """The route from what is seen."""
+        """Return the route from an observation."""
         found = plan_rollback(seen, self._inventory, accepted=self._accepted, remembered=remembered_of(recorded))
         return StepPlan(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
 
 
 def remembered_of(recorded: JournalState) -> Remembered:
-    """What of a journal the plans ask for."""
+    """Return the facts of a journal that the plans ask for."""
     return Remembered(
         goes_back=recorded.goal == BACK,
         begun=frozenset(target for action, target in recorded.unfinished if action == Move.RESTART_NODE),
@@ -51,7 +51,7 @@ class ForwardRoute:
         self._finalize = finalize
 
     def __call__(self, seen: Observation, recorded: JournalState) -> StepPlan:
-        """The route from what is seen."""
+        """Return the route from an observation."""
         found = plan_forward(seen, self._inventory)
         if found.outcome is Outcome.REFUSED:
             return StepPlan(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
@@ -73,8 +73,9 @@ _QUORUM: Final = (State.M2, State.M3)
 
 
 def prepares_quorum(state: str, until: str | None, step: Step | None) -> bool:
-    """Whether the step is still one of bringing up the quorum that `until` (M2, M3) asks for: one formatted controller
-    makes M2, and a majority M3, but both goals mean all of them.
+    """Return True if the step belongs to bringing up the quorum that `until` (M2, M3) asks for.
+
+    One formatted controller makes M2, and a majority M3, but both goals mean all controllers.
     """
     goal = None if until is None else State(until)
     if goal not in _QUORUM or step is None or step.phase not in _QUORUM:
@@ -83,7 +84,7 @@ def prepares_quorum(state: str, until: str | None, step: Step | None) -> bool:
 
 
 def first_due(route: StepPlan, until: str | None) -> Step | None:
-    """The step that a run would take first; None where it would take none, for `until` is reached."""
+    """Return the step that a run would take first; None if `until` is reached."""
     step = next((step for step in route.steps if step.state is Progress.PENDING), None)
     place = State(route.state).place
     is_there = until is not None and place is not None and place >= (State(until).place or 0)
@@ -97,7 +98,7 @@ _ARMED: Final = (
 
 
 def identity_of(inventory: Inventory) -> dict[str, Any]:
-    """Which migration this is: what the journal compares."""
+    """Return the identity of a migration, which the journal compares."""
     return {
         "zookeeper": inventory.zookeeper.connect,
         "nodes": [f"{node.name} {node.host} {node.config}" for node in (*inventory.brokers, *inventory.controllers)],

@@ -1,4 +1,4 @@
-"""Why the driver of a migration stops: what it saw, what was expected, and what to do."""
+"""Reasons for which the driver of a migration stops: the observation, the expectation, and the next step."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def _rows(recorded: JournalState, remembered: str, observed: str, seen: Observat
 
 
 def isr_incomplete(seen: Observation, broker: int) -> tuple[str, ...]:
-    """The partitions in which a broker is a replica and not in sync, by the side that is active now."""
+    """Return the partitions in which a broker is a replica and not in sync, by the side that is active now."""
     late = list(_late(seen, broker))
     return (f"broker {broker} is not in sync in {some(late)}",) if late else ()
 
 
 def not_caught_up(seen: Observation, controller: int) -> tuple[str, ...]:
-    """Why a controller that was restarted does not count in its quorum yet, by the leader's own word."""
+    """Return the reason why a restarted controller does not count in its quorum yet, by the leader's answer."""
     quorum = seen.quorum
     if quorum is None or quorum.high_watermark is None:
         unknown = leader_unknown(seen)
@@ -132,7 +132,7 @@ def _late(seen: Observation, broker: int) -> Iterator[str]:
 
 
 def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Finding:
-    """A step was taken and what it should bring about was not seen in time."""
+    """Return the finding of a step that was taken, and whose result was not observed in time."""
     seen = "; ".join(closed) or "unknown"
     how = "was requested from the operator" if asked else "was reported as done by its hook"
     return blocker(
