@@ -11,17 +11,46 @@ from typing import TYPE_CHECKING
 
 from kafkactl.core.lazy import lazy_names
 
-__all__ = ["KafkaMetadata", "changes", "errors", "findings", "predictions", "records", "ship_code", "state"]
+__all__ = [
+    "KafkaMetadata",
+    "changes",
+    "errors",
+    "findings",
+    "predictions",
+    "records",
+    "remote_findings",
+    "remote_segments",
+    "ship_code",
+    "state",
+]
 
 if TYPE_CHECKING:
-    from kafkactl.spark.frames import changes, errors, findings, predictions, records, state
+    from kafkactl.spark.frames import (
+        changes,
+        errors,
+        findings,
+        predictions,
+        records,
+        remote_findings,
+        remote_segments,
+        state,
+    )
     from kafkactl.spark.kafka_metadata import KafkaMetadata
     from kafkactl.spark.ship import ship_code
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            f"{__name__}.frames": ("changes", "errors", "findings", "predictions", "records", "state"),
+            f"{__name__}.frames": (
+                "changes",
+                "errors",
+                "findings",
+                "predictions",
+                "records",
+                "remote_findings",
+                "remote_segments",
+                "state",
+            ),
             f"{__name__}.kafka_metadata": ("KafkaMetadata",),
             f"{__name__}.ship": ("ship_code",),
         },

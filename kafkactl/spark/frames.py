@@ -11,9 +11,10 @@ from kafkactl.metadata.api.records import record_types
 from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.job import Build, Failures, Job
-from kafkactl.spark.listing import Paths, contents, planned_clusters, planned_logs
+from kafkactl.spark.listing import Paths, contents, path_list, planned_clusters, planned_logs
 from kafkactl.spark.logs import PlannedLog, without_too_large
 from kafkactl.spark.prediction_rows import questions_of
+from kafkactl.spark.remote_rows import RemoteJob, disk_paths
 from kafkactl.spark.ship import ship_code
 from kafkactl.spark.tables import Changes, Findings, Predictions, Records, State
 
@@ -114,6 +115,45 @@ def findings(
     """Return the findings of `log verify` and `log lint` about each log."""
     build = Findings(_failures("findings", on_error))
     return _frame(session, "findings", _single(planned_logs(session, paths, cluster_of)), build)
+
+
+def remote_segments(
+    session: SparkSession,
+    paths: Paths,
+    *,
+    metadata: str | None = None,
+    cluster: str | None = None,
+    on_error: OnError = "rows",
+) -> DataFrame:
+    """Return the rows of `tiered segments` for the metadata partitions of one cluster.
+
+    `paths` are as SOURCE of `kafkactl tiered`, on disks that all workers have; `metadata` is the cluster's metadata
+    log, `cluster` the name in the rows. Raises InputError `path-needs-copy`.
+    """
+    failures = _failures("remote_segments", on_error)
+    places = disk_paths(path_list(paths))
+    return _remote(session, RemoteJob("remote_segments", places, cluster, metadata, None, failures))
+
+
+def remote_findings(
+    session: SparkSession,
+    paths: Paths,
+    *,
+    metadata: str | None = None,
+    bucket: str | None = None,
+    cluster: str | None = None,
+    on_error: OnError = "rows",
+) -> DataFrame:
+    """Return the findings of `tiered audit`; `bucket` is a listing of the object store. Otherwise as
+    `remote_segments`."""
+    failures = _failures("remote_findings", on_error)
+    places = disk_paths(path_list(paths))
+    return _remote(session, RemoteJob("remote_findings", places, cluster, metadata, bucket, failures))
+
+
+def _remote(session: SparkSession, job: RemoteJob) -> DataFrame:
+    ship_code(session)
+    return session.range(0, 1, 1, 1).mapInArrow(job, ddl(TABLES[job.table]))
 
 
 def errors(session: SparkSession, paths: Paths, *, cluster_of: str | None = None) -> DataFrame:

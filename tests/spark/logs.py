@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tests.dryrun.odd_logs import CASES, damaged, encoded
@@ -12,9 +12,9 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "images"
 FIRST_SEGMENT = f"{0:020d}.log"
 
 
-def write_all_logs(root: Path) -> list[Path]:
-    """Write every captured, odd and damaged log below a folder; return the folders of the logs."""
-    return [*_captured(root), *(write_log(root, name, data) for name, data in _made())]
+def write_all_logs(root: Path, *, releases: Collection[str] | None = None, made: bool = True) -> list[Path]:
+    """Write every captured (or those of some releases), odd and damaged log below a folder; return their folders."""
+    return [*_captured(root, releases), *(write_log(root, name, data) for name, data in _made() if made)]
 
 
 def write_log(root: Path, name: str, data: bytes, *, node_id: int = 7, cluster_id: str | None = None) -> Path:
@@ -34,8 +34,8 @@ def _made() -> Iterator[tuple[str, bytes]]:
     yield "empty", b""
 
 
-def _captured(root: Path) -> Iterator[Path]:
-    for release in sorted(path.name for path in GOLDEN.iterdir()):
+def _captured(root: Path, releases: Collection[str] | None) -> Iterator[Path]:
+    for release in sorted(path.name for path in GOLDEN.iterdir() if releases is None or path.name in releases):
         log = root / release / "__cluster_metadata-0"
         log.mkdir(parents=True)
         for file in (GOLDEN / release).glob("*.gz"):

@@ -12,6 +12,7 @@ from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.dryrun.api import predict, read_context
 from kafkactl.metadata.api import dump_records, load_image
+from kafkactl.tiered.api import Request, audit, each_segment, load
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.spark.logs import write_all_logs, write_log
 
@@ -137,3 +138,21 @@ def test_data_source_gives_the_same_rows_and_takes_over_filters(
     states = read("partitions").load(str(root / "4.*"))
     expected = rows_of(spark.state(session, str(root / "4.*"), "partitions", cluster_of=CLUSTER_OF))
     assert sorted(map(str, rows_of(states))) == sorted(map(str, expected)) and expected
+
+
+def test_remote_tables_equal_the_answers_of_tiered(session: SparkSession) -> None:
+    folder = Path(__file__).parent.parent / "golden" / "tiered" / "4.3.1" / "remote-log-metadata" / "replica-1"
+    loaded = load(Request(sources=(str(folder),), engine="local"))
+    segments = rows_of(spark.remote_segments(session, folder, cluster="prod"))
+    answers = [json.loads(json.dumps(plain_values(segment))) for segment in each_segment(loaded)]
+    assert [{name: row[name] for name in answer} for row, answer in zip(segments, answers, strict=True)] == answers
+    assert answers and {row["cluster"] for row in segments} == {"prod"}
+    findings = rows_of(spark.remote_findings(session, str(folder)))
+    assert [(row["finding"], row["message"]) for row in findings] == [
+        (found.id, found.message) for found in audit(loaded).findings
+    ]
+    missing = rows_of(spark.remote_findings(session, str(folder / "none")))
+    assert len(missing) == 1 and missing[0]["error"] is not None
+    with pytest.raises(InputError) as refused:
+        spark.remote_segments(session, "s3a://logs/broker-1")
+    assert refused.value.id == "path-needs-copy"

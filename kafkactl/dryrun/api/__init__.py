@@ -1,14 +1,11 @@
 """Predictions: what an event would do to a cluster, from its metadata log, before it happens.
 
-    loaded = kafkactl.log.load_image("/disk1/__cluster_metadata-0")
-    found = kafkactl.dryrun.predict(loaded, "broker-loss", brokers=[3])
-    found.verdict, found.changes
-
     context = kafkactl.dryrun.read_context("/disk1/__cluster_metadata-0", restarts=True)
+    found = kafkactl.dryrun.predict(context, "broker-loss", brokers=[3])
+    found.verdict, found.changes
     kafkactl.dryrun.report(context).verdict
 
-The state is enough for most scenarios; replay, growth and restart are about the log, which
-`kafkactl.dryrun.read_context` reads. `scenario_names` lists them all.
+`scenario_names` lists all scenarios.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.core.frozen import changed
+from kafkactl.core.errors import InputError
 from kafkactl.core.lazy import lazy_names
 from kafkactl.dryrun.answer import Answer, Effects
 from kafkactl.dryrun.api.reporting import Report, report
@@ -29,7 +26,6 @@ from kafkactl.metadata.image.model import Image
 if TYPE_CHECKING:
     from kafkactl.dryrun.api.copy import PredictedCopy, predict_copy
     from kafkactl.features.catalog.releases import Release
-    from kafkactl.metadata.io.image import LoadedImage
 else:
     __getattr__ = lazy_names(__name__, {f"{__name__}.copy": ("PredictedCopy", "predict_copy")})
 
@@ -65,25 +61,26 @@ __all__ = [
 ]
 
 
-def predict(state: LoadedImage | Image | ScenarioContext, scenario: str, /, **inputs: Any) -> Prediction:
-    """What an event does to a cluster in this state.
+def predict(context: ScenarioContext, scenario: str, /, **inputs: Any) -> Prediction:
+    """Return what an event does to a cluster in this state: the answer of `kafkactl dryrun`.
 
-    `state` is what `kafkactl.log.load_image` gives, an image alone, or what `read_context` gives. Findings on how a log
-    was read are the first of those of the prediction.
+    `context` is what `read_context` gives of a log, or `context_of` of an image that no log was read for. An image
+    alone is refused: voters, replicas and settings are not in it, so that the answer would be another one.
     `scenario` is a name as in `kafkactl dryrun NAME`; `inputs` are the fields of `input` in the answer of that command:
     `brokers=[3]`, `order="auto"`, `set={"min.insync.replicas": "2"}`. Nothing is read and nothing is written.
 
-    Raises InputError: `unknown-scenario`; `invalid-scenario-input` for a field that is unknown, missing, or holds
-    something else; `scenario-needs-log` where the scenario is about the log and `state` is an image alone; and what the
-    scenario raises of the state (`unknown-broker`, `unknown-entity`).
+    Raises InputError: `scenario-needs-context` for an image; `unknown-scenario`; `invalid-scenario-input` for a field
+    that is unknown, missing, or holds something else; `scenario-needs-log` if the scenario is about the log and the
+    context is of an image alone; and what the scenario raises of the state (`unknown-broker`, `unknown-entity`).
     """
-    if not isinstance(state, Image | ScenarioContext):
-        found = predict(state.image, scenario, **inputs)
-        return changed(found, findings=(*state.findings, *found.findings))
-    if not isinstance(state, Image):
-        return run(scenario, state, inputs)
-    check_reading(find_scenario(scenario), None)
-    return run(scenario, context_of(state), inputs)
+    if not isinstance(context, ScenarioContext):
+        raise InputError(
+            f"predict needs the context of a log, and was given {type(context).__name__}",
+            id="scenario-needs-context",
+        )
+    if context.loaded.last_offset < 0:
+        check_reading(find_scenario(scenario), None)
+    return run(scenario, context, inputs)
 
 
 def input_of_options(scenario: Scenario, given: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,14 +11,15 @@ from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.core.errors import InputError
 from kafkactl.dryrun.api import Verdict, context_of, heaviest, predict, read_context, report
+from kafkactl.metadata.api import load_image
 from tests.dryrun.clusters import cluster
 
 TEXT = "brokers 1 2 3\ntopic orders\n  1 | 1 2 | 1 2\n  3 | 3 | 3"
 
 
-def test_an_image_is_enough_for_what_is_about_the_state() -> None:
+def test_context_of_an_image_is_enough_for_scenarios_about_the_state() -> None:
     image, _ = cluster(TEXT)
-    found = predict(image, "broker-loss", brokers=[3])
+    found = predict(context_of(image), "broker-loss", brokers=[3])
     assert found.verdict is Verdict.UNAVAILABLE
     assert [(change.topic, change.leader_after) for change in found.changes] == [("orders", -1)]
     assert found.to_dict()["input"] == {"brokers": [3], "mode": "crash", "in_order": False}
@@ -43,8 +45,18 @@ def test_settings_are_those_given() -> None:
 )
 def test_what_cannot_be_asked_of_an_image(scenario: str, inputs: dict[str, object], id: str) -> None:
     with pytest.raises(InputError) as caught:
-        predict(cluster(TEXT)[0], scenario, **inputs)
+        predict(context_of(cluster(TEXT)[0]), scenario, **inputs)
     assert caught.value.id == id
+
+
+def test_image_without_context_is_refused(tmp_path: Path) -> None:
+    """Voters, replicas and settings are not in an image, so the command would give another answer."""
+    write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
+    loaded: Any = load_image(tmp_path / "log")
+    for state in (loaded, loaded.image):
+        with pytest.raises(InputError) as refused:
+            predict(state, "broker-loss", brokers=[1])
+        assert refused.value.id == "scenario-needs-context"
 
 
 def test_a_log_is_enough_for_all(tmp_path: Path) -> None:

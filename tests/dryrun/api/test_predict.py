@@ -1,17 +1,28 @@
-"""`kafkactl.dryrun.predict` on what `kafkactl.log.load_image` gives, as the API reference writes it."""
+"""`kafkactl.dryrun.predict` on a log, as the API reference writes it."""
 
 from __future__ import annotations
 
-import kafkactl
-from kafkactl.core.frozen import changed
+import pytest
+
+from kafkactl import dryrun, log
+from kafkactl.core.errors import InputError
 from tests.commands.captured import unpacked
+from tests.conftest import Run
 
 
-def test_a_loss_is_predicted_on_a_loaded_image(tmp_path):
-    loaded = kafkactl.log.load_image(unpacked("4.4.0", tmp_path))
-    broker = min(loaded.image.brokers)
-    found = kafkactl.dryrun.predict(loaded, "broker-loss", brokers=[broker])
-    assert found == kafkactl.dryrun.predict(loaded.image, "broker-loss", brokers=[broker])
-    finding = kafkactl.Finding(id="a", severity=kafkactl.Severity.WARNING, subject="log", message="Half was read.")
-    doubted = kafkactl.dryrun.predict(changed(loaded, findings=(finding,)), "broker-loss", brokers=[broker])
-    assert doubted.findings == (finding, *found.findings)
+def test_prediction_of_a_context_is_the_answer_of_the_command(tmp_path, kafkactl) -> None:
+    place = unpacked("4.4.0", tmp_path)
+    context = dryrun.read_context(str(place))
+    broker = min(context.image.brokers)
+    found = dryrun.predict(context, "broker-loss", brokers=[broker])
+    run: Run = kafkactl("dryrun", "broker-loss", str(place), "--brokers", str(broker), "-o", "json")
+    answer = run.json
+    assert answer["verdict"] == found.verdict and answer["assumptions"] == list(found.reported["assumptions"])
+    assert [finding["id"] for finding in answer["findings"]] == [finding.id for finding in found.findings]
+
+
+def test_loaded_image_is_refused_with_the_call_to_use(tmp_path) -> None:
+    loaded = log.load_image(unpacked("4.4.0", tmp_path))
+    with pytest.raises(InputError) as refused:
+        dryrun.predict(loaded, "broker-loss", brokers=[1])
+    assert "read_context" in refused.value.advice
