@@ -131,18 +131,18 @@ class Snapshot:
 
     @property
     def header(self) -> HeaderDict | None:
-        """The header record; None if it is missing."""
+        """Return the header record; None if the checkpoint has none."""
         return _header(self.checkpoint)
 
     @property
     def voters(self) -> list[CheckpointVoter] | None:
-        """The voter set; None if the checkpoint has none."""
+        """Return the voter set; None if the checkpoint has none."""
         found = self.checkpoint.voters
         return None if found is None else [CheckpointVoter(voter=voter) for voter in found]
 
     @property
     def batches(self) -> list[BatchDict]:
-        """The record batches, in the order of the file."""
+        """Return the record batches in the order of the file."""
         return [_batch(batch) for batch in self.checkpoint.batches]
 
     to_dict = json_of(
@@ -186,7 +186,7 @@ def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFi
 
 
 def file_type(path: str, data: bytes) -> str | None:
-    """Which type of file this is: by its name, else by its content; None where neither shows it."""
+    """Return the type of a file by its name, else by its content; None if neither identifies it."""
     name = path.rpartition("/")[2]
     if name in (META_PROPERTIES, QUORUM_STATE):
         return name

@@ -122,12 +122,12 @@ class InfoConfig(Protocol):
 
     @property
     def is_zookeeper_mode(self) -> bool:
-        """No process.roles: a broker of a ZooKeeper cluster."""
+        """Return True if the node has no process.roles: a broker of a ZooKeeper cluster."""
         ...
 
 
 def describe_node(config: InfoConfig, observed: ObservedNode, release: Release) -> NodeInfo:
-    """What Kafka's tool of this release would say of these directories."""
+    """Return the state of the directories as Kafka's tool of this release reports it."""
     seen = sorted({directory.path: directory for directory in observed.directories}.items())
     directories = tuple(_describe(directory, config, release) for _, directory in seen)
     formatted = [directory for directory in directories if directory.state is InfoState.FORMATTED]
@@ -247,7 +247,7 @@ def _problems(directories: Sequence[DirectoryInfo], first: Mapping[str, str] | N
 
 
 def _sentence(directory: DirectoryInfo, release: Release) -> str | None:
-    """What is wrong with this directory alone."""
+    """Return the problem of this directory alone; None if it has none."""
     meta = f"{directory.path}/{META_PROPERTIES}"
     if directory.state is InfoState.UNREADABLE and not release.meta_properties_compared:
         return directory.error
@@ -260,7 +260,7 @@ def _sentence(directory: DirectoryInfo, release: Release) -> str | None:
 
 
 def _difference(directory: DirectoryInfo, first: Mapping[str, str], release: Release) -> Iterator[str]:
-    """What is wrong with this directory compared with the first one that could be read."""
+    """Yield the differences between this directory and the first one that could be read."""
     mine = directory.metadata
     if not release.meta_properties_compared:
         if mine != first:
@@ -275,7 +275,7 @@ def _difference(directory: DirectoryInfo, first: Mapping[str, str], release: Rel
 
 
 def _same_node(mine: Mapping[str, str], first: Mapping[str, str]) -> bool:
-    """In version 0 the node's id is broker.id (MetaProperties.nodeId)."""
+    """Return True if both files have the same node id, which is broker.id in version 0 (MetaProperties.nodeId)."""
     return mine.get(NODE_ID, mine.get(BROKER_ID)) == first.get(NODE_ID, first.get(BROKER_ID))
 
 

@@ -40,7 +40,7 @@ KEYS_MODE = 0o600
 
 
 def staged_name(name: str) -> str:
-    """The temporary name, in the same directory, under which a file is written before it is renamed into place.
+    """Return the temporary name, in the same directory, under which a file is written before it is renamed.
 
     A checkpoint's ends in `.checkpoint.part` with offset and epoch in front, so that a node that finds one removes
     it at start as it does its own (Snapshots.parse, KafkaMetadataLog.recoverSnapshots).
@@ -52,7 +52,7 @@ def staged_name(name: str) -> str:
 
 
 def is_staged_name(name: str) -> bool:
-    """True for a temporary file of ours (`name` without its folder)."""
+    """Return True for a temporary file of kafkactl (`name` without its folder)."""
     return name in _STAGED_NAMES
 
 

@@ -34,7 +34,7 @@ _WORKERS = 16
 
 
 def names_of_this_host() -> frozenset[str]:
-    """Every name by which an inventory may call this machine, in lower case."""
+    """Return every name by which an inventory may call this machine, in lower case."""
     names = {socket.gethostname(), socket.getfqdn()}
     short = {name.partition(".")[0] for name in names}
     return frozenset(name.lower() for name in names | short | {"localhost", "127.0.0.1"} if name)
@@ -63,7 +63,7 @@ def observe_nodes(
     release: Release,
     observe: Callable[[NodeConfig, PlannedNode], ObservedNode] | None = None,
 ) -> list[NodeHere]:
-    """Each node as it is found here, by `observe` (default: its directories alone).
+    """Return each node as `observe` finds it on this machine (default: its directories only).
 
     Raises InputError for a receipt that cannot be read.
     """
@@ -163,7 +163,7 @@ def _receipt(node: NodeHere, applied: Applied, context: Context) -> Receipt:
 
 
 def whole_outcome(outcomes: Iterable[Outcome]) -> Outcome:
-    """How several nodes ended, all in all. Before anything is written one refusal refuses the whole."""
+    """Return the outcome of several nodes together. Before anything is written, one refusal refuses all nodes."""
     found = set(outcomes)
     untouched = {Outcome.NOTHING_TO_DO, Outcome.PLANNED}
     bad = found & {Outcome.FAILED, Outcome.REFUSED}

@@ -49,14 +49,14 @@ class AppliedNode:
 
     @property
     def outcome(self) -> Outcome:
-        """Of this node; refused where the whole is."""
+        """Return the outcome of this node; refused if the whole application is refused."""
         if self.is_refused:
             return Outcome.REFUSED
         return self.checked.outcome if self.applied is None else self.applied.outcome
 
     @property
     def directories(self) -> tuple[FormattedDirectory, ...]:
-        """Its log directories."""
+        """Return the log directories of the node."""
         return formatted_directories(self.checked, self.applied)
 
     @property
@@ -95,14 +95,14 @@ class FleetApplyResult:
 
     @property
     def outcome(self) -> Outcome:
-        """Of all nodes together. One refusal refuses the whole before anything is written."""
+        """Return the outcome of all nodes together. One refusal refuses all nodes before anything is written."""
         if self.refusal is not None:
             return Outcome.REFUSED
         return whole_outcome(result.outcome for result in self._results)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is to be said of each node, equal findings of several nodes as one, and the refusal."""
+        """Return the findings of all nodes, equal findings of several nodes merged, and the refusal."""
         found = [
             (node.id, of_node(node.id, finding))
             for node, result in zip(self.nodes, self._results, strict=True)
@@ -116,7 +116,7 @@ class FleetApplyResult:
 
     @property
     def results(self) -> tuple[AppliedNode, ...]:
-        """Each node with its result."""
+        """Return each node with its result."""
         is_refused = self.applied is None and self.outcome is Outcome.REFUSED
         applied = self.applied or (None,) * len(self.nodes)
         return tuple(

@@ -35,7 +35,7 @@ class FleetPlanResult:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Every problem of every node."""
+        """Return the findings of all nodes."""
         return tuple(self.plan.findings)
 
     @property

@@ -43,7 +43,7 @@ class WrittenFile:
 
     @property
     def path(self) -> str:
-        """With its directory."""
+        """Return the path of the file, including its directory."""
         return str(PurePosixPath(self.directory) / self.planned.name)
 
     @property
@@ -77,12 +77,12 @@ class FormattedDirectory:
 
     @property
     def directory_id(self) -> str | None:
-        """The id that its meta.properties has or gets; None where it gets none."""
+        """Return the directory id in the present or planned meta.properties; None if it contains none."""
         return None if self.planned.directory_id is None else str(self.planned.directory_id)
 
     @property
     def files(self) -> tuple[WrittenFile, ...]:
-        """What is written into it."""
+        """Return the files that are written into the directory."""
         return tuple(WrittenFile(directory=self.planned.path, planned=file) for file in self.planned.files)
 
     to_dict = json_of(
@@ -109,7 +109,7 @@ class FormatResult:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Those of the plan, or of its application, and the notes."""
+        """Return the findings of the plan, or of its application, and the notes."""
         return (*(self.plan.findings if self.applied is None else self.applied.findings), *self.notes)
 
     @property

@@ -79,7 +79,7 @@ class NodeVerification:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Every trouble that was found; a blocker is a failure to start, a start that waits indefinitely, or a loss."""
+        """Return all findings; a blocker is a failed start, a start that waits indefinitely, or a loss."""
         return self.verification.findings
 
     @property

@@ -58,7 +58,7 @@ class UnformatResult:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Those of the plan, or of its application, and the refusal."""
+        """Return the findings of the plan, or of its application, and the refusal."""
         found = self.plan.findings if self.applied is None else self.applied.findings
         return found if self.refusal is None else (*found, self.refusal)
 

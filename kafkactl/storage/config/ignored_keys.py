@@ -41,7 +41,7 @@ def ignored_keys(properties: Properties, view: ConfigView) -> Iterator[Problem]:
 
 
 def _unknown_key(key: str, keys: Mapping[str, ServerKey], view: ConfigView) -> Iterator[Problem]:
-    """A key of another release, or one that is nearly a key: plugins may have keys of their own, so nothing else."""
+    """Report a key of another release or a misspelt key; ignore other unknown keys, since plugins define their own."""
     if span := known_in(key):
         first, last = span
         words = f"Kafka {view.release.name} does not know {key} (known from {first} to {last}) and ignores it"

@@ -39,7 +39,7 @@ class ServerKey:
 
     @property
     def is_secret(self) -> bool:
-        """True where a value must not be shown."""
+        """Return True if a value of the key must not be shown."""
         return self.type == "PASSWORD"
 
 
@@ -76,7 +76,7 @@ class Values:
 
 @functools.cache
 def server_keys(release_name: str) -> Mapping[str, ServerKey]:
-    """Every key that the release (`4.3`) defines, in the order in which the newest release checks them."""
+    """Return every key that the release (`4.3`) defines, in the order in which the newest release checks the keys."""
     return _keys_of(_table(), release_name)
 
 
@@ -223,7 +223,7 @@ def _boolean(key: ServerKey, text: str) -> bool:
 
 
 def _class(key: ServerKey, text: str) -> str:
-    """Whether a class can be loaded only the node's class path knows, but one without a name never can."""
+    """Return the class name; refuse an empty one. Only the node's class path decides if the class can be loaded."""
     if not trim(text):
         raise ProblemFound(_invalid(key, text, "Class  could not be found."))
     return trim(text)
@@ -246,7 +246,7 @@ _PARSERS: Mapping[str, Callable[[ServerKey, str], Any]] = {
 
 
 def _complaints(key: ServerKey, value: Any, rules: ReadingRules) -> Iterator[str]:
-    """What Kafka's validator of the key says about a value; at most the first one counts."""
+    """Yield the errors of Kafka's validator of the key for a value; only the first error is reported."""
     check = key.check
     if key.type == "CLASS" and is_missing(value, rules.release):
         yield f"Class {value} could not be found."
@@ -352,7 +352,8 @@ _BEFORE_LEVELS = (
 
 
 def metadata_version_name(text: str, newest_level: int) -> str | None:
-    """The name (`3.3-IV3`) of a version as written in inter.broker.protocol.version (`3.3`, `3.3.1`, `3.3-IV3`).
+    """Return the name (`3.3-IV3`) of a version as written in inter.broker.protocol.version (`3.3`, `3.3.1`,
+    `3.3-IV3`).
 
     The name of a release is its newest version. None where a release that knows levels up to `newest_level` does
     not know it (`MetadataVersion.fromVersionString`).
@@ -367,5 +368,5 @@ def metadata_version_name(text: str, newest_level: int) -> str | None:
 
 
 def predates_kraft(name: str) -> bool:
-    """True for a version that KRaft cannot run with."""
+    """Return True if KRaft cannot run with the version."""
     return name in _BEFORE_LEVELS

@@ -61,7 +61,7 @@ def check_connection_overrides(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_inter_broker_protocol(view: ConfigView) -> Iterator[Problem]:
-    """A given inter.broker.protocol.version must be one that KRaft can run with (3.x)."""
+    """Check that a given inter.broker.protocol.version is one that KRaft can run with (3.x)."""
     key = "inter.broker.protocol.version"
     text = view.get(key)
     if not view.is_kraft or not view.is_given(key) or text is None:
@@ -73,7 +73,7 @@ def check_inter_broker_protocol(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_group_protocols(view: ConfigView) -> Iterator[Problem]:
-    """The classic group protocol cannot be switched off."""
+    """Check that the classic group protocol is not disabled."""
     key = "group.coordinator.rebalance.protocols"
     protocols = view.get(key)
     if protocols is not None and "classic" not in [protocol.lower() for protocol in protocols]:
@@ -103,7 +103,7 @@ def check_ids(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_zookeeper(view: ConfigView) -> Iterator[Problem]:
-    """What a node of 3.x needs where ZooKeeper is (still) part of it."""
+    """Check the ZooKeeper settings that a node of 3.x requires."""
     if "zookeeper.connect" not in view.values.keys:
         return
     migrates = bool(view.get(MIGRATION_ENABLE))
@@ -151,7 +151,7 @@ def _no_quorum(view: ConfigView) -> Problem:
 
 
 def check_membership(view: ConfigView) -> Iterator[Problem]:
-    """A broker is not a voter; a controller is one, where the quorum is static."""
+    """Check that a broker is not a voter, and that a controller is one in a static quorum."""
     node_id, ids = view.get("node.id"), ", ".join(map(str, sorted(view.voter_ids)))
     if view.is_broker_only and node_id in view.voter_ids:
         words = (
@@ -172,7 +172,8 @@ def check_membership(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_broker_only_listeners(view: ConfigView) -> Iterator[Problem]:
-    """A broker names the controllers' listener, does not open it, and knows its security protocol."""
+    """Check that a broker names the controllers' listener, does not open that listener, and has its security
+    protocol."""
     if not view.is_broker_only:
         return
     names = view.controller_listener_names
@@ -195,7 +196,7 @@ def check_broker_only_listeners(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
-    """A controller that is not a broker has controllers' listeners only, and advertises none before 3.9."""
+    """Check that a controller without the broker role has only controller listeners, and advertises none before 3.9."""
     if set(view.roles) != {"controller"}:
         return
     if not view.rules.advertises_controllers:
@@ -233,7 +234,7 @@ def check_advertised_controllers(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_controller_listeners(view: ConfigView) -> Iterator[Problem]:
-    """A controller opens the listeners that it is reached by."""
+    """Check that a controller opens the listeners at which other nodes reach it."""
     names = view.controller_listener_names
     if not view.is_controller:
         return
@@ -252,7 +253,7 @@ def check_controller_listeners(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_broker_listeners(view: ConfigView) -> Iterator[Problem]:
-    """A broker advertises something, among it the listener between brokers, and only what it opens."""
+    """Check that a broker advertises the inter-broker listener, and advertises only listeners that it opens."""
     if not view.serves_clients:
         return
     key = "advertised.listeners"
@@ -292,7 +293,7 @@ def check_routable(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_sasl(view: ConfigView) -> Iterator[Problem]:
-    """The mechanism between brokers must be enabled on their listener."""
+    """Check that the inter-broker SASL mechanism is enabled on the inter-broker listener."""
     name, protocol = view.inter_broker_listener
     if protocol not in _SASL:
         return
@@ -307,7 +308,7 @@ def check_sasl(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_connections_per_ip(view: ConfigView) -> Iterator[Problem]:
-    """No connection at all is allowed only with exceptions, and those are hosts."""
+    """Check that a limit of 0 connections per IP has exceptions, and that the exceptions are hosts."""
     key = "max.connections.per.ip.overrides"
     overrides = csv_map(view.get(key), key)
     if view.get("max.connections.per.ip") == 0 and not overrides:

@@ -37,7 +37,7 @@ class Limit:
 
 
 def _group_limits(kind: str, setting: str) -> tuple[Limit, ...]:
-    """A group setting must lie between its own minimum and maximum: `group.<kind>.[min.|max.]<setting>`."""
+    """Return the limits of a group setting between its minimum and maximum: `group.<kind>.[min.|max.]<setting>`."""
     value, low, high = (f"group.{kind}.{part}{setting}" for part in ("", "min.", "max."))
     return (Limit(high, ">=", low), Limit(value, ">=", low), Limit(value, "<=", high))
 
@@ -77,7 +77,7 @@ REPLICA_LIMITS: tuple[Limit, ...] = (
 
 
 def check_limits(view: ConfigView, limits: tuple[Limit, ...]) -> Iterator[Problem]:
-    """The limits that do not hold."""
+    """Report the limits that the values exceed."""
     keys = view.values.keys
     for limit in limits:
         if limit.left not in keys or limit.right not in keys or not limit.holds_in(view.rules):
@@ -207,7 +207,7 @@ def _in_ms(view: ConfigView, key: str, *, hours: str) -> int:
 
 
 def _retention_ms(view: ConfigView) -> int:
-    """Every negative number means unlimited."""
+    """Return the retention time in ms. Every negative number means unlimited."""
     value: int | None = view.get("log.retention.ms")
     if value is None and (minutes := view.get("log.retention.minutes")) is not None:
         value = minutes * 60_000

@@ -104,7 +104,8 @@ class NodeConfig:
 
     @property
     def all_directories(self) -> tuple[str, ...]:
-        """Every directory that is formatted: log directories, then the metadata log directory if it is none of them."""
+        """Return every directory that is formatted: log directories, then the metadata log directory if it is none of
+        them."""
         extra = () if self.metadata_log_dir in self.log_dirs else (self.metadata_log_dir,)
         return self.log_dirs + extra
 
@@ -114,7 +115,8 @@ class NodeConfig:
         return not self.roles
 
     def controller_endpoint(self) -> Endpoint | None:
-        """Where the quorum reaches this controller (`--standalone`); None for a node without the role.
+        """Return the endpoint at which the quorum reaches this controller (`--standalone`); None if the node is a
+        broker only.
 
         The first of controller.listener.names, as advertised or else as it listens; host "" is localhost.
         """
@@ -166,7 +168,7 @@ def _with_synonyms(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _with_synonym_keys(unresolved: frozenset[str], given: Mapping[str, str]) -> frozenset[str]:
-    """Where one of the two ids is not known, and the other is its copy, neither is."""
+    """Add both ids to the unresolved keys if one of them is unresolved and the other is its copy."""
     ids = {"node.id", "broker.id"}
     copies = ids if unresolved & ids and given["node.id"] == given["broker.id"] else set()
     return unresolved | copies

@@ -81,7 +81,7 @@ class ConfigView:
 
     @property
     def is_zookeeper_mode(self) -> bool:
-        """No role, in a release that has such nodes."""
+        """Return True if the node has no role, in a release that supports ZooKeeper mode."""
         return self.release.zookeeper_mode and not self.roles
 
     @cached_property
@@ -112,7 +112,7 @@ class ConfigView:
 
     @cached_property
     def controller_listener_names(self) -> tuple[str, ...]:
-        """As written; before 4.1, blanks around a name belong to it."""
+        """Return the names as written; before 4.1, blanks around a name belong to the name."""
         value = self.get("controller.listener.names")
         if isinstance(value, str) and not self.rules.controller_names_trimmed:
             return tuple(split_at(value, ",")) if value else ()
@@ -131,7 +131,7 @@ class ConfigView:
 
     @cached_property
     def listeners(self) -> tuple[Listener, ...]:
-        """All listeners."""
+        """Return all listeners."""
         items = self._items(self.get("listeners"))
         shared = self.rules.port_shared_by_ip_versions
         return parse_listeners(items, self.protocols, key="listeners", ports=Ports.SHARED if shared else Ports.DISTINCT)
@@ -143,7 +143,7 @@ class ConfigView:
 
     @cached_property
     def controller_listeners(self) -> tuple[Listener, ...]:
-        """The listeners named in controller.listener.names."""
+        """Return the listeners named in controller.listener.names."""
         return tuple(listener for listener in self.listeners if listener.name in self.controller_listener_names)
 
     @cached_property
@@ -157,7 +157,8 @@ class ConfigView:
 
     @cached_property
     def advertised_broker_listeners(self) -> tuple[Listener, ...]:
-        """What clients and other brokers get. Up to 3.8 a controller listener among them is not left out."""
+        """Return the listeners that clients and other brokers receive. Up to 3.8 controller listeners are not
+        removed."""
         names = self.controller_listener_names
         if self.written_advertised is not None and not self.rules.advertises_controllers:
             return self.written_advertised
@@ -166,7 +167,7 @@ class ConfigView:
 
     @cached_property
     def advertised_controller_listeners(self) -> tuple[Listener, ...]:
-        """What the quorum gets, in the order of controller.listener.names: advertised, else as it listens.
+        """Return the listeners for the quorum in the order of controller.listener.names: advertised, else as bound.
 
         The host 0.0.0.0 of a listener that is not advertised becomes None, as if nothing were written.
         """

@@ -60,7 +60,7 @@ class ApplyRequest:
 
 
 def check_apply(plan: FleetPlan, here: Sequence[NodeHere], request: ApplyRequest, release: Release) -> list[FormatPlan]:
-    """What applying does to each of these nodes, in their order.
+    """Return the result of applying the plan to each of these nodes, in their order.
 
     Each comes back as planned, nothing-to-do or refused; where one is refused none may be applied. `release` is the
     plan's kafka_version.
@@ -93,7 +93,8 @@ def _check_node(plan: FleetPlan, here: NodeHere, request: ApplyRequest, release:
 def _as_format(
     plan: FleetPlan, here: NodeHere, config: NodeConfig, request: ApplyRequest, release: Release
 ) -> FormatPlan:
-    """What a single format would say of these disks: the guard, locks, who may write, what is formatted already."""
+    """Return the plan of a single format for these disks: it includes the guard, the locks and the formatted
+    directories."""
     source = NodeSource(now=plan.created_ms, directory_ids=directory_ids(here.planned), salt=lambda _: b"")
     overrides = replace(
         request.overrides,
@@ -147,7 +148,7 @@ def _config_changed(planned: PlannedNode, config: NodeConfig) -> Iterator[Findin
 
 
 def _of_another_host(here: NodeHere, request: ApplyRequest) -> Iterator[Finding]:
-    """The node was chosen by its id, and the plan has it on a machine of another name."""
+    """Report a node that was selected by its id although the plan assigns it to a machine with another name."""
     node = here.planned
     if node.id in request.elsewhere:
         yield Finding(
@@ -162,7 +163,7 @@ def _of_another_host(here: NodeHere, request: ApplyRequest) -> Iterator[Finding]
 
 
 def _formatted_before(here: NodeHere, request: ApplyRequest) -> Iterator[Finding]:
-    """A receipt says that this directory was formatted, and it is blank."""
+    """Report a blank directory that was formatted before according to its receipt."""
     receipt, node_id = here.receipt, here.planned.id
     if receipt is None:
         return
@@ -201,7 +202,7 @@ def _blank_again(here: NodeHere) -> Iterator[PlannedDirectory]:
 
 
 def _majority_stays(plan: FleetPlan, here: Sequence[NodeHere]) -> Iterator[Finding]:
-    """A static quorum whose majority is blank after it was formatted would elect a leader that has lost everything.
+    """Report a static quorum whose formatted majority is blank: it would elect a leader without the metadata.
 
     The first format of a fleet is not that: only voters with a receipt count. No option passes this.
     """

@@ -18,7 +18,7 @@ class InventoryError(InputError):
     """The inventory cannot be used; `problems` are all of them, one sentence each."""
 
     def __init__(self, message: str, *, id: str, problems: tuple[str, ...] = (), next_step: str | None = None) -> None:
-        """As InputError; the message holds the problems too."""
+        """Store the message, which includes the problems, and the fields of InputError."""
         super().__init__(message, id=id, next_step=next_step)
         self.problems = problems
 
@@ -60,7 +60,7 @@ def a_node_id(value: object) -> int:
 
 
 def a_boolean(value: object) -> bool:
-    """True or false."""
+    """Return the value; refuse one that is neither true nor false."""
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value
@@ -74,7 +74,7 @@ def some_texts(value: object) -> tuple[str, ...]:
 
 
 def one_of(*words: str) -> Reader:
-    """One of these words."""
+    """Return a reader that accepts one of these words."""
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in words:
@@ -164,7 +164,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def kind_of(value: object) -> str:
-    """What a value of TOML is, for an error that does not show it."""
+    """Return the kind of a TOML value, for an error message that must not show the value."""
     if isinstance(value, str):
         return "another text" if value.strip() else "an empty text"
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "a date or a time")

@@ -24,7 +24,7 @@ class FleetNode:
 
     @property
     def subject(self) -> str:
-        """How findings name it."""
+        """Return the subject by which findings name the node."""
         return f"node {self.entry.id}"
 
     @property
@@ -59,7 +59,7 @@ class Fleet:
 
 
 def voter_roles(fleet: Fleet) -> dict[int, VoterRole]:
-    """What each controller of a dynamic quorum is at the first start, by node id.
+    """Return the role of each controller of a dynamic quorum at the first start, by node id.
 
     Without a word in the inventory all are initial voters; where one is standalone, or where the cluster exists
     already, the others join later.

@@ -201,7 +201,7 @@ class _Shared:
         return self._ids[self._positions[id(node)]]
 
     def mode_of(self, node: FleetNode) -> VoterMode:
-        """Which of Kafka's three flags this node is formatted with."""
+        """Return the voter mode (one of Kafka's three flags) with which this node is formatted."""
         if self._static or not self.fleet.release.voter_flags:
             return VoterMode.UNSPECIFIED
         role = self._roles.get(node.entry.id)
@@ -309,8 +309,8 @@ def of_node(node_id: int, finding: Finding) -> Finding:
 
 
 def together(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
-    """What several nodes say is given once, with the nodes as evidence: in the same words, or, where it stops nothing,
-    in nearly the same."""
+    """Merge equal findings of several nodes, with the nodes as evidence; findings that block nothing may differ in
+    wording."""
     groups: dict[tuple[str, str], list[tuple[int, Finding]]] = {}
     for node_id, finding in findings:
         words = f"{_about(node_id, finding)} {finding.message}" if finding.severity is Severity.BLOCKER else ""
@@ -390,6 +390,6 @@ def _planned_node(node: FleetNode, plan: FormatPlan, mode: VoterMode, path: str)
 
 
 def config_values(config: NodeConfig) -> dict[str, str]:
-    """What of a configuration a plan depends on, as written there."""
+    """Return the configuration values on which a plan depends, as written; secrets are redacted."""
     given = {key: config.properties[key] for key in PLANNED_KEYS if key in config.properties}
     return {key: redacted_text(value) if is_secret_text(value) else value for key, value in given.items()}

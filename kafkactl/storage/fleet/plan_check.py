@@ -33,7 +33,7 @@ _BY_TYPE: Mapping[object, str] = {mechanism.type: name for name, mechanism in ME
 
 
 def request_of(plan: FleetPlan, node: PlannedNode) -> FormatRequest:
-    """What the plan declares for a node, as the request that the plan was made of; without SCRAM users."""
+    """Return the format request that the plan declares for a node, without SCRAM users."""
     return FormatRequest(
         cluster_id=plan.cluster_id,
         release_version=plan.release_version,
@@ -90,7 +90,7 @@ def _other_directories(node: PlannedNode, config: NodeConfig) -> Iterator[Findin
 
 
 def _other_declarations(plan: FleetPlan, node: PlannedNode, config: NodeConfig) -> Iterator[Finding]:
-    """What decides later rules and is on no disk."""
+    """Report declarations of the plan that differ from the configuration and are not stored on any disk."""
     voters = {voter.node_id for voter in config.static_voters}
     pairs = (
         ("node id", node.id, config.node_id),

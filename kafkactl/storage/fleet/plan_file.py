@@ -111,7 +111,7 @@ class FleetPlan:
 
 
 def node_format_plan(plan: FleetPlan, node: PlannedNode) -> FormatPlan:
-    """What this plan says for one node, in the words of a single format."""
+    """Return the plan of one node as the plan of a single format."""
     return FormatPlan(
         outcome=Outcome.PLANNED,
         cluster_id=plan.cluster_id,

@@ -43,7 +43,7 @@ class Receipt:
 
 
 def receipt_name(node_id: int) -> str:
-    """The receipt's file name in the plan's receipts folder."""
+    """Return the file name of the node's receipt in the plan's receipts folder."""
     return f"node-{node_id}.json"
 
 

@@ -23,5 +23,5 @@ RULES: tuple[Rule, ...] = (*HOST_RULES, *QUORUM_RULES, *LOGIN_RULES)
 
 
 def check_fleet(fleet: Fleet) -> list[Finding]:
-    """Every finding of every rule, rule by rule."""
+    """Return the findings of all rules, in the order of the rules."""
     return [finding for rule in RULES for finding in rule(fleet)]

@@ -98,7 +98,7 @@ def _directory_ids(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _shared_directories(fleet: Fleet) -> Iterator[Finding]:
-    """No two nodes of one host write to the same place, or one inside the other's."""
+    """Report directories that two nodes of one host share, or that lie inside a directory of another node."""
     by_host: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for node in fleet.nodes:
         by_host[node.entry.host.lower()] += ((path, node.entry.id) for path in node.config.all_directories)
@@ -114,7 +114,7 @@ def _shared_directories(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _shared_ports(fleet: Fleet) -> Iterator[Finding]:
-    """No two nodes of one host listen on the same port of the same address."""
+    """Report nodes of one host that listen on the same port of the same address."""
     by_port: dict[tuple[str, int], list[tuple[str, int]]] = defaultdict(list)
     for node in fleet.nodes:
         for endpoint in node.config.listeners:
@@ -137,7 +137,7 @@ def _shared_ports(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _advertised_twice(fleet: Fleet) -> Iterator[Finding]:
-    """An address leads to one node: clients and voters would reach the wrong one."""
+    """Report an address that several nodes advertise: clients and voters would reach the wrong node."""
     by_address: dict[str, set[int]] = defaultdict(set)
     for node in fleet.nodes:
         for endpoint in node.config.advertised_listeners:

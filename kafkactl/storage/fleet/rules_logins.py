@@ -18,7 +18,7 @@ from kafkactl.storage.fleet.rules_quorum import first_voter_ids
 
 
 def _scram_between_controllers(fleet: Fleet) -> Iterator[Finding]:
-    """The users of SCRAM are in the log that the first leader writes: several first voters never elect one."""
+    """Report SCRAM between several first voters: the users are in the log that the first leader would write."""
     using = [node for node in fleet.controllers if controller_mechanism(node.config) in SCRAM]
     if not using or (len(first_voter_ids(fleet)) < 2 and not fleet.inventory.existing_cluster):
         return
@@ -38,7 +38,7 @@ def _scram_between_controllers(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _mechanism_offered(fleet: Fleet) -> Iterator[Finding]:
-    """Every node logs in at the controllers with a mechanism that each of them offers."""
+    """Check that each controller offers the mechanism with which every node logs in."""
     refused: dict[tuple[str, int], list[int]] = defaultdict(list)
     offers = {}
     for controller in fleet.controllers:

@@ -66,7 +66,8 @@ def _same_static_voters(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _static_voter_is_a_controller(fleet: Fleet) -> Iterator[Finding]:
-    """Each voter is a controller of the fleet, with the port that it listens on, and each controller is a voter."""
+    """Check that each voter is a controller of the fleet with its listener port, and that each controller is a
+    voter."""
     controllers = {node.entry.id: node for node in fleet.controllers}
     listed = {entry.id for entry in fleet.inventory.nodes}
     seen: set[tuple[int, str, int]] = set()
@@ -88,7 +89,7 @@ def _static_voter_is_a_controller(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _static_voters_apart(fleet: Fleet) -> Iterator[Finding]:
-    """An address is that of one voter, and one that other hosts can reach."""
+    """Check that each voter has an address of its own that other hosts can reach."""
     seen: set[Hashable] = set()
     for node in fleet.nodes:
         voters = node.config.static_voters
@@ -292,7 +293,7 @@ def _controller_listeners(node: FleetNode) -> list[Endpoint]:
 
 
 def _reachable_as(node: FleetNode) -> Iterator[Endpoint]:
-    """Where a controller can be asked: what it advertises, what it binds, and its host with that port."""
+    """Yield the endpoints of a controller: advertised, bound, and its host with the bound port."""
     names = {name.upper() for name in node.config.controller_listener_names}
     for endpoint in (*node.config.listeners, *node.config.advertised_listeners):
         if endpoint.listener.upper() in names:

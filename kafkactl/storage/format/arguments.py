@@ -24,7 +24,7 @@ _FLAGS = {
 
 
 def check_mode(config: NodeConfig) -> Iterator[Finding]:
-    """A ZooKeeper-mode broker is not formatted: it makes its own meta.properties (version 0) at its first start."""
+    """Report a ZooKeeper-mode broker: it creates its own meta.properties (version 0) at its first start."""
     if config.is_zookeeper_mode:
         yield blocker(
             "zookeeper-mode-node",
@@ -114,7 +114,7 @@ def first_voters(
 
 
 def warn_of_voters(voters: Sequence[DynamicVoter], config: NodeConfig, mode: VoterMode) -> Iterator[Finding]:
-    """What Kafka accepts in --initial-controllers and a node or the quorum later fails on."""
+    """Report entries that Kafka accepts in --initial-controllers but on which a node or the quorum fails later."""
     if mode is not VoterMode.INITIAL_CONTROLLERS:
         return
     for voter in voters:

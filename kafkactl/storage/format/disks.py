@@ -40,7 +40,7 @@ class ClassifiedDirectory:
 
     @property
     def path(self) -> str:
-        """As written in the config."""
+        """Return the path as written in the configuration."""
         return self.directory.path
 
 
@@ -62,7 +62,7 @@ def classify(directory: ObservedDirectory) -> ClassifiedDirectory:
 
 
 def classify_all(directories: Sequence[ObservedDirectory], release: Release) -> tuple[ClassifiedDirectory, ...]:
-    """All directories of a node in the order given, as a release's tool sees them."""
+    """Return all directories of a node in the given order, classified as the release's tool does."""
     classified = [classify(directory) for directory in directories]
     if release.error_directory_rule != "not-noticed":
         return tuple(classified)
@@ -230,7 +230,7 @@ def _after_error(disk: ClassifiedDirectory, metadata_directory: str, release: Re
 
 
 def check_same_place(directories: Sequence[ObservedDirectory]) -> Iterator[Finding]:
-    """Two paths of one real directory: Kafka compares plain strings and formats the place twice."""
+    """Report two paths of one real directory: Kafka compares plain strings and formats the directory twice."""
     first: dict[str, str] = {}
     for directory in directories:
         other = first.setdefault(directory.real_path, directory.path)

@@ -115,7 +115,7 @@ def settled(plan: FormatPlan) -> FormatPlan:
 
 
 def distinct(findings: list[Finding]) -> tuple[Finding, ...]:
-    """The same thing is said once, in the weightier form where it was said twice."""
+    """Remove duplicates; keep the more severe finding."""
     kept: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         before = kept.get((finding.id, finding.subject))
@@ -162,7 +162,8 @@ class _DiskSource:
 
 
 def check_formatted(expected: FormatPlan, observed: ObservedNode) -> Iterator[Finding]:
-    """Every difference between formatted directories and what `expected` (a plan for blank disks) would have written.
+    """Report differences between formatted directories and what `expected` (a plan for blank disks) would have
+    written.
 
     Directories without meta.properties are not looked at, and those with an unreadable one are reported elsewhere.
     """
@@ -206,7 +207,8 @@ class _Records:
 
     @classmethod
     def of(cls, checkpoints: Mapping[str, Checkpoint]) -> _Records | None:
-        """From bootstrap.checkpoint where there is one, as a node reads it; None where no file has records."""
+        """Return the records of the first checkpoint that has any, as a node reads them; None if no file has
+        records."""
         for checkpoint in checkpoints.values():
             records = [record for _, record in checkpoint.records]
             if records:
@@ -251,7 +253,7 @@ def _check_checkpoints(planned: PlannedDirectory, found: ObservedDirectory) -> I
 
 
 def has_started(directory: ObservedDirectory) -> bool:
-    """True where a node has run on this metadata directory: it holds a log or a quorum-state."""
+    """Return True if a node has run on this metadata directory: it contains a log or a quorum-state."""
     return any(
         entry.name != FIRST_CHECKPOINT and not entry.name.endswith(".part") and not is_staged_name(entry.name)
         for entry in directory.metadata_log or ()
@@ -259,7 +261,7 @@ def has_started(directory: ObservedDirectory) -> bool:
 
 
 def _refused(found: ObservedDirectory) -> str | None:
-    """Why what the directory was formatted with is not known; None where it is."""
+    """Return the reason why the formatted content of the directory is unknown; None if it is known."""
     if found.metadata_log_error is not None:
         return f"{found.path}/{METADATA_LOG}: {found.metadata_log_error}"
     files = (found.bootstrap_checkpoint, found.metadata_files.get(FIRST_CHECKPOINT))

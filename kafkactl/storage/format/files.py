@@ -141,7 +141,7 @@ def _record(type_: str, data: dict[str, object]) -> MetadataRecord:
 
 
 def _must_decode(content: bytes, records: Sequence[MetadataRecord], voters: Sequence[Voter] | None) -> None:
-    """What we are about to write must say, to a reader, what was meant; apply then compares bytes with these."""
+    """Check that the encoded checkpoint decodes to the intended records; apply compares bytes with these later."""
     read = decode_checkpoint(content)
     found = [
         (record.type, {key: value for key, value in record.data.items() if key != "_tags"})

@@ -50,7 +50,7 @@ def check_blank(
     cluster_id: str,
     quorum: QuorumSeen | None = None,
 ) -> tuple[Finding, ...]:
-    """Everything that speaks against formatting the directories of class `empty`.
+    """Return the blockers and warnings against formatting the directories of class `empty`.
 
     `formatted` are the directories of the same node that hold a meta.properties; both are of one node, whose metadata
     log directory is `metadata_directory`. `quorum` is what was seen of the other controllers, None where they were not
@@ -76,7 +76,7 @@ def check_blank(
 
 
 def is_topic_partition(name: str) -> bool:
-    """True for a name that Kafka's LogManager takes for a partition's directory (LocalLog.parseTopicPartitionName)."""
+    """Return True if Kafka's LogManager parses the name as a partition directory (LocalLog.parseTopicPartitionName)."""
     return re.fullmatch(_TOPIC_PARTITION, name) is not None
 
 
@@ -124,7 +124,7 @@ def _check_content(directory: ObservedDirectory, overrides: GuardOverrides) -> I
 
 
 def _check_links(directory: ObservedDirectory) -> Iterable[Finding]:
-    """What a format writes to is in the directory itself, whatever is allowed: a link may lead to another node."""
+    """Report symbolic links at names that a format writes: a link may lead to the directory of another node."""
     for entry in directory.entries:
         if entry.name in _WRITTEN and entry.kind == "symlink":
             yield _finding(
@@ -138,7 +138,7 @@ def _check_links(directory: ObservedDirectory) -> Iterable[Finding]:
 
 
 def _evidence(directory: ObservedDirectory, found: Sequence[DirectoryEntry]) -> dict[str, Any]:
-    """What an operator needs in order to recognise a disk."""
+    """Return the evidence by which an operator can identify a disk."""
     return {
         "path": directory.path,
         "real_path": directory.real_path,
@@ -195,7 +195,7 @@ def _is_named(directory: ObservedDirectory, expected: Iterable[str]) -> bool:
 
 
 def _has_a_mount_that_lacks(sibling: ObservedDirectory, directory: ObservedDirectory) -> bool:
-    """True where the sibling is mounted below the place at which the two paths part, and this directory is not."""
+    """Return True if the sibling is mounted below the common parent of both paths, and this directory is not."""
     if sibling.mount_point == directory.mount_point:
         return False  # also what most of the pairs of a node are: a plan of many nodes asks for each of them
     shared = _common(PurePosixPath(sibling.real_path), PurePosixPath(directory.real_path))
@@ -228,7 +228,7 @@ def _check_writable(directory: ObservedDirectory) -> Iterable[Finding]:
 
 
 def _warn_of_foreign_directories(directory: ObservedDirectory, overrides: GuardOverrides) -> Iterable[Finding]:
-    """A broker that starts here ends with "is not in the form of topic-partition" (LogManager.scala)."""
+    """Report folders on which a broker exits with "is not in the form of topic-partition" (LogManager.scala)."""
     for name in foreign_directories(directory):
         if not is_of_file_system(name) and directory.path not in overrides.allow_not_blank:
             continue  # reported as directory-not-blank

@@ -49,7 +49,7 @@ class Levels:
 
 
 def effective_levels(request: FormatRequest, config: NodeConfig, release: Release) -> Levels:
-    """All levels. Raises InputError for a release version or a feature that cannot be understood."""
+    """Return all levels. Raise InputError for an unknown release version or feature."""
     asked = parse_features(request.features)
     parsing = [*_check_flag(request, asked, release)]
     findings: list[Finding] = []
@@ -239,7 +239,7 @@ def _ambiguous(level: int) -> Finding:
 def _all_levels(
     asked: Mapping[str, int], version: MetadataVersion, kraft_version: int, release: Release
 ) -> dict[str, int]:
-    """Every known feature at the level that was asked for, else at its default; sorted by name as Kafka's map is."""
+    """Return every known feature at its requested level, else its default, sorted by name as in Kafka's map."""
     known = features_of(release)
     levels = dict(default_levels(release, version.level))
     levels |= {name: level for name, level in asked.items() if name in known}

@@ -62,7 +62,7 @@ def check_lost_disk(
     formatted: Sequence[ObservedDirectory],
     evidence: Mapping[str, Any],
 ) -> Iterator[Finding]:
-    """What is said of the blank metadata `directory` of a node whose other directories are `formatted`."""
+    """Report the blank metadata `directory` of a node whose other directories are `formatted`."""
     flags = "--replace-lost-metadata-disk" + (" --verified-quorum" if lost.is_controller else "")
     others = ", ".join(sibling.path for sibling in formatted)
     yield Finding(
@@ -96,7 +96,7 @@ def check_confirmed(lost: LostDisk, seen: QuorumSeen) -> Iterable[Finding]:
 
 
 def _not_asked(lost: LostDisk, seen: QuorumSeen) -> Iterator[Finding]:
-    """No controller could be asked. Where none runs at the endpoints of too many voters, that is an answer as well."""
+    """Report that no controller answered, or that no controller runs at the endpoints of too many voters."""
     voters = seen.voter_ids
     without = voters - seen.refused - {lost.node_id}
     if voters and len(without) < majority(len(voters)):

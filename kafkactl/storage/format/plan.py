@@ -149,12 +149,12 @@ class _Facts:
 
     @property
     def empty(self) -> list[ObservedDirectory]:
-        """What would be formatted, each real place once."""
+        """Return the directories to format, each real path once."""
         return [disk.directory for disk in self.classified if disk.kind is DirectoryClass.EMPTY]
 
     @property
     def kept(self) -> list[ClassifiedDirectory]:
-        """What is formatted already."""
+        """Return the directories that are formatted already."""
         return [disk for disk in self.classified if disk.kind is DirectoryClass.FORMATTED]
 
     def role(self, path: str) -> DirectoryRole:
@@ -200,7 +200,7 @@ def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
 
 
 def _advised_by_disk(findings: Iterator[Finding], config: NodeConfig, observed: ObservedNode) -> Iterator[Finding]:
-    """A node whose quorum-state names static voters needs its line of the configuration back, and no option."""
+    """Add the lost voters line to a missing voter flag if the quorum-state of the node names static voters."""
     for finding in findings:
         yield _with_voters_line(finding, config, observed) if finding.id == "voter-flag-missing" else finding
 
@@ -219,7 +219,7 @@ def _with_voters_line(finding: Finding, config: NodeConfig, observed: ObservedNo
 
 
 def _check_quorum(facts: _Facts, cluster_id: str, voters: Sequence[DynamicVoter] | None) -> Iterator[Finding]:
-    """A blank metadata directory of a controller, against the quorum that answers at its addresses."""
+    """Check the blank metadata directory of a controller against the quorum that answers at its addresses."""
     quorum = facts.observed.quorum
     blank = facts.config.metadata_log_dir in {directory.path for directory in facts.empty}
     if quorum is not None and blank and not facts.kept:
@@ -259,7 +259,8 @@ def _credentials(request: FormatRequest, release: Release, source: Source) -> tu
 
 
 def _voters(voters: Sequence[DynamicVoter], config: NodeConfig) -> tuple[Voter, ...]:
-    """In the order of Kafka's VotersRecord, each under the name of the first controller listener, normalised."""
+    """Return the voters in the order of Kafka's VotersRecord, with the normalised name of the first controller
+    listener."""
     listener = config.controller_listener_names[0].upper() if config.controller_listener_names else ""
     by_id = {voter.node_id: voter for voter in voters}
     return tuple(
@@ -273,7 +274,7 @@ def _voters(voters: Sequence[DynamicVoter], config: NodeConfig) -> tuple[Voter, 
 
 
 def _warn_of_taken_id(facts: _Facts, voters: Sequence[DynamicVoter] | None) -> Iterator[Finding]:
-    """The id that the voter list gives the metadata directory may already be another directory's."""
+    """Report a metadata directory id of the voter list that belongs to another directory already."""
     own = _own_voter(voters, facts.config.node_id)
     if own is None:
         return

@@ -144,7 +144,7 @@ def _epoch(seen: QuorumSeen) -> int:
 
 
 def _reason(node: BlankController, seen: QuorumSeen, epoch: int) -> str | None:
-    """Why the format would harm that quorum; None if it is the first start of a voter that it waits for."""
+    """Return the reason why the format would harm that quorum; None for the first start of an expected voter."""
     state, own = seen.state, node.config.node_id
     assert state is not None
     if node.founds_alone:

@@ -121,7 +121,7 @@ class _Work:
         return self.folders.at
 
     def run(self, locks: contextlib.ExitStack) -> None:
-        """All four steps. Raises RefusedError, OSError or _ReadBackError."""
+        """Run all four steps. Raise RefusedError, OSError or _ReadBackError."""
         self.tidy()
         self._settle_found()
         for target in self._targets:
@@ -139,7 +139,7 @@ class _Work:
             self._done.add(target.path)
 
     def settled(self) -> Applied:
-        """Nothing is to be done, as soon as what was found is on the disk."""
+        """Sync what was found to disk, and return the result of a plan that has nothing to do."""
         with contextlib.suppress(RefusedError):
             self.tidy()
         try:
@@ -167,7 +167,8 @@ class _Work:
     # --- 1: directories
 
     def _is_done_already(self, target: PlannedDirectory) -> bool:
-        """True where this very plan was applied before; refuses where anything else was, since the plan was made."""
+        """Return True if this plan was applied before; refuse a directory that was formatted after the plan was
+        made."""
         path, at = self._of(target, META_PROPERTIES)
         if identity(path, at) is None:
             return False
@@ -230,7 +231,8 @@ class _Work:
     # --- 3: publishing
 
     def _publish(self, target: PlannedDirectory) -> None:
-        """The directory is given away right before its commit mark: behind that, only one name changes in it."""
+        """Publish the files of the directory; change its owner right before its commit mark, after which one name
+        changes."""
         for file in target.files:
             if file.name == META_PROPERTIES:
                 self.published = True
@@ -263,14 +265,14 @@ class _Work:
     # --- how it ended
 
     def withdraw(self) -> None:
-        """Nothing is visible yet: take the temporary files and the new directories back, as far as it goes."""
+        """Remove the temporary files and new directories as far as possible; none of them is visible yet."""
         for path in reversed(self._staged):
             with contextlib.suppress(OSError):
                 self.files.unlink(path, at=self.folders[str(Path(path).parent)])
         self.folders.withdraw()
 
     def refused(self, error: RefusedError) -> Applied:
-        """Nothing was changed."""
+        """Return the result of a refusal that changed nothing."""
         finding = error_finding(f"node {self.plan.node_id}", error)
         return Applied(outcome=Outcome.REFUSED, progress=_untouched(self.plan), findings=(*self.plan.findings, finding))
 
@@ -283,7 +285,7 @@ class _Work:
         return Applied(outcome=outcome, progress=progress, findings=(*self.plan.findings, finding, summary))
 
     def finished(self) -> Applied:
-        """Everything stands as planned."""
+        """Return the result of a plan that was applied completely."""
         progress = {directory.path: self._progress(directory) for directory in self.plan.directories}
         outcome = Outcome.DONE if self._done else Outcome.NOTHING_TO_DO
         return Applied(outcome=outcome, progress=progress, findings=self.plan.findings)

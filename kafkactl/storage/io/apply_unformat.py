@@ -64,7 +64,7 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
 
 
 def _settled(plan: UnformatPlan, files: Filesystem, progress: dict[str, Progress]) -> Applied:
-    """Nothing is left to be removed, as soon as the removals of a run that was killed are on the disk."""
+    """Sync the removals of an interrupted run to disk, and return the result of a plan that has nothing to do."""
     at = ""
     try:
         for directory in plan.directories:

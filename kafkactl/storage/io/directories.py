@@ -36,7 +36,7 @@ class HasDirectories(Protocol):
 
     @property
     def all_directories(self) -> Sequence[str]:
-        """Every log directory as written, the metadata log directory among them."""
+        """Return every log directory as written, including the metadata log directory."""
         ...
 
 
@@ -49,7 +49,7 @@ def observe_node(config: HasDirectories) -> ObservedNode:
 
 
 def observe_directory(path: str) -> ObservedDirectory:
-    """One log directory; its path may not exist."""
+    """Return the state of one log directory; its path may not exist."""
     if "\0" in path:
         return _describe(path, path, DirectoryState.UNREADABLE, error="a path cannot hold a zero byte")
     real_path = os.path.realpath(path)
@@ -155,7 +155,7 @@ def _space(nearest: Path) -> tuple[int, int | None]:
 
 
 def _write_error(nearest: Path) -> str | None:
-    """Why nothing could be created here, from the system's own answer; None where it could."""
+    """Return the system's reason why nothing can be created here; None if files can be created."""
     try:
         if not stat.S_ISDIR(nearest.stat().st_mode):
             return os.strerror(errno.ENOTDIR)
@@ -192,7 +192,8 @@ def _kind(mode: int) -> str:
 
 
 def _metadata_log(path: str) -> tuple[tuple[DirectoryEntry, ...], str | None]:
-    """What `__cluster_metadata-0` holds; empty with the reason where it cannot be listed (a file, no permission)."""
+    """Return the entries of `__cluster_metadata-0`; none, with the reason, if it cannot be listed (a file, no
+    permission)."""
     try:
         return _entries(str(Path(path, METADATA_LOG))), None
     except OSError as error:

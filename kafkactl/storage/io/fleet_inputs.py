@@ -34,7 +34,7 @@ def read_fleet(path: Path, *, new_cluster_id: Uuid) -> FleetRequest:
 
 
 def _read_config(folder: Path, node: InventoryNode) -> ConfigFile:
-    """The configuration as its host has it (`config`), read from where this machine sees it (`root` + `config`)."""
+    """Return the configuration named by its path on its host (`config`), read from this machine (`root` + `config`)."""
     on_host = os.path.normpath(folder / node.config)
     seen_at = Path(on_host)
     if node.root is not None:

@@ -75,7 +75,7 @@ class Folders:
         return self._open[path]
 
     def _descend(self, folders: list[Path]) -> None:
-        """From the folder above the first one down: made where it is missing, and never over a link."""
+        """Open the folders from the parent of the first one down; create missing ones, and never follow a link."""
         above = str(folders[0].parent)
         if above not in self._open:
             sync_found_name(above, self._files)

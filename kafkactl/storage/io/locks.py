@@ -55,7 +55,7 @@ def _ask(descriptor: int) -> int | None:
 
 
 def _ask_by_trying(descriptor: int) -> int | None:
-    """Where the layout of struct flock is not known: a shared lock for an instant."""
+    """Try a shared lock briefly if the layout of struct flock is unknown; return 0 if it is refused, else None."""
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:

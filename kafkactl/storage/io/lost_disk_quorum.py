@@ -35,12 +35,12 @@ _NOT_REACHED = frozenset(
 
 
 def controller_client_config(config: NodeConfig) -> ClientConfig:
-    """How this node gets in at the controllers. Raises InputError where kafkactl cannot do as the file says."""
+    """Return the client configuration of this node at the controllers. Raise InputError if kafkactl cannot use it."""
     return client_config_of(controller_client_properties(config), file=config.file)
 
 
 def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS) -> QuorumSeen:
-    """What is seen of the quorum of this node without it; one silent node costs `patience_ms`. Raises nothing."""
+    """Return what is observed of the quorum without this node; one silent node takes `patience_ms`. Raise nothing."""
     seen = QuorumSeen(
         voter_ids=frozenset(voter.node_id for voter in config.static_voters),
         reason=f"{config.file} names no other controller",
@@ -110,7 +110,7 @@ def _state_at_once(client: Client, patience_ms: float) -> QuorumState:
 
 
 def _other_controllers(config: NodeConfig) -> Mapping[Address, int | None]:
-    """Where the configuration has controllers that are not this node, and their ids where it names them."""
+    """Return the addresses of controllers other than this node, with their ids if the configuration contains them."""
     voters = {Address(voter.host, voter.port): voter.node_id for voter in config.static_voters}
     if voters:
         return {address: node_id for address, node_id in voters.items() if node_id != config.node_id}

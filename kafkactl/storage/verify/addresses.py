@@ -79,7 +79,7 @@ def _own_port(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _moved(context: StartContext, voters: tuple[VoterSeen, ...]) -> Iterator[RuleResult]:
-    """A voter whose own entry is another address than it advertises, and whose quorum may be at old addresses."""
+    """Report a voter whose entry has another address than it advertises, while its quorum may use old addresses."""
     own_id = context.config.node_id
     entry = next((voter for voter in voters if voter.node_id == own_id), None)
     now = [host_port(found.host or "localhost", found.port) for found in context.config.controller_endpoints]

@@ -64,7 +64,7 @@ class _File:
 
 
 def bootstrap_rules(context: StartContext) -> Iterator[RuleResult]:
-    """What reading bootstrap.checkpoint does, what is wrong with it, and what its loss would change."""
+    """Report the effect of bootstrap.checkpoint on a start, its damage, and the consequences of its loss."""
     read = context.metadata_directory.observed.bootstrap_checkpoint
     if read is not None:
         yield from _file_rules(context, read)
@@ -173,7 +173,7 @@ def _fatal_stop(stop: Stop, path: str) -> str | None:
 
 
 def _fatal_content(context: StartContext, contents: Contents) -> str | None:
-    """The first record that this release's reader does not take."""
+    """Return the error of the first record that this release's reader refuses; None if it reads all records."""
     broken = contents.undecodable
     if broken is not None and broken.whole_batch:
         return FATAL_EXIT
@@ -207,7 +207,7 @@ def _level_refused(context: StartContext, contents: Contents, path: str) -> str 
 
 
 def no_metadata_version(context: StartContext, level: int) -> str:
-    """What a release says of a level without a name (`MetadataVersion.fromFeatureLevel`)."""
+    """Return the message of a release about a level without a name (`MetadataVersion.fromFeatureLevel`)."""
     return f"No MetadataVersion with {context.rules.level_word} {level}"
 
 
@@ -296,7 +296,7 @@ def _name(level: int | None) -> str:
 
 
 def _default_used(context: StartContext, records: BootstrapRecords) -> RuleResult:
-    """The founding records are gone: what was chosen at format is not known any more, so all of it may be lost."""
+    """Report lost founding records: the choices made at format are unknown, so all of them may be lost."""
     where = context.config.metadata_log_dir
     wanted = BOOTSTRAP_CHECKPOINT if context.release.layout < 4 else f"{FIRST_CHECKPOINT} with metadata records"
     level = _name(records.levels[METADATA_VERSION])

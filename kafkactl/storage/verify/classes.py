@@ -37,7 +37,7 @@ class NamedClass:
 
     @property
     def shown(self) -> str:
-        """The name as answers show it: a value that is not the name of a class may be a password."""
+        """Return the name as answers show it: a value that is not a class name may be a password."""
         is_name = _CLASS_NAME.fullmatch(self.name) is not None and not is_secret_text(self.name)
         return self.name if is_name else "[hidden]"
 

@@ -28,7 +28,7 @@ class Range(NamedTuple):
     highest: int
 
     def __str__(self) -> str:
-        """As VersionRange prints itself."""
+        """Return the range in the form of `VersionRange.toString`."""
         return str(self.lowest) if self.lowest == self.highest else f"{self.lowest}-{self.highest}"
 
 
@@ -65,7 +65,7 @@ def _unsupported(context: StartContext, changes: Iterable[FeatureChange]) -> Fea
 
 
 def _levels_in_log(context: StartContext) -> Iterator[RuleResult]:
-    """Every record is replayed, not only the last of each feature; a snapshot replaces all before it."""
+    """Report an unsupported level among all replayed records: a snapshot replaces only the records before it."""
     snapshot = loaded_snapshot(context)
     since = 0 if snapshot is None else snapshot.offset
     bad = _unsupported(context, [feature for feature in context.log.contents.features if feature.offset >= since])
@@ -121,7 +121,7 @@ def _exits_of(context: StartContext, change: FeatureChange, subject: str, phase:
 
 
 def _words(context: StartContext, change: FeatureChange, low_high: Range) -> str:
-    """What the node logs. The metadata loader meets a level without a name, the controller one out of range."""
+    """Return the logged error: the metadata loader rejects a level without a name, the controller one out of range."""
     nameless = change.name == METADATA_VERSION and not (
         context.release.lowest_supported_level <= change.level <= context.release.testing_level
     )
@@ -158,7 +158,7 @@ def _founding_levels(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _several_directories(context: StartContext) -> Iterator[RuleResult]:
-    """A broker with several directories under an old metadata.version logs an error and runs (3.7 on)."""
+    """Report a broker with several directories under an old metadata.version: it logs an error and runs (from 3.7)."""
     level = finalized_level(context)
     many = context.is_broker and len(set(context.config.log_dirs)) > 1
     reports = many and context.rules.reports_old_level_of_directories
@@ -173,7 +173,7 @@ def _several_directories(context: StartContext) -> Iterator[RuleResult]:
 
 
 def finalized_level(context: StartContext) -> int | None:
-    """The metadata.version in force after a start, as far as these disks tell."""
+    """Return the metadata.version in effect after a start, as far as these disks contain it."""
     if log_looks_empty(context):
         return founding_records(context).levels.get(METADATA_VERSION) if context.is_controller else None
     levels = {change.name: change.level for change in replayed_changes(context)}

@@ -21,7 +21,7 @@ _COLON = re.compile(r":\s+", re.ASCII)
 
 
 def file_rules(context: StartContext) -> Iterator[RuleResult]:
-    """What cannot be opened, is named otherwise, or does not parse."""
+    """Report files that cannot be opened, have a wrong name, or do not parse."""
     yield from _files_usable(context)
     yield from _file_names(context)
     yield from _small_files(context)
@@ -84,7 +84,7 @@ def _small_files(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _partition_metadata(found: FileRead) -> Iterator[RuleResult]:
-    """Two lines, `version: 0` and `topic_id: …`; the text before the colons is not looked at."""
+    """Check the two lines `version: 0` and `topic_id: …`; the text before the colons is ignored."""
     problem = _partition_metadata_problem(found.content or b"")
     if problem is not None:
         yield stops(
@@ -97,7 +97,7 @@ def _partition_metadata(found: FileRead) -> Iterator[RuleResult]:
 
 
 def _partition_metadata_problem(content: bytes) -> str | None:
-    """What a node says of the file (`PartitionMetadataReadBuffer`), None if it takes it."""
+    """Return the error of a node for the file (`PartitionMetadataReadBuffer`); None if the file is valid."""
     text = utf8_text(content)
     if text is None:
         return NOT_UTF8

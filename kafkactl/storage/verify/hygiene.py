@@ -16,7 +16,7 @@ _SHOWN = 5
 
 
 def hygiene_rules(context: StartContext) -> Iterator[RuleResult]:
-    """All of them."""
+    """Yield the results of all hygiene rules."""
     yield from _leftovers(context)
     yield from _as_root(context)
     yield from _owners(context)
@@ -40,7 +40,7 @@ def _leftovers(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _described(left: list[str]) -> Iterator[str]:
-    """A running node keeps what it took out of its log for a minute (`file.delete.delay.ms`): that is normal."""
+    """Yield descriptions of leftovers; a running node keeps deleted files for a minute (`file.delete.delay.ms`)."""
     taken_out = [name for name in left if name.endswith(".deleted")]
     others = [name for name in left if not name.endswith(".deleted")]
     if others:
@@ -106,7 +106,7 @@ def _contents(read: FileRead) -> Contents:
 
 
 def _unequal_bootstrap(context: StartContext) -> Iterator[RuleResult]:
-    """A format writes the same file into every directory; only that of the metadata directory counts."""
+    """Report directories whose bootstrap files differ; only the file of the metadata directory is used."""
     reads = [(directory, directory.observed.bootstrap_checkpoint) for directory in context.directories]
     found = {file.path: _contents(read) for file, read in reads if read is not None and read.content is not None}
     kinds = {(tuple(sorted(contents.levels.items())), tuple(sorted(contents.scram))) for contents in found.values()}

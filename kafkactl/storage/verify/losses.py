@@ -42,7 +42,7 @@ _TRACES = frozenset(
 
 
 def loss_rules(context: StartContext) -> Iterator[RuleResult]:
-    """A metadata log that is gone, or is somewhere else; and one that was never begun."""
+    """Report a metadata log that is lost, is in another place, or was never started."""
     if context.log.is_hidden or context.log.damaged_segment is not None or _has_metadata(context):
         return
     traces = [trace for directory in context.directories for trace in _traces(context, directory)]
@@ -110,7 +110,8 @@ def _has_partitions(context: StartContext) -> bool:
 
 
 def _fetches_again(context: StartContext, subject: str, traces: list[str]) -> RuleResult:
-    """A node that fetches from others: a broker without risk, a controller only while a majority has the log."""
+    """Report a lost log that is fetched again: safe for a broker, for a controller only while a majority has
+    the log."""
     if not context.is_controller:
         text = "The broker has run before, and its copy of the metadata log is gone. It fetches it from the voters."
         step = "Nothing to do for the metadata: a broker has no vote. Check that the directory's disk is mounted."

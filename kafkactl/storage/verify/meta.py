@@ -40,7 +40,7 @@ from kafkactl.storage.verify.model import (
 
 
 def classify(observed: ObservedDirectory, release: Release) -> DirectoryFacts:
-    """How a node of this release sorts a directory. Up to 3.6 only an I/O error makes it an ERROR."""
+    """Classify a directory as a node of this release does. Up to 3.6 only an I/O error makes it an ERROR."""
     read = observed.meta_properties
     if read is None:
         return _without_file(observed)
@@ -59,7 +59,7 @@ def classify(observed: ObservedDirectory, release: Release) -> DirectoryFacts:
 
 
 def _without_file(observed: ObservedDirectory) -> DirectoryFacts:
-    """No file is `empty`; where the directory itself cannot be looked into, it is an I/O error."""
+    """Classify a directory without the file as `empty`, or as ERROR if the directory cannot be read."""
     empty = observed.state in (DirectoryState.MISSING, DirectoryState.DIRECTORY)
     if observed.state is DirectoryState.NOT_A_DIRECTORY and (observed.error or "").startswith("a symbolic link"):
         empty = True
@@ -68,7 +68,7 @@ def _without_file(observed: ObservedDirectory) -> DirectoryFacts:
 
 
 def meta_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Everything about meta.properties, in the order in which the release checks it."""
+    """Report problems of meta.properties, in the order in which the release checks it."""
     if context.release.meta_properties_compared:
         yield from _checked_together(context)
     else:
@@ -192,14 +192,15 @@ def _metadata_directory_unreadable(directory: DirectoryFacts) -> RuleResult:
 
 
 def _unformatted(context: StartContext, good: list[DirectoryFacts]) -> Iterator[RuleResult]:
-    """One empty directory stops the whole node, metadata directory or not."""
+    """Report empty directories: each of them stops the whole node."""
     for directory in context.directories:
         if directory.kind is DirectoryClass.EMPTY and (good or not context.release.meta_properties_compared):
             yield not_formatted(context, directory)
 
 
 def _incomplete(directory: DirectoryFacts) -> Iterator[RuleResult]:
-    """Only a version 0 file can lack an id and still be good; an empty file is one."""
+    """Report a file without an id: only a version 0 file can lack one and still be valid (an empty file, for
+    example)."""
     assert directory.meta is not None
     for value, word, words in (
         (directory.meta.stored_id, "node ID", "node id"),

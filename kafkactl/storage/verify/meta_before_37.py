@@ -49,7 +49,7 @@ def compared_with_each_other(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _is_malformed(directory: DirectoryFacts) -> bool:
-    """A bad escape is not an I/O error to Java, and no release up to 3.6 catches it."""
+    """Return True for a malformed escape: it is not an I/O error in Java, and no release up to 3.6 catches it."""
     return (directory.problem or "").startswith("Malformed")
 
 

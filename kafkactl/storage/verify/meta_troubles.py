@@ -27,7 +27,7 @@ OWNER_STEP = "Run the command as the user that runs Kafka. If that user may not 
 
 
 def step_for(directory: DirectoryFacts) -> str:
-    """What to do about a meta.properties that cannot be used: its content is wrong, or this user may not read it."""
+    """Return the next step for an unusable meta.properties: its content is wrong, or this user may not read it."""
     seen = directory.observed
     is_read = seen.meta_properties is not None and seen.meta_properties.content is not None
     return COPY_STEP if is_read or seen.state is DirectoryState.NOT_A_DIRECTORY else OWNER_STEP
@@ -39,7 +39,7 @@ def meta_path(path: str) -> str:
 
 
 def goes_offline(directory: DirectoryFacts) -> RuleResult:
-    """A data directory whose file cannot be used is left out, and the node runs without it."""
+    """Return the result for a data directory whose file cannot be used: the node runs without the directory."""
     return loses(
         "directory-taken-offline",
         directory_subject(directory.path),
@@ -55,7 +55,7 @@ def goes_offline(directory: DirectoryFacts) -> RuleResult:
 
 
 def not_formatted(context: StartContext, directory: DirectoryFacts) -> RuleResult:
-    """One directory without the file ends the start of the whole node."""
+    """Return the result for a directory without the file, which ends the start of the whole node."""
     if directory.path == context.config.metadata_log_dir and is_metadata_disk_lost(context):
         return _metadata_disk_lost(context)
     seen = directory.observed
@@ -100,7 +100,7 @@ def _says_not_formatted(path: str) -> str:
 
 
 def other_node(directory: DirectoryFacts, stored: int, configured: int, *, says: str) -> RuleResult:
-    """A directory of another node. `says` is the message of the release."""
+    """Return the result for a directory of another node. `says` is the message of the release."""
     return stops(
         "node-id-differs-from-configuration",
         Phase.META_PROPERTIES,

@@ -122,7 +122,7 @@ class DirectoryFacts:
 
     @property
     def path(self) -> str:
-        """As written in the configuration."""
+        """Return the path as written in the configuration."""
         return self.observed.path
 
 
@@ -190,7 +190,7 @@ class StartContext:
 
     @property
     def raft_not_started(self) -> str:
-        """What is logged when the raft layer cannot start, whatever the reason."""
+        """Return the text that is logged when the raft layer cannot start, whatever the reason."""
         return RAFT_NOT_STARTED if self.rules.names_raft_failure else FATAL_EXIT
 
     @property
@@ -203,7 +203,7 @@ class StartContext:
 
     @property
     def locks_metadata_directory(self) -> bool:
-        """Whether the metadata directory is locked for itself: it stands apart, or there is no broker (3.4 on)."""
+        """Return True if the metadata directory has its own lock: it is separate, or there is no broker (from 3.4)."""
         separate = self.config.metadata_log_dir not in self.config.log_dirs
         return self.rules.locks_metadata_directory and (separate or not self.is_broker)
 
@@ -217,7 +217,7 @@ class StartContext:
 
     @property
     def rules(self) -> StartRules:
-        """How the release starts, where releases differ."""
+        """Return the start rules of the release."""
         return start_rules(self.release)
 
     @property
@@ -232,7 +232,8 @@ class StartContext:
         return any(str(endpoint.port) == port and _same_host(endpoint.host, host.strip("[]")) for endpoint in endpoints)
 
     def may_be_own(self, server: str) -> bool:
-        """Whether `host:port` could be one: the port is, and the node listens under names that are not written."""
+        """Return True if `host:port` could be a listener of this node: its port matches a listener on a
+        wildcard host."""
         port = server.rpartition(":")[2]
         return any(str(listener.port) == port and listener.host in _EVERY_HOST for listener in self.config.listeners)
 
@@ -286,7 +287,7 @@ def stops(
     waits: bool = False,
     **evidence: Any,
 ) -> RuleResult:
-    """A result that keeps the node from starting; `says` is the text in the node's log."""
+    """Return a result that keeps the node from starting; `says` is the text in the node's log."""
     return RuleResult(
         finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence),
         failure=Failure(phase=phase, message=says, waits=waits),
@@ -294,7 +295,7 @@ def stops(
 
 
 def loses(id: str, subject: str, message: str, *losses: Loss, next_step: str = "", **evidence: Any) -> RuleResult:
-    """A result that a start passes over in silence, with what is gone afterwards."""
+    """Return a result that a start does not report, with the data that is lost afterwards."""
     return RuleResult(
         finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence), losses=losses
     )
@@ -318,10 +319,10 @@ def finding(
 
 
 def directory_subject(path: str) -> str:
-    """How findings name a directory."""
+    """Return the subject by which findings name a directory."""
     return f"directory {path}"
 
 
 def file_subject(path: str) -> str:
-    """How findings name a file."""
+    """Return the subject by which findings name a file."""
     return f"file {path}"

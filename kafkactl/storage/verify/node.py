@@ -123,7 +123,7 @@ def _not_for_zookeeper_mode(config: NodeConfig) -> Verification:
 
 
 def start_context(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> StartContext:
-    """What the rules look at; directories in the order of their paths, as a node visits them."""
+    """Return the input of the rules; directories are in the order of their paths, as a node visits them."""
     directories = tuple(
         sorted((classify(directory, release) for directory in observed.directories), key=lambda facts: facts.path)
     )
@@ -173,7 +173,7 @@ def _directory(context: StartContext, facts: DirectoryFacts) -> VerifiedDirector
 def releases_that_start(
     config: NodeConfig, observed: ObservedNode, log: MetadataLogFacts, partition_ids: PartitionIds | None = None
 ) -> list[str]:
-    """The known releases that would start on these disks and lose nothing, oldest first.
+    """Return the known releases that would start on these disks and lose nothing, oldest first.
 
     The configuration is taken as it is read for the release asked for: what another release would say of its keys is
     not part of this answer.

@@ -55,7 +55,7 @@ def _directory(context: StartContext, directory: DirectoryFacts) -> Iterator[Rul
 
 
 def _cannot_make(directory: DirectoryFacts, name: str) -> RuleResult:
-    """The files are made at once where they are missing, and that error is not caught."""
+    """Return the result for a file that the broker creates at start and cannot: that error is not caught."""
     seen = directory.observed
     return stops(
         "directory-not-writable",
@@ -87,7 +87,7 @@ def _given_up(context: StartContext, directory: DirectoryFacts, why: str, name: 
 
 
 def _ending(context: StartContext, directory: DirectoryFacts) -> str | None:
-    """What a broker says that ends with this directory; None if it goes on."""
+    """Return the message of a broker that exits because of this directory; None if it continues."""
     others = [path for path in context.config.log_dirs if path != directory.path]
     live = [path for path in others if not gives_up(context.directory(path))]
     if not live:

@@ -35,7 +35,7 @@ _RETIRED = re.compile(r"\S[^\s-]*-\S[^\s.]*\.\S+-(delete|future|stray)", re.ASCI
 
 
 def place_rules(context: StartContext) -> Iterator[RuleResult]:
-    """All of them."""
+    """Yield the results of all rules of directory locations."""
     yield from unexpected_metadata_log(context)
     yield from _metadata_directory_usable(context)
     yield from _locked(context)
@@ -49,7 +49,7 @@ def place_rules(context: StartContext) -> Iterator[RuleResult]:
 
 
 def unexpected_metadata_log(context: StartContext) -> Iterator[RuleResult]:
-    """A metadata log in a directory that is not the metadata log directory: log.dirs reordered, say."""
+    """Report a metadata log outside the metadata log directory, after a reorder of log.dirs for example."""
     metadata_dir = context.config.metadata_log_dir
     for directory in context.directories:
         has_log = any(entry.name == METADATA_LOG for entry in directory.observed.entries)
@@ -85,7 +85,7 @@ def _metadata_directory_usable(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _metadata_directory_not_writable(context: StartContext, place: str) -> Iterator[RuleResult]:
-    """The folder is made, the lock file is made, and the folder is written into, in this order."""
+    """Check, in this order, that the folder and the lock file can be created and the folder can be written."""
     seen = context.metadata_directory.observed
     has_lock = any(entry.name == NODE_LOCK for entry in seen.entries)
     refused = None
@@ -109,7 +109,8 @@ def _metadata_directory_not_writable(context: StartContext, place: str) -> Itera
 
 
 def _first_file_made(context: StartContext, place: str) -> str | None:
-    """What a node makes first in the folder; where that is there already, unreadable files end it before it writes."""
+    """Return the file that a node creates first in the folder; None if unreadable files end the node before it
+    writes."""
     if LEADER_EPOCH_CHECKPOINT not in context.log.small_files:
         return f"{place}/{LEADER_EPOCH_CHECKPOINT}"
     return None if context.log.unreadable else f"{place}/"
@@ -125,7 +126,7 @@ def refusal(error: str | None) -> str:
 
 
 def _locked(context: StartContext) -> Iterator[RuleResult]:
-    """Which directories a node locks depends on its roles and on the release."""
+    """Report locked directories. The roles and the release decide which directories a node locks."""
     own = context.running_on
     if own:
         yield _runs(context, own)
@@ -169,7 +170,8 @@ def _locked_paths(context: StartContext) -> list[str]:
 
 
 def _same_place_twice(context: StartContext) -> Iterator[RuleResult]:
-    """By real path; the very same text twice is dropped with a warning from 4.2 on (`ConfigDef.parseValue`)."""
+    """Report one real path named twice; from 4.2 on an equal text is dropped with a warning
+    (`ConfigDef.parseValue`)."""
     seen: dict[str, str] = {}
     for path in context.log_dirs_as_written:
         directory = context.directory(path)

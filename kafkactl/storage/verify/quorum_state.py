@@ -30,7 +30,7 @@ _UNKNOWN_VERSION = "Unknown data version of"
 
 
 def quorum_state_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Everything about the file."""
+    """Yield the results of all rules of the quorum-state file."""
     read = context.metadata_directory.observed.metadata_files.get(QUORUM_STATE)
     if read is None:
         return
@@ -124,7 +124,7 @@ def _newer_quorum_state(context: StartContext, read: FileRead, state: QuorumStat
 
 
 def _voted_alone(context: StartContext, read: FileRead, state: QuorumStateFile) -> Iterator[RuleResult]:
-    """A node alone in its quorum that ended between its vote and its election cannot continue from there before 4.0."""
+    """Report a sole voter that ended between its vote and its election: before 4.0 it cannot resume."""
     own = context.config.node_id
     meta = context.metadata_directory.meta
     directory = meta.directory_id if meta is not None else None

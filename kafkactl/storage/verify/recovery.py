@@ -76,7 +76,7 @@ def offset_rules(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult]:
-    """Where recovery will cut the log. What was behind is fetched again from other voters, if there are any."""
+    """Report where recovery truncates the log. Other voters, if any, provide the records after that offset."""
     stop = segment.stop
     assert stop is not None
     subject = file_subject(f"{context.log.path}/{segment.name}")
@@ -113,7 +113,7 @@ def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult
 
 
 def _segment_lost(context: StartContext, base_offset: int, message: str, subject: str) -> Iterator[RuleResult]:
-    """The last segment held batches and holds none: what it had beyond the snapshots is gone from this disk."""
+    """Report a last segment that lost its batches: this disk lacks the records after its snapshots."""
     snapshot = _snapshot_behind(context, base_offset)
     known = base_offset if snapshot is None else snapshot.offset
     text = f"{message} It held records: those from offset {known} on are not on this disk."

@@ -72,7 +72,7 @@ def _may_have_leader(context: StartContext) -> bool:
 
 
 def _no_voters_left(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
-    """The voters of a dynamic quorum were in this snapshot: what the log says before its end is not read."""
+    """Return the result for a lost snapshot with the voters of a dynamic quorum: the log before its end is not read."""
     return waits(
         context,
         "broken-checkpoint",
@@ -163,7 +163,7 @@ def _broken_snapshot(context: StartContext, snapshot: SnapshotFacts, fatal: str)
 
 
 def _cut_snapshot(context: StartContext, snapshot: SnapshotFacts) -> Iterator[RuleResult]:
-    """Nothing is lost if what is missing is the footer, or stands behind it."""
+    """Report a truncated snapshot. Nothing is lost if only the footer, or data after it, is missing."""
     subject = file_subject(f"{context.log.path}/{snapshot.name}")
     stop, contents = snapshot.stop, snapshot.contents
     assert contents is not None
@@ -201,7 +201,7 @@ def _without_level(context: StartContext, snapshot: SnapshotFacts, message: str)
 
 
 def _cut_loss(context: StartContext, subject: str) -> Loss:
-    """A snapshot without its levels makes a lone controller found its cluster again."""
+    """Return the loss by a truncated snapshot: without its levels a lone controller founds its cluster again."""
     if context.is_controller and log_looks_empty(context) and not other_voters(context):
         text = (
             "The controller finds no metadata.version and founds a new cluster: topics, configurations, users are gone."

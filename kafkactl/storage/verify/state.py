@@ -27,7 +27,7 @@ def loaded_snapshot(context: StartContext) -> SnapshotFacts | None:
 
 
 def replayed_changes(context: StartContext) -> list[FeatureChange]:
-    """Every feature level that a controller replays, in order."""
+    """Return every feature level that a controller replays, in order."""
     snapshot = loaded_snapshot(context)
     if snapshot is None or snapshot.contents is None:
         return list(context.log.contents.features)

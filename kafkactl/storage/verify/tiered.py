@@ -54,7 +54,7 @@ def _listener(context: StartContext, tiered: TieredSettings) -> Iterator[RuleRes
 
 
 def _no_listener(context: StartContext, names: list[str]) -> RuleResult:
-    """The metadata manager then has no bootstrap servers, unless the file gives it some of its own."""
+    """Return the result for a metadata manager without bootstrap servers of its own or of a listener."""
     message = f"{_LISTENER} is not set, so the metadata manager has no servers to connect to."
     step = f"Set {_LISTENER} to one of the broker's advertised listeners: {some(names)}."
     if not context.rules.stops_without_remote_metadata:

@@ -103,7 +103,7 @@ def _needs_others(context: StartContext, who: list[str]) -> RuleResult:
 
 
 def _no_voters(context: StartContext) -> Iterator[RuleResult]:
-    """A dynamic quorum whose voters this node does not know: it asks the bootstrap servers indefinitely."""
+    """Report unknown voters of a dynamic quorum: the node asks the bootstrap servers indefinitely."""
     elsewhere = bootstrap_servers_elsewhere(context)
     if context.is_controller and ran_static(context):
         yield _voters_line_lost(context, elsewhere)
@@ -143,7 +143,7 @@ def ran_static(context: StartContext) -> bool:
 
 
 def _voters_line_lost(context: StartContext, elsewhere: list[str]) -> RuleResult:
-    """The configuration lost the voters of a static quorum; the disks are as they should be."""
+    """Return the result for a configuration without the voters of a static quorum; the disks are intact."""
     state = context.quorum_state
     line, rest = static_voters_line(context.config, state)
     message = (
@@ -186,7 +186,8 @@ def waits(
     subject: str = "",
     **evidence: Any,
 ) -> RuleResult:
-    """No leader, ever. A broker waits for one on its way up; a controller alone is up by then, and of no use."""
+    """Return the result for a quorum without a leader: a broker waits during its start, a controller runs without
+    effect."""
     subject = subject or f"node {context.config.node_id}"
     if not context.is_broker:
         loss = Loss(what="vote", subject=subject, message="The controller runs, and no quorum ever has it as a voter.")
@@ -227,7 +228,7 @@ def _dynamic_quorum(context: StartContext, voters: tuple[VoterSeen, ...]) -> Ite
 
 
 def _not_a_voter(context: StartContext, others: list[str]) -> Iterator[RuleResult]:
-    """An observer asks the bootstrap servers for the leader, not the voters that it knows."""
+    """Report a controller outside the voter set: it asks the bootstrap servers for the leader, not the known voters."""
     reachable = others if context.config.static_voters else bootstrap_servers_elsewhere(context)
     if others and reachable:
         yield _needs_others(context, reachable)
@@ -244,7 +245,7 @@ def _not_a_voter(context: StartContext, others: list[str]) -> Iterator[RuleResul
 def _other_directory(
     context: StartContext, entry: VoterSeen, own: Uuid | None, others: list[str]
 ) -> Iterator[RuleResult]:
-    """The node id is a voter, this disk is not: what a replaced disk looks like (KIP-853)."""
+    """Report a voter with another directory id: the result of a replaced disk (KIP-853)."""
     expected = Uuid(entry.directory_id)
     message = f"Voter {entry.node_id} is known by the directory id {expected}; this directory has {own or 'none'}."
     if not others:
