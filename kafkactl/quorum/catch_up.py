@@ -69,7 +69,7 @@ def sample_of(state: QuorumState, key: ReplicaKey, *, at_ms: int) -> CatchUpSamp
 
 
 def catch_up(samples: Sequence[CatchUpSample], limits: CatchUpLimits | None = None) -> CatchUp:
-    """Whether the node may be added now, by its samples, oldest first; every reason why not."""
+    """Decide by the samples, oldest first, if the node may be added now; report every reason against it."""
     bounds = limits or CatchUpLimits()
     if not samples:
         return CatchUp(ready=False, lag=None, rate_per_s=None, estimate_ms=None, reasons=("it does not fetch",))

@@ -44,12 +44,12 @@ class Forecast:
 
 
 def forecast_now(state: QuorumState, zones: Mapping[int, str] | None = None) -> Forecast:
-    """What to expect of the quorum as it is. `zones`: node id -> zone."""
+    """Return the forecast for the present quorum. `zones`: node id -> zone."""
     return _forecast(0, state.voter_keys, state.alive_keys, zones or {}, election=False)
 
 
 def forecast(steps: Sequence[Step], zones: Mapping[int, str] | None = None) -> tuple[Forecast, ...]:
-    """What to expect after every step that changes the voters."""
+    """Return the forecast after every step that changes the voters."""
     return tuple(
         _forecast(step.number, step.voters_after, step.alive, zones or {}, election=step.leader_leaves)
         for step in steps

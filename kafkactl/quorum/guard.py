@@ -84,7 +84,7 @@ def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:
 
 
 def check_quorum(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
-    """Everything about the quorum itself that forbids any change of voters."""
+    """Report every state of the quorum that forbids any change of voters."""
     yield from state.findings
     yield from check_leader(state)
     yield from check_majority(state)
@@ -104,7 +104,7 @@ def release_of_node(node: NodeFacts | None) -> Release | None:
 
 
 def check_leader(state: QuorumState) -> Iterator[Finding]:
-    """Whether there is a leader that has committed in its epoch."""
+    """Check that there is a leader that has committed in its epoch."""
     if not state.has_leader:
         claims = {node.id: node.leader_id for node in state.nodes.values() if node.leader_id is not None}
         yield blocker(
@@ -127,14 +127,14 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
 
 
 def _unreached_leader(state: QuorumState) -> str:
-    """That more is not known, where a controller that others follow did not answer: it may lead."""
+    """Return " that answered" if a followed controller, which may lead, did not answer; else an empty text."""
     followed = {node.leader_id for node in state.nodes.values() if node.leader_id is not None and node.leader_id >= 0}
     reached = {node.id for node in state.nodes.values() if node.answers}
     return " that answered" if followed - reached else ""
 
 
 def _leaderless_step(state: QuorumState) -> str:
-    """What to do without a leader. An election is ruled out only where too few of known voters are alive."""
+    """Return the next step without a leader. An election is ruled out only if too few known voters are alive."""
     if any(finding.id == VOTERS_ELSEWHERE and finding.severity is Severity.BLOCKER for finding in state.findings):
         return f"Not one voter is missing: see {VOTERS_ELSEWHERE}. No request can change the voters before that."
     if _unreached_leader(state):
@@ -146,7 +146,7 @@ def _leaderless_step(state: QuorumState) -> str:
 
 
 def check_majority(state: QuorumState) -> Iterator[Finding]:
-    """Whether a majority is alive behind the leader."""
+    """Check that a majority follows the leader."""
     tolerates = state.tolerates
     if not state.has_leader or (tolerates is not None and tolerates >= 0):
         return
@@ -210,7 +210,7 @@ def _requests(state: QuorumState) -> Iterator[Finding]:
 
 
 def check_commits(earlier: QuorumState | None, state: QuorumState) -> Iterator[Finding]:
-    """Whether commits went on since an earlier look, best more than half a second ago; None: there was none."""
+    """Check that commits advanced since an earlier observation, at least half a second ago; None: there was none."""
     if earlier is not None and progress(earlier, state) is Progress.STUCK:
         yield blocker(
             "change-not-committed",
@@ -289,7 +289,7 @@ def _migration(state: QuorumState) -> Iterator[Finding]:
 
 
 def check_cluster(state: QuorumState) -> Iterator[Finding]:
-    """Whether every node that was asked is one of this cluster."""
+    """Check that every queried node belongs to this cluster."""
     for node in state.nodes.values():
         if node.cluster_id is not None and node.cluster_id != state.cluster_id:
             yield blocker(
@@ -302,7 +302,7 @@ def check_cluster(state: QuorumState) -> Iterator[Finding]:
 
 
 def life_words(replicas: Iterable[Replica]) -> str:
-    """What is known of those that are not alive: `controller 3 did not advance in 2000 ms`."""
+    """Return the evidence for replicas that are not alive: `controller 3 did not advance in 2000 ms`."""
     words = (
         f"controller {replica.id} {replica.evidence or 'was not seen to advance'}"
         for replica in replicas

@@ -20,7 +20,7 @@ VOTER_REQUESTS = (52, 53, 54, 59)  # Vote, BeginQuorumEpoch, EndQuorumEpoch, Fet
 
 
 def check_candidate(state: QuorumState, key: ReplicaKey, endpoints: Sequence[Endpoint] = ()) -> Iterator[Finding]:
-    """Every reason why that replica must not become a voter. `endpoints` are those that would be registered."""
+    """Report every reason why the replica must not become a voter. `endpoints` are the endpoints to register."""
     node = state.nodes.get(key.node_id)
     if (node is None or node.is_controller is None) and _is_registered_as_broker(state, key.node_id):
         yield _broker_only(key.node_id)
@@ -37,7 +37,7 @@ def check_candidate(state: QuorumState, key: ReplicaKey, endpoints: Sequence[End
 
 
 def check_endpoints(state: QuorumState) -> Iterator[Finding]:
-    """Where an endpoint in the voter set differs from the node's registration or does not answer as that node."""
+    """Report voter endpoints that differ from the node's registration, or at which another node answers."""
     for voter in state.voters:
         yield from _unlike_registration(state, voter)
         for endpoint in voter.endpoints:
@@ -88,7 +88,7 @@ def _requests(node: NodeFacts) -> Iterator[Finding]:
 
 
 def _features(state: QuorumState, node: NodeFacts) -> Iterator[Finding]:
-    """The finalized levels must lie in its ranges, or it exits when it replays them."""
+    """Check that the node supports the finalized levels; otherwise it exits when it replays them."""
     leader = state.nodes.get(state.leader_id)
     if node.versions is None or leader is None or leader.versions is None:
         return

@@ -24,7 +24,9 @@ MOST_VOTERS = 7
 
 
 def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -> Iterator[Finding]:
-    """What is wrong with a voter set as a goal: sizes, and members that do not live.
+    """Report problems of a voter set as a goal: its size, and members that are not alive.
+
+    A small target is reported also if only an intermediate set is larger: a new plan is made at that set.
 
     A small target is reported also where only a set on the way is larger: there a new plan is made.
     """
@@ -98,7 +100,7 @@ def check_two_voters(state: QuorumState, steps: Sequence[Step]) -> Iterator[Find
 
 
 def check_removals(state: QuorumState, steps: Sequence[Step], circumstances: Circumstances) -> Iterator[Finding]:
-    """What a removed voter can do afterwards: join again automatically, or block an upgrade by its registration."""
+    """Report effects of a removed voter: it can join again automatically, or block an upgrade by its registration."""
     added = {step.id for step in steps if step.action is Action.ADD}
     removed = [step.key for step in steps if step.action is Action.REMOVE and step.key and step.id not in added]
     running = sorted(key.node_id for key in removed if key in state.alive_keys)

@@ -14,7 +14,9 @@ from kafkactl.quorum.guard_candidate import check_endpoints
 
 
 def check_health(state: QuorumState, earlier: QuorumState | None = None) -> tuple[Finding, ...]:
-    """Every finding about the quorum itself; blockers are those that keep it from working.
+    """Return the findings about the quorum; a blocker keeps the quorum from working.
+
+    `earlier` is an observation more than half a second ago: a comparison shows if commits advance.
 
     `earlier` is a look more than half a second ago: two looks show whether commits go on.
     """

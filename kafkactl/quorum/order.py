@@ -134,7 +134,7 @@ class _Search:
         return found
 
     def _cost_from(self, state: _State, bound: int) -> _Cost | None:
-        """What the best way from here costs; None where no way stays within the bound."""
+        """Return the lowest cost from this state to the end; None if no sequence stays within the bound."""
         if len(self.members(state)) > bound:
             return None
         if state == self.end:

@@ -38,7 +38,7 @@ class Answer:
 
     @property
     def name(self) -> str:
-        """The name of the code: `REQUEST_TIMED_OUT`, or `no answer`."""
+        """Return the name of the code: `REQUEST_TIMED_OUT`, or `no answer`."""
         return "no answer" if self.code is None else error_code(self.code).name
 
 
@@ -163,7 +163,10 @@ class Verdict:
 def judge(
     step: Step, answer: Answer, reads: Sequence[QuorumState], *, watched_ms: int = 0, unread_ms: int = UNREAD_MS
 ) -> Verdict:
-    """What became of a step that was sent once.
+    """Return the outcome of a step that was sent once.
+
+    `reads` are the observations of the quorum after the answer, oldest first, without those in which no node answered;
+    `watched_ms` is the time since the step was sent, `unread_ms` the time within which a node reads it.
 
     `reads` are the quorum as seen after the answer, oldest first, without those in which no node could be asked;
     `watched_ms` is how long ago it was sent, `unread_ms` how long it may be on its way before a node reads it.
@@ -204,7 +207,8 @@ def _known(step: Step, error_meaning: ErrorMeaning, reads: Sequence[QuorumState]
 
 
 def _committed(step: Step, heard: Sequence[QuorumState]) -> bool:
-    """Whether a set with the step was seen, and later, in the same epoch, everything up to that sight was committed."""
+    """Return True if a set with the step was observed, and all records up to it were committed later in the
+    same epoch."""
     last = heard[-1]
     return any(is_applied(step, first) and is_committed(first, last) for first in heard)
 
@@ -280,7 +284,7 @@ def _findings(
 
 
 def _seen(reads: Sequence[QuorumState]) -> str:
-    """What the last looks say of commits, in words."""
+    """Return a text about the commits in the last observations."""
     heard = [state for state in reads if state.has_leader]
     if not heard:
         return "no controller leads now"

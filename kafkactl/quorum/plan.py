@@ -73,7 +73,10 @@ def plan_reassignment(
 def plan_addition(
     state: QuorumState, key: ReplicaKey, endpoints: Sequence[Endpoint], circumstances: Circumstances = _CALM
 ) -> QuorumChange:
-    """One more voter, with the endpoints it will have in the voter set. Nothing to do where it is one.
+    """Plan the addition of a voter with its endpoints in the voter set. Nothing is to do if it is a voter.
+
+    A single change is the operator's own choice: a problem that a longer plan would avoid (`_CHOSEN`) is only a
+    warning.
 
     A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only a warning.
     """
@@ -95,7 +98,10 @@ def plan_addition(
 
 
 def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstances = _CALM) -> QuorumChange:
-    """One voter less. Nothing to do where no voter has that id; another directory of a voter is refused.
+    """Plan the removal of a voter. Nothing is to do if no voter has the id; another directory of a voter is refused.
+
+    A single change is the operator's own choice: a problem that a longer plan would avoid (`_CHOSEN`) is only a
+    warning.
 
     A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only a warning.
     """
@@ -119,7 +125,8 @@ def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstanc
 
 
 def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) -> QuorumChange:
-    """From a static quorum to a dynamic one: kraft.version 0 to 1, alone in its request, never back (KAFKA-16538)."""
+    """Plan the conversion of a static quorum: kraft.version 0 to 1, alone in its request, irreversible
+    (KAFKA-16538)."""
     if not state.has_leader:
         return _leaderless(state)
     if state.mode is Mode.DYNAMIC:
@@ -139,8 +146,10 @@ def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) ->
 
 
 def concurrent_change(state: QuorumState, planned_sets: Sequence[VoterKeys]) -> Finding | None:
-    """A blocker where another operator or process changed the voters: the set is nowhere between the first set of
-    `planned_sets`, where the run is now, and the last, its target.
+    """Return a blocker if another operator or process changed the voters.
+
+    The set is then not between the first set of `planned_sets`, the present state of the run, and the last one, its
+    target. Voters that joined or left towards the target are accepted, whatever the cause (auto-join).
 
     Voters that came or left towards the target are welcome, whatever the cause (auto-join).
     """

@@ -110,7 +110,7 @@ def guarded(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> Quo
 
 
 def check_plan(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> Finding | None:
-    """A blocker where the quorum, or the plan that is made of it now, is not what the file says."""
+    """Return a blocker if the quorum, or the plan that is made of it now, differs from the file."""
     if state.cluster_id is not None and state.cluster_id != file.cluster_id:
         return blocker(
             "cluster-id-mismatch",
@@ -135,7 +135,7 @@ def check_plan(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> 
 
 
 def _differences(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> Iterator[tuple[str, Any, Any]]:
-    """What differs from the file, as (what, planned, found)."""
+    """Yield the differences from the file, as (what, planned, found)."""
     here, target = state.voter_keys, file.target
     if not file.voters & target <= here <= file.voters | target:
         yield "voters", _names(file.voters), _names(here)
@@ -161,7 +161,7 @@ def _words(moves: Iterable[tuple[Action, ReplicaKey | None]]) -> list[str]:
 
 
 def _forged(file: QuorumPlanFile, actions: list[str], shown: list[list[int]]) -> Iterator[str]:
-    """What the file would not say if its steps had been planned from its voters."""
+    """Yield the statements of the file that contradict a plan of its steps from its voters."""
     voters = set(file.voters)
     moves = iter(file.moves)
     for action, ids_shown in zip(actions, shown, strict=True):

@@ -97,12 +97,12 @@ class QuorumChange:
 
     @property
     def outcome(self) -> Outcome:
-        """What it is as a plan: refused, nothing to do, or planned."""
+        """Return the outcome as a plan: refused, nothing to do, or planned."""
         return planned_outcome(self.findings, bool(self.steps))
 
     @property
     def next_step(self) -> Step | None:
-        """The only step that may be taken on the strength of this plan: the quorum is looked at again after it."""
+        """Return the only step that this plan permits: the quorum is observed again after the step."""
         return self.steps[0] if self.outcome is Outcome.PLANNED else None
 
     def to_dict(self, outcome: Outcome | None = None) -> dict[str, Any]:

@@ -87,7 +87,8 @@ def reassignment(target: str, *, overrides: Iterable[str] = (), max_lag: int = 1
 def wait_policy(
     *, step_ms: int | None = None, catch_up_ms: int | None = None, max_lag: int | None = None
 ) -> QuorumWaitPolicy:
-    """How long a change waits: for the outcome of a request, and for a new voter to catch up to `max_lag` records."""
+    """Return the timeouts of a change: for the outcome of a request, and for a new voter's lag to reach `max_lag`
+    records."""
     usual = QuorumWaitPolicy()
     return replace(
         usual,
@@ -230,7 +231,7 @@ def _check_cluster(expected: str | None, found: str) -> None:
 
 
 def survivable(result: ChangeResult, zones: Mapping[int, str]) -> tuple[Forecast, ...]:
-    """What the quorum survives now and after each step that is left: the field `forecast` of the answer.
+    """Return the failures that the quorum survives now and after each pending step: the answer's field `forecast`.
 
     `zones` names, by node id, where a controller runs.
     """

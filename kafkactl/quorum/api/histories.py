@@ -70,7 +70,7 @@ def _contradictions(replicas: Sequence[Replica]) -> Iterator[Finding]:
 
 
 def _against(live: Replica, replicas: Sequence[Replica]) -> Iterator[Finding]:
-    """Each disk alone is compared with the running quorum: what the disks are to each other does not matter here."""
+    """Report each disk whose log diverges from the running quorum; the disks are not compared with each other."""
     for replica in replicas:
         if not partings([live, replica], live):
             continue

@@ -117,7 +117,8 @@ class QuorumWatch:
             self._observer.close()
 
     def observe(self) -> QuorumDescription:
-        """One observation. Raises UnreachableError where no node answers, InputError for a directory without a log."""
+        """Return one observation. Raise UnreachableError if no node answers, InputError for a directory without
+        a log."""
         readings = self._readings()
         disks = [reading.seen for reading in readings]
         visits: Sequence[Visit] = ()
@@ -141,7 +142,7 @@ class QuorumWatch:
     def _with_histories(
         self, findings: tuple[Finding, ...], state: QuorumState, disks: Sequence[DiskSeen]
     ) -> tuple[Finding, ...]:
-        """The findings, and whether the disks hold another history, which is read once: a log takes long to read."""
+        """Add the findings about disks with another history, which are read once because reading a log is slow."""
         from kafkactl.quorum.api.histories import check_histories, without_return
 
         if self._histories is None:
@@ -149,7 +150,7 @@ class QuorumWatch:
         return tuple(without_return((*findings, *self._histories), disks))
 
     def _observation_before(self, state: QuorumState) -> QuorumState | None:
-        """The last observation that is old enough to show whether records were committed since then."""
+        """Return the last observation that is old enough to show if records were committed since; None if none is."""
         now = time.monotonic()
         at, earlier = self._earlier or (now, state)
         if self._earlier is None or now - at >= _APART_S:
@@ -171,7 +172,7 @@ def describe(
     log_dirs: Iterable[str | os.PathLike[str]] = (),
     patience_ms: float = LEAST_PATIENCE_MS,
 ) -> QuorumDescription:
-    """Who leads the quorum, who votes, who only follows, and how many failures it still survives.
+    """Return the leader, the voters, the observers and the number of failures that the quorum still survives.
 
     `client` is a live cluster; `log_dirs` are metadata log directories, which are read in addition, or alone. One
     silent node costs `patience_ms`. Raises as `QuorumWatch.observe`.

@@ -45,7 +45,7 @@ def _is_left(step: Step) -> bool:
 
 
 def _releases(state: QuorumState) -> list[str]:
-    """Those of the controllers that said what they support, or the newest that is known."""
+    """Return the releases of the controllers that reported their features, or the newest known release."""
     from kafkactl.features.catalog.releases import newest_release
     from kafkactl.quorum.guard import release_of_node
 

@@ -14,7 +14,7 @@ MAX_LAG = 1_000
 
 
 def reassignment(target: str, *, overrides: Collection[str] = (), max_lag: int = MAX_LAG, replan: bool = False) -> Goal:
-    """These voters and no others. Raises InputError for a text that is not a target."""
+    """Return the goal of exactly these voters. Raise InputError for a text that is not a target."""
     wanted = parse_target(target)
     voters = [
         str(member.node_id) if member.directory_id is None else f"{member.node_id}@{member.directory_id}"
@@ -33,7 +33,7 @@ def reassignment(target: str, *, overrides: Collection[str] = (), max_lag: int =
 def addition(
     key: ReplicaKey, endpoints: Sequence[Endpoint], *, overrides: Collection[str] = (), max_lag: int = MAX_LAG
 ) -> Goal:
-    """One more voter, at these endpoints."""
+    """Return the goal of an additional voter at these endpoints."""
     at = tuple(endpoints)
     return Goal(
         description={"verb": "add-controller", "id": key.node_id, "directory_id": str(key.directory_id)},
@@ -45,7 +45,7 @@ def addition(
 
 
 def removal(key: ReplicaKey, *, overrides: Collection[str] = (), max_lag: int = MAX_LAG) -> Goal:
-    """One voter less."""
+    """Return the goal of the removal of this voter."""
     return Goal(
         description={"verb": "remove-controller", "id": key.node_id, "directory_id": str(key.directory_id)},
         plan=lambda state, around: plan_removal(state, key, around),

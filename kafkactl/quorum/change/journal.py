@@ -56,30 +56,30 @@ class JournalState(JournalFold):
         return self.goal is None or self.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO)
 
     def take(self, entry: Entry) -> None:
-        """The high watermark is in entries of every kind."""
+        """Read the high watermark, which entries of every kind contain."""
         if entry.data.get("high_watermark") is not None:
             self.high_watermark = max(self.high_watermark, value_of(entry.data, "high_watermark", int))
         super().take(entry)
 
     def begins(self, data: Mapping[str, Any]) -> None:
-        """A change for another goal has voter sets of its own."""
+        """Clear the planned voter sets if a change for another goal begins."""
         goal = value_of(data, "goal", dict)
         if self.ended or goal != self.goal:
             self.planned_voter_sets = ()
 
     def intends(self, data: Mapping[str, Any]) -> None:
-        """The sets from here on; `way` in the journal."""
+        """Store the planned voter sets from this entry on; the journal names them `way`."""
         self.planned_voter_sets = tuple(_keys(texts) for texts in data["way"])
 
     def settles(self, flight: InFlight, entry: Entry) -> None:
-        """One set further where the step was done."""
+        """Advance the planned voter sets if the step was done."""
         step = quorum_in_flight(flight).step
         if entry.entry == DONE:
             self.planned_voter_sets = onwards(self.planned_voter_sets, step)
 
 
 def remembered(entries: Iterable[Entry]) -> JournalState:
-    """What the entries of a journal, oldest first, say of the last change.
+    """Return the state of the last change from the entries of a journal, oldest first.
 
     Raises InputError `journal-not-understood`.
     """
@@ -104,12 +104,12 @@ def quorum_in_flight(flight: InFlight) -> QuorumInFlight:
 
 
 def onwards(sets: tuple[VoterKeys, ...], step: Step) -> tuple[VoterKeys, ...]:
-    """The rest of the planned voter sets once this step is done."""
+    """Return the remaining planned voter sets after this step is done."""
     return sets[1:] if sets and sets[0] == step.voters_before != step.voters_after else sets
 
 
 def open_request(content: bytes | None, path: str, cluster_id: str) -> Finding | None:
-    """A warning where the journal with this content has a request whose outcome is unknown.
+    """Return a warning if the journal with this content has a request whose outcome is unknown.
 
     Raises what `read_journal` raises; without content there is no request.
     """
@@ -131,12 +131,12 @@ def open_request(content: bytes | None, path: str, cluster_id: str) -> Finding |
 
 
 def begin_entry(goal: Mapping[str, Any], state: QuorumState) -> dict[str, Any]:
-    """A change begins, or is resumed."""
+    """Return the entry for the begin or the continuation of a change."""
     return {"goal": goal, "voters": _texts(state.voter_keys), **_seen(state)}
 
 
 def step_entry(step: Step, state: QuorumState, *, sets: Iterable[VoterKeys], unread_ms: int) -> dict[str, Any]:
-    """The request of this step is about to leave. `sets`: the planned voter sets from here on."""
+    """Return the entry for the request of a step before it is sent. `sets`: the planned voter sets from here on."""
     return {
         "unread_ms": unread_ms,
         "way": [_texts(voters) for voters in sets],
@@ -152,12 +152,12 @@ def step_entry(step: Step, state: QuorumState, *, sets: Iterable[VoterKeys], unr
 
 
 def answer_entry(answer: Answer) -> dict[str, Any]:
-    """What came back, or that nothing did."""
+    """Return the entry for the answer to a request, or for a missing answer."""
     return {"error_code": answer.code, "error_name": answer.name, "message": answer.message}
 
 
 def known_entry(verdict: Verdict, state: QuorumState | None) -> dict[str, Any]:
-    """What is known of a step."""
+    """Return the entry for the known outcome of a step."""
     return {"known": verdict.known.value, **({} if state is None else _seen(state))}
 
 

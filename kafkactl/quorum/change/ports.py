@@ -27,20 +27,21 @@ class QuorumPort(Protocol):
 
     @property
     def cluster_id(self) -> str:
-        """Of which cluster."""
+        """Return the cluster id."""
         ...
 
     @property
     def unread_ms(self) -> int:
-        """How long a request without an answer may still be on its way here."""
+        """Return the maximum time in ms after which a node has read a request without an answer, or the request is
+        lost."""
         ...
 
     def observe(self) -> QuorumState:
-        """Everything that can be seen: the leader's word, the nodes, registrations, probes. Raises UnreachableError."""
+        """Return the leader's description, nodes, registrations and probes. Raise UnreachableError."""
         ...
 
     def observe_nodes(self) -> QuorumState:
-        """What the leader says now, and no more. Raises UnreachableError where no node leads or answers."""
+        """Return only the leader's present description. Raise UnreachableError if no node leads or answers."""
         ...
 
     def sample(self) -> QuorumState | None:

@@ -101,7 +101,10 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
     # --- observing and planning ---
 
     def observe(self) -> QuorumState:
-        """Everything that can be seen, and who is seen to follow the leader now. Raises UnreachableError.
+        """Return the whole state, with the nodes that are observed to follow the leader now. Raise UnreachableError.
+
+        An observation without a leader or a node, or during an election, is repeated: for a short time before the first
+        request, for the time of an election after it.
 
         An observation that finds no leader, or no node at all, is not the last word, nor is one that meets an election:
         it is taken again for a while, a short one before anything was sent, for as long as an election takes after.
@@ -137,7 +140,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return None
 
     def may_pass(self, plan: QuorumChange) -> bool:
-        """In the middle of a change, or just after an election, some troubles are over soon."""
+        """Return True if all blockers are temporary in the middle of a change or just after an election."""
         return {finding.id for finding in blockers(plan.findings)} <= (_PASSING if self.run.began else _PASSING_AT_ONCE)
 
     def step_of(self, plan: QuorumChange) -> Step:
@@ -145,11 +148,11 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return next(step for step in plan.steps if step.action is not Action.WAIT)
 
     def key(self, step: Step) -> Hashable:
-        """What it does, and with which voter."""
+        """Return the action and the voter of the step."""
         return step.action, step.key
 
     def changes(self, step: Step) -> bool:
-        """A wait does not."""
+        """Return True unless the step is a wait."""
         return step.action is not Action.WAIT
 
     # --- one step ---
@@ -214,11 +217,11 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
             return NotSent(error=error)
 
     def answered(self, answer: Answer) -> Mapping[str, Any]:
-        """What came back, or that nothing did."""
+        """Return the entry for the answer, or for a missing answer."""
         return answer_entry(answer)
 
     def verify(self, ready: Ready, answer: Answer) -> Verification:
-        """What the voter sets show of it."""
+        """Check the outcome of the step against the voter sets."""
         step, unread_ms = ready.step, self.port.unread_ms
         if step.leader_leaves:
             self.watcher.own_elections += 1
@@ -226,11 +229,11 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return _verification(found, seen or ready.seen)
 
     def not_sent(self, ready: Ready, error: KafkactlError) -> Finding:
-        """No node could be reached."""
+        """Return the finding that no node could be reached."""
         return not_sent(ready.step, error)
 
     def again(self, step: Step, found: Verification) -> None:
-        """It is kept in mind: an observation may show that it was done all the same."""
+        """Store the step that is repeated: an observation may show that the first request was done."""
         self.tried = step
         self.tell(Event(kind="note", text=found.findings[-1].message, step=step, state=found.seen))
 
@@ -245,12 +248,12 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return problem
 
     def reached(self, seen: QuorumState) -> None:
-        """A step that was tried again was done after all, where the voter set shows it."""
+        """Mark a repeated step as done if the voter set contains its change."""
         if self.tried is not None and is_applied(self.tried, seen):
             self.run.note(self.tried, StepResult.DONE)
 
     def noted(self, taken: Taken) -> None:
-        """One line a step."""
+        """Report the end of a step in one line."""
         step = _shown(taken)
         self.tell(Event(kind="done", text=_words(step), step=step, state=self.watcher.last))
 
@@ -287,13 +290,13 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
     # --- the answer ---
 
     def error_finding(self, error: KafkactlError) -> Finding:
-        """What ended the run in the middle."""
+        """Return the finding for an error that ended a run before its goal."""
         if error.id == "timed-out":
             return out_of_time("quorum", error, list(self._known()))
         return error_finding("quorum", error)
 
     def _known(self) -> Iterator[str]:
-        """What was done, whether a request is open, and what was waited for."""
+        """Yield the finished steps, whether a request is open, and the condition that the run waited for."""
         of = {result: [_words(each.step) for each in self.run.taken if each.result is result] for result in StepResult}
         yield f"done: {', '.join(of[StepResult.DONE]) or 'nothing'}"
         unknown = of[StepResult.UNKNOWN]

@@ -93,7 +93,7 @@ def not_caught_up(step: Step, found: CatchUp) -> Finding:
 
 
 def not_sent(step: Step, error: KafkactlError) -> Finding:
-    """Nothing of the request left: there is no node to send it to, or the node is of another cluster."""
+    """Return the blocker for a request that was not sent: no node was available, or the node is of another cluster."""
     return blocker(
         error.id if isinstance(error, RefusedError) else "voter-change-not-sent",
         f"step {step.number}",
@@ -120,7 +120,7 @@ def _back_again(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Findi
 
 
 def _endpoints_after(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Finding | None:
-    """The endpoint that the log has of a new voter must be where it answers; 4.x repairs a wrong one automatically."""
+    """Check that a new voter answers at its endpoint in the log; 4.x repairs a wrong endpoint automatically."""
 
     def wrong(seen: QuorumState) -> list[Finding]:
         return [finding for finding in check_endpoints(seen) if finding.subject == f"controller {step.id}"]

@@ -49,11 +49,14 @@ class QuorumWatcher:
         self._epochs: list[tuple[float, int]] = []  # when each leader epoch was first seen
 
     def observe(self) -> QuorumState:
-        """Everything. Raises UnreachableError."""
+        """Return the whole state. Raise UnreachableError."""
         return self._seen(self.port.observe())
 
     def prove(self, *, also: Collection[int] = ()) -> QuorumState:
-        """Everything, and of every voter whether it is seen to follow the leader now. Raises UnreachableError.
+        """Return the whole state, and for every voter whether it follows the leader now. Raise UnreachableError.
+
+        `also` are node ids to check in addition to the voters and the nodes of the goal. If the leader or the voters
+        changed meanwhile, no voter is proven alive, and a blocker reports it (`unproven`).
 
         `also` are node ids that matter in addition to the voters and the nodes of the goal.
         Where leader or voters changed meanwhile no voter is proven alive, and a blocker says so (`unproven`).
@@ -85,12 +88,12 @@ class QuorumWatcher:
         self.clock.sleep_ms(self.policy.observe_every_ms)
 
     def now_ms(self) -> float:
-        """By the steady clock."""
+        """Return the monotonic time in ms."""
         return self.clock.now_ms()
 
     @property
     def epoch_age_ms(self) -> int | None:
-        """How long the present leader leads, as far as it was watched."""
+        """Return the time in ms since the present leader was first observed; None if none was."""
         return round(self.now_ms() - self._epochs[-1][0]) if self._epochs else None
 
     @property
@@ -117,7 +120,10 @@ def watch_outcome(
     unread_ms: int,
     already: QuorumState | None = None,
 ) -> tuple[Verdict, QuorumState | None]:
-    """What became of a request that was sent once, and the last observation of the quorum.
+    """Return the outcome of a request that was sent once, and the last observation of the quorum.
+
+    `sent_at_ms` is monotonic time; a node reads the request within `unread_ms`, or never. The function returns when the
+    outcome is known, or after `QuorumWaitPolicy.step_ms`.
 
     `sent_at_ms` is by the steady clock, `unread_ms` how long it may be on its way. It returns when that is known, or
     after `QuorumWaitPolicy.step_ms`.
@@ -208,7 +214,7 @@ def is_converted(state: QuorumState) -> bool:
 
 
 def _observed_for(watcher: QuorumWatcher, step: Step) -> QuorumState | None:
-    """An observation that can show the step: DescribeQuorum does not have the level of kraft.version."""
+    """Return an observation that can show the step: DescribeQuorum does not contain the level of kraft.version."""
     if step.action is not Action.UPGRADE:
         return watcher.observe_nodes()
     try:

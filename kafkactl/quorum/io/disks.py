@@ -50,7 +50,7 @@ def read_disks(paths: Sequence[str]) -> tuple[DiskReading, ...]:
 
 
 def read_disk(path: str) -> DiskReading:
-    """One metadata directory. Raises InputError `log-dir-unreadable`."""
+    """Read one metadata directory. Raise InputError `log-dir-unreadable`."""
     directory = Path(path)
     log = directory if directory.name == METADATA_LOG else directory / METADATA_LOG
     names = _names(path, log)
@@ -163,7 +163,7 @@ def _is_segment(name: str) -> bool:
 
 
 def _read_head(file: Path, found: _LogEnd, findings: list[Finding]) -> None:
-    """The control batch at the head of a snapshot: version and voters (KIP-853)."""
+    """Read the control batch at the head of a snapshot: version and voters (KIP-853)."""
     before = len(findings)
     first = next(_batches(file, findings), None)
     if isinstance(first, FoundBatch) and first.header.is_control:

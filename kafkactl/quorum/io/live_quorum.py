@@ -108,7 +108,7 @@ class LiveQuorum(Closing):
             self._near.close()
 
     def observe(self) -> QuorumState:
-        """Everything: the quorum, every controller, registrations out of the log, probes of what was named."""
+        """Return the quorum, every controller, registrations from the log, and probes of the named addresses."""
         state = self._observer.observe()
         if not state.has_leader:
             return self._named(state)
@@ -119,7 +119,7 @@ class LiveQuorum(Closing):
         return self._named(self._observer.assembled(self._observer.visits, registrations=registrations))
 
     def observe_nodes(self) -> QuorumState:
-        """What the leader says; every controller is asked who it is. Raises UnreachableError."""
+        """Return the leader's description and the identity of every controller. Raise UnreachableError."""
         state = self._watcher.observe()
         if not state.has_leader:
             raise UnreachableError("no controller leads the quorum", id="no-active-controller")
@@ -187,15 +187,18 @@ class LiveQuorum(Closing):
         return _answer(step, response.version, response.body)
 
     def _order(self) -> tuple[Address, ...]:
-        """The nodes to ask, in order: the leader of the last observation, nodes that answered it, then the rest of the
-        nodes named at the start. A node that hangs would otherwise take half of the time of every call."""
+        """Return the nodes to ask, in order: the last observed leader, nodes that answered it, then the other named
+        nodes.
+
+        A node that hangs would otherwise take half of the time of every call.
+        """
         seen = (*self._observer.visits, *self._watcher.visits)
         leads = [visit.address for visit in seen if visit.answer is not None and visit.role is self._client.role]
         answers = [visit.address for visit in seen if visit.answers and visit.address in self._client.bootstrap]
         return tuple(dict.fromkeys((*leads, *answers, *self._client.bootstrap)))
 
     def _near_the_leader(self) -> Client:
-        """A client that is kept as long as the same node leads."""
+        """Return a client that is reused as long as the same node leads."""
         order = self._order()
         if self._near is None or self._near.bootstrap != order:
             if self._near is not None:

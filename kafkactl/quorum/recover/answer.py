@@ -27,7 +27,7 @@ _NOT_PLANNED: Final = frozenset({"outcome", "steps", "findings", "plan_sha256", 
 
 
 def plan_file_of(directory: str) -> str:
-    """Where the plan of a new directory is kept: next to it."""
+    """Return the path of the plan of a new directory: next to the directory."""
     return directory.rstrip("/") + PLAN_SUFFIX
 
 
@@ -43,11 +43,11 @@ class Disk:
 
     @property
     def damage(self) -> str | None:
-        """What ends its metadata log before its last record."""
+        """Return the damage that ends the metadata log before its last record; None if there is none."""
         return None if self.seen.candidate is None else self.seen.candidate.damage
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.recover`."""
+        """Return the fields of a disk in the answer `quorum.recover`."""
         seen, found = self.seen, self.seen.candidate
         snapshot = None if seen.log is None else seen.log.newest_snapshot
         return {
@@ -89,7 +89,7 @@ class Recovery:
 
     @property
     def disks(self) -> list[Disk]:
-        """In the order in which they were given."""
+        """Return the disks in the order in which they were given."""
         plan, order = self.plan, ranked(self.plan.read.disks)
         ids = [voter.id for voter in plan.voters]
         keys = {(voter.id, voter.directory_id) for voter in plan.voters}
@@ -107,17 +107,17 @@ class Recovery:
 
     @property
     def shown(self) -> int:
-        """How many voters' disks were shown."""
+        """Return the number of voters whose disks were given."""
         return sum(voter.state == SHOWN for voter in self.plan.voters)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What people do; nothing where the recovery is refused."""
+        """Return the operator's steps; none if the recovery is refused."""
         return _steps(self.plan, self.outcome)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Those of the plan, then those of carrying it out."""
+        """Return the findings of the plan, then those of its application."""
         return (*self.plan.findings, *self.more)
 
     def to_dict(self) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class KeptPlan:
 
 
 def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
-    """A plan as `Recovery` makes it, from JSON. Raises InputError `not-a-recovery-plan`, `recovery-plan-edited`."""
+    """Read a plan that `Recovery` made, as JSON. Raise InputError `not-a-recovery-plan`, `recovery-plan-edited`."""
     try:
         found = parse_json(data)
     except JsonInputError as error:

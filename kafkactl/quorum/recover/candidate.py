@@ -115,7 +115,7 @@ def _lost_segment(node: NodeLog, end: int) -> str | None:
 
 
 def _damage(node: NodeLog, snapshots: Sequence[Snapshot], end: int) -> str | None:
-    """Why the files hold more than is used. A last batch that was being written is not damage."""
+    """Return why the files contain more than is used; None for an unfinished last batch, which is not damage."""
     cut = node.facts.damaged_segment
     if cut is not None and cut.stop is not None and not is_unfinished_end(node, cut):
         beyond = _files_end(node, ()) > end or cut.end_offset >= end

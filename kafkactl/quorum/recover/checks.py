@@ -61,7 +61,7 @@ class Case:
 
 
 def check(case: Case) -> list[Finding]:
-    """Everything that refuses, or would without the option that was given."""
+    """Return all findings that refuse a recovery, or would without the given option."""
     return [finding for check in CHECKS for finding in check(case)]
 
 
@@ -419,7 +419,7 @@ def other_lives(case: Case) -> Iterator[Finding]:
 
 
 def stray_folders(disks: Sequence[DiskSeen]) -> int:
-    """How many folders brokers have renamed already."""
+    """Return the number of folders that brokers have renamed already."""
     return sum(folder.kind is FolderKind.STRAY for folder in all_folders(disks))
 
 

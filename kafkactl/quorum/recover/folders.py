@@ -108,7 +108,7 @@ def epochs_on_disk(folders: Iterable[PartitionFolder]) -> dict[tuple[Uuid, int],
 
 
 def epochs_are_ahead(image: Image, folders: Iterable[PartitionFolder]) -> bool:
-    """Whether any folder has a leader epoch that the image does not know: the image ends before the cluster did."""
+    """Return True if a folder has a newer leader epoch than the image: the image ends before the cluster did."""
     for (topic_id, partition), epoch in epochs_on_disk(folders).items():
         topic = image.topics.get(topic_id)
         if (

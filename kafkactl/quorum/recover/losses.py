@@ -58,13 +58,13 @@ class Losses:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions are lost or become stray: folders of one partition count once."""
+        """Return the number of partitions that are lost or become stray; folders of one partition count once."""
         names = {f"{folder.topic}-{folder.partition}" for folder in self.partitions_stray}
         return len(names | set(self.partitions_missing))
 
     @property
     def count(self) -> int:
-        """What `--confirm-loss` asks for: partitions, or where none is lost, records."""
+        """Return the count that `--confirm-loss` requires: lost partitions, or lost records if no partition is lost."""
         return self.partition_count or self.records_after_source
 
     @property
@@ -77,7 +77,7 @@ class Losses:
         return not self.records_after_source and not any(lists)
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.recover`."""
+        """Return the fields of the losses in the answer `quorum.recover`."""
         return {
             "records_after_source": self.records_after_source,
             "unknown": self.unknown,
@@ -190,7 +190,7 @@ def _entity(difference: Difference) -> EntityDict:
 
 
 def _config_changes(difference: Difference) -> Iterable[SettingDict]:
-    """One entry for each key."""
+    """Yield one entry for each changed key."""
     kind = config_kind(difference.key)
     before, after = redacted_configs(kind, dict(difference.before)), redacted_configs(kind, dict(difference.after))
     for name in sorted({*before, *after}):

@@ -32,7 +32,7 @@ class LostEnd:
 
     @property
     def text(self) -> str:
-        """What was found, as the second half of a sentence."""
+        """Return the loss as the second half of a sentence."""
         (epoch, end), (source_epoch, source_end) = self.voters_place, self.source.place
         what = "lost records that they had" if self.is_committed else "may have lost records"
         return (
@@ -53,7 +53,8 @@ class LostEnd:
 
 
 def lost_end(voters: Sequence[OldVoter], disks: Collection[DiskSeen], source: DiskSeen) -> LostEnd | None:
-    """What the voters lost; None where they go as far as the source, or one was not shown, which may."""
+    """Return the loss of the voters; None if a voter reaches the end of the source, or a voter that may was not
+    given."""
     ids = {voter.id for voter in voters}
     if any(voter.state != SHOWN for voter in voters):
         return None

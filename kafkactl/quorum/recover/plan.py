@@ -175,7 +175,7 @@ def _adopting(
 
 
 def _planned(case: Case, repairs: Repairs, endpoints: tuple[Endpoint, ...]) -> RecoveryPlan:
-    """What the checks say of a case, and where nothing refuses, what is written."""
+    """Return the findings of the checks and, if none of them refuses, the content to write."""
     request, read, source = case.request, case.read, case.source
     committed = committed_offset(read.disks)
     findings = [*check(case), *remarks(case, repairs, committed), *read.findings]
@@ -203,7 +203,7 @@ def _planned(case: Case, repairs: Repairs, endpoints: tuple[Endpoint, ...]) -> R
 
 
 def _node_id(request: Request, source: DiskSeen, voters: Sequence[OldVoter]) -> int | None:
-    """As given; else the voter whose disk the source is; else, by a broker's copy, the only voter that is shown."""
+    """Return the given id, else the voter of the source disk, else (a broker's copy) the only voter that was given."""
     if request.target.node_id is not None:
         return request.target.node_id
     if source.node_id in {voter.id for voter in voters}:
@@ -249,7 +249,7 @@ def _losses(
     newer: Compared,
     unknown: bool,
 ) -> Losses:
-    """What is left after the repairs: by the better disk, and by the folders on brokers' disks."""
+    """Return the losses after the repairs, by the better disk and by the folders on brokers' disks."""
     stray = strays(whole, folders)
     unheard = [folder for folder in stray if folder.topic_id is None or folder.topic_id not in whole.topics]
     absent = [folder for folder in stray if folder in unheard or folder.partition not in _numbers(whole, folder)]

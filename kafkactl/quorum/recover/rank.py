@@ -73,7 +73,7 @@ def is_dynamic(image: Image) -> bool:
 
 
 def role_of(disk: DiskSeen, image: Image, voter_ids: Sequence[int]) -> str:
-    """Whether a disk is a controller's or a broker's; that of a node with both roles is a controller's."""
+    """Return whether a disk is a controller's or a broker's; the disk of a combined node is a controller's."""
     if disk.node_id in voter_ids or disk.node_id in image.controllers:
         return CONTROLLER
     if disk.folders or disk.node_id in image.brokers:
@@ -112,7 +112,7 @@ def old_voters(
 
 
 def _registered(image: Image, node_id: int) -> tuple[Endpoint, ...]:
-    """Where a controller answered by its registration (metadata.version 3.7 and later)."""
+    """Return the registered endpoints of a controller (metadata.version 3.7 and later)."""
     found = image.controllers.get(node_id)
     listeners = () if found is None else found.listeners
     return tuple(Endpoint(listener=each.name, host=each.host, port=each.port) for each in listeners)
@@ -165,7 +165,7 @@ def _moved(endpoints: Sequence[Endpoint], host: str, port: int) -> tuple[Endpoin
 
 
 def loss_is_unknowable(voters: Sequence[OldVoter]) -> bool:
-    """Whether committed records may have been on lost disks alone: as many are lost as a majority has members."""
+    """Return True if only lost disks may have held committed records: the number of lost disks reaches a majority."""
     return sum(voter.state != SHOWN for voter in voters) >= majority(len(voters))
 
 

@@ -17,7 +17,7 @@ from kafkactl.quorum.recover.stranded import without_in_sync_disk
 
 
 def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
-    """What is true of every recovery, or of this one, and stops nothing."""
+    """Report remarks about every recovery, or about this one, that do not refuse it."""
     yield from other_lives(case)
     end = case.source.place[1]
     if end > committed:

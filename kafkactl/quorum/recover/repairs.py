@@ -47,7 +47,7 @@ class Repairs:
     controllers_unregistered: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.recover`."""
+        """Return the fields of the repairs in the answer `quorum.recover`."""
         return {
             "adopted": [_adopted(partition) for partition in self.adopted],
             "adopted_settings": [given.to_dict() for given in self.settings],
@@ -146,7 +146,7 @@ def repairs_of(
     tiered: Sequence[str],
     drop: Sequence[Topic],
 ) -> Repairs:
-    """What was changed between the source's image and the one that is written."""
+    """Return the changes between the source's image and the image to write."""
     return Repairs(
         adopted=tuple(adopt),
         settings=tuple(settings),

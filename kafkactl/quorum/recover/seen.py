@@ -77,7 +77,7 @@ class PartitionFolder:
 
     @property
     def place(self) -> tuple[int, int]:
-        """How far the replica is: last epoch, then log end; -1 for what is not known."""
+        """Return the last epoch and the log end of the replica; -1 for an unknown one."""
         epoch = -1 if self.leader_epoch is None else self.leader_epoch
         return epoch, -1 if self.log_end_offset is None else self.log_end_offset
 
@@ -112,7 +112,7 @@ class DiskSeen:
 
     @property
     def place(self) -> tuple[int, int]:
-        """By which disks are ranked: last epoch, then end offset, of what counts; (-1, 0) for nothing."""
+        """Return the last epoch and end offset by which disks are ranked; (-1, 0) without a candidate."""
         return (-1, 0) if self.candidate is None else self.candidate.place
 
 

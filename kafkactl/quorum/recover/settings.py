@@ -38,14 +38,17 @@ class AdoptedSettings:
     known: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.recover`."""
+        """Return the fields of adopted settings in the answer `quorum.recover`."""
         return {"topic": self.topic, "settings": dict(sorted(self.settings.items())), "known": self.known}
 
 
 def settings_of_adopted(
     image: Image, newest: Image, adopted: Iterable[Adoptable], tiered: Collection[Uuid]
 ) -> tuple[AdoptedSettings, ...]:
-    """The settings of every adopted topic that `image` does not have at all, by name.
+    """Return the settings of every adopted topic that `image` does not contain, by name.
+
+    `newest` is the image of the best disk, which may contain the topic id. A topic without known settings keeps its
+    data: schemas/adopted_topics.toml, and tiering if the topic is in `tiered`.
 
     `newest` is the image of the best disk, which may know the topic by its id. What is known nowhere keeps its data:
     schemas/adopted_topics.toml, and tiering where the topic is in `tiered`.
@@ -90,7 +93,7 @@ def tiered_topics(image: Image, folders: Sequence[PartitionFolder]) -> frozenset
 
 
 def untiered(image: Image, tiered: Collection[Uuid]) -> tuple[str, ...]:
-    """The names of those that the image has without `remote.storage.enable`: it was set since, and is set again."""
+    """Return the names of tiered topics without `remote.storage.enable` in the image: the setting is newer."""
     (key, value), *_ = TIERING.items()
     found = [image.topics[id].name for id in tiered if id in image.topics]
     return tuple(sorted(name for name in found if image.configs.get((TOPIC_CONFIG, name), {}).get(key) != value))

@@ -54,7 +54,7 @@ def combined_nodes(voters: Sequence[OldVoter], brokers: Sequence[int]) -> list[i
 
 
 def steps_of(way: Way) -> tuple[Step, ...]:
-    """All steps, numbered. Those before and with the writing are done once the directory is there."""
+    """Return all steps, numbered. Steps up to the write are done if the directory is written."""
     found = []
     for number, (action, target, text, command) in enumerate(_steps(way), 1):
         state = "done" if way.written and action == "write-directory" else "pending"
@@ -97,7 +97,7 @@ def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
 
 
 def _copies(disks: Sequence[DiskSeen]) -> Iterator[tuple[str, str, str, str | None]]:
-    """Each into a folder of its own: all have the same name, and the copies may be made on one host."""
+    """Yield copies, each into a folder of its own: all logs have the same name, and one host may make all copies."""
     with_log = [disk for disk in disks if disk.log is not None]
     for number, disk in enumerate(with_log, 1):
         folder = disk.path if disk.path.endswith(METADATA_LOG) else f"{disk.path}/{METADATA_LOG}"
@@ -129,7 +129,7 @@ def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
 
 
 def _fences_combined(way: Way, voter: OldVoter, target: str) -> Iterator[tuple[str, str, str, str | None]]:
-    """A broker's folders stay; Kafka starts on no log directory with a metadata log that is not in metadata.log.dir."""
+    """Move the metadata log aside on a broker: Kafka starts on no log directory with a log outside metadata.log.dir."""
     text = (
         f"Node {voter.id} is a broker, too: keep its partition folders, and move its old metadata log out of its log"
         " directories. It must never start with that log again, and the recovered node does not start next to it."

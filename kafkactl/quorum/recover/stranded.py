@@ -26,12 +26,12 @@ class Stranded:
 
     @property
     def names(self) -> list[str]:
-        """All of them."""
+        """Return the names of all stranded partitions."""
         return [*self.electable, *self.bare]
 
     @property
     def first_names(self) -> list[str]:
-        """As many of them as an answer gives."""
+        """Return as many names as an answer shows."""
         return self.names[:MOST_NAMED]
 
     @property
@@ -59,7 +59,7 @@ class Stranded:
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """The first names, and those of them that have no replica left."""
+        """Return the first names, and the names without any replica."""
         return {"partitions": self.first_names, "without_replica": list(self.bare[:MOST_NAMED])}
 
 
@@ -77,7 +77,7 @@ def without_leader(image: Image) -> Stranded:
 
 
 def without_in_sync_disk(image: Image, lacking: Mapping[int, Collection[Uuid]]) -> Stranded:
-    """The partitions of which no disk that may lead is shown; `lacking` has the directories missing of each broker.
+    """Return partitions without a disk of an eligible leader; `lacking` has the missing directories of each broker.
 
     A clean leader comes from the ISR or the eligible leader replicas (KIP-966).
     """

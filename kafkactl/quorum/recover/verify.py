@@ -43,7 +43,7 @@ class LiveSeen:
 
 
 def check_directory(kept: KeptPlan, seen: WrittenSeen) -> Iterator[Finding]:
-    """Whether the directory is the planned one, byte for byte until a node has run on it."""
+    """Check that the directory is the planned one, byte for byte until a node has run on it."""
     subject = f"directory {kept.directory}"
     if not seen.is_there:
         yield note("recovery-directory-not-here", subject, f"{kept.directory} is not on this host: it was not checked")
@@ -73,7 +73,7 @@ def check_directory(kept: KeptPlan, seen: WrittenSeen) -> Iterator[Finding]:
 
 
 def check_live(kept: KeptPlan, seen: LiveSeen) -> Iterator[Finding]:
-    """Whether the recovered controller leads, and what the brokers have come to."""
+    """Check that the recovered controller leads, and the registrations of the brokers."""
     if seen.cluster_id not in (None, kept.cluster_id):
         yield blocker(
             "cluster-id-mismatch",

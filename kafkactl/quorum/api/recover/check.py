@@ -58,7 +58,7 @@ class RecoveryCheck:
         return [] if self.live is None else without_leader(self.live.image).first_names
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.recover-verify`."""
+        """Return the fields of the answer `quorum.recover-verify`."""
         live = self.live
         return {
             "plan": self.plan_file,

@@ -192,7 +192,8 @@ def _tails(disks: Sequence[DiskSeen], source: DiskSeen) -> Iterable[Tail]:
 
 
 def _changes(disk: DiskSeen, offset: int) -> Compared:
-    """What a disk's records from an offset on change in its image; below its snapshot that cannot be distinguished."""
+    """Compare the images of a disk before and after an offset; below the snapshot of the disk no difference is
+    known."""
     assert disk.candidate is not None
     known = offset > 0 and disk.candidate.snapshot_offset <= offset
     before = read_image(disk, end_offset=offset).image if known else EMPTY

@@ -393,7 +393,7 @@ def _changed(path: str, what: str) -> RefusedError:
 
 
 def _large(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces that are worth a write each."""
+    """Yield the same bytes in pieces that are large enough for one write."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:

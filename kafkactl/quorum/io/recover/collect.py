@@ -180,7 +180,7 @@ def _folder(tar: tarfile.TarFile, name: str) -> None:
 
 
 def _file(tar: tarfile.TarFile, directory: Path, at: int, name: str) -> int:
-    """As long as it was when it was opened: a running node may append to it."""
+    """Add a file with its length when it was opened: a running node may append to the file."""
     try:
         above, _, last = name.rpartition("/")
         with _opened(above or ".", at) as folder:

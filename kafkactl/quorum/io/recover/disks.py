@@ -37,7 +37,7 @@ _OF_THE_LOG: Final = (".log", ".checkpoint")
 
 
 def read_disk(path: str) -> DiskSeen:
-    """One log directory; a path may also be `__cluster_metadata-0` itself.
+    """Read one log directory; a path may also be `__cluster_metadata-0` itself.
 
     Raises InputError `log-dir-unreadable` for a path that is not a directory, or one without any file of Kafka, and
     for what this user may not read in it: another one may.
@@ -74,7 +74,7 @@ def read_disk(path: str) -> DiskSeen:
 
 
 def disk_place(path: str) -> str:
-    """Where the log directory that a path means lies, without links: equal for all paths to one."""
+    """Return the real path of the log directory that a path names: equal for all paths to one directory."""
     return os.path.realpath(_directory(path))
 
 
@@ -113,7 +113,7 @@ def _quorum_state(observed: ObservedDirectory, findings: list[Finding]) -> Quoru
 
 
 def _of_a_partition(findings: list[Finding], path: Path, error: OSError) -> None:
-    """A file that this user may not read would be left out of the plan, or taken for an older replica."""
+    """Report a partition file that cannot be read; refuse it if permission is missing, since the plan would omit it."""
     if isinstance(error, PermissionError):
         raise unreadable_part(path, error) from error
     words = error.strerror or str(error)
@@ -143,7 +143,7 @@ def _not_read(path: str, what: str, why: FileRead | str | None) -> Finding:
 
 
 def _log(directory: str) -> NodeLog | None:
-    """None for a folder without a segment and without a checkpoint: a disk that never had a log."""
+    """Read the metadata log; None for a folder without a segment and a checkpoint: a disk that never had a log."""
     try:
         return read_node_log(directory)
     except InputError as error:
@@ -169,7 +169,7 @@ def _snapshots(directory: str, log: NodeLog) -> list[Snapshot]:
 
 
 def _files(directory: str) -> Iterator[SourceFile]:
-    """What of the log a plan rests on, with checksums."""
+    """Yield the metadata log files on which a plan depends, with checksums."""
     folder = Path(directory, METADATA_LOG)
     for name in sorted(os.listdir(folder)):  # noqa: PTH208  # names, not paths
         path = folder / name
@@ -210,7 +210,8 @@ def read_image(disk: DiskSeen, *, end_offset: int | None = None) -> DiskImage:
 
 
 def _loaded(disk: DiskSeen, counts: Candidate, end_offset: int) -> LoadedImage:
-    """From the snapshot that the candidate begins with (an earlier end needs the log from 0, or an earlier one)."""
+    """Load the image from the candidate's first snapshot (an earlier end needs the log from 0, or an earlier
+    snapshot)."""
     source = open_source(disk.path)
     wanted = [
         log_file

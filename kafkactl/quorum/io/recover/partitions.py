@@ -75,7 +75,7 @@ def read_folders(
 
 
 def _log_starts(path: str, unread: Unread) -> dict[tuple[str, int], int]:
-    """Where logs begin by the directory's checkpoint; nothing where it cannot be read."""
+    """Return the log start offsets in the directory's checkpoint; empty if the checkpoint cannot be read."""
     try:
         return parse_offsets(_small(Path(path, LOG_STARTS), unread), file=LOG_STARTS)
     except InputDecodeError:
@@ -139,7 +139,8 @@ def _segments(folder: Path, unread: Unread, at: int | None) -> list[Path]:
 
 
 def _walked(segment: Path, unread: Unread, at: int | None) -> tuple[int | None, int | None]:
-    """One behind the last batch, and the largest timestamp; None where there is no batch. Bodies are passed over."""
+    """Return the end offset after the last batch, and the largest timestamp; None without a batch. Bodies are
+    skipped."""
     end = largest = None
     try:
         name = segment if at is None else segment.name
@@ -184,7 +185,7 @@ def _size(file: Path, at: int | None) -> int:
 
 
 def _manifest(path: str) -> Mapping[str, Any]:
-    """What a copy says of the segments that it leaves out, by folder; nothing for a log directory."""
+    """Return a copy's manifest of omitted segments, by folder; empty for a log directory."""
     try:
         held = json.loads(read_whole(Path(path, MANIFEST), InputKind.DOCUMENT))
     except (OSError, ValueError, RecursionError):
