@@ -54,7 +54,7 @@ class Operator:
         world.on_answer = self._answered
 
     def kept_of(self, unsynced: int) -> int:
-        """How many of the batches that were not synced a crash of their host leaves."""
+        """Return the number of unsynced batches that remain after a crash of their host."""
         world = self.world
         if world.disks is None:
             world.disks = Chance(world.seed, "disks")

@@ -152,14 +152,14 @@ def plan_for(asked: Asked, quorum: Quorum, seed: int) -> tuple[Timed, ...]:
 
 
 def outcome_of(asked: Asked, quorum: Quorum, seed: int, *, traced: bool) -> Outcome:
-    """One run."""
+    """Return the outcome of one run."""
     if asked.script is not None:
         return run_script(quorum, asked.script.steps, seed, traced=traced)
     return run_plan(quorum, plan_for(asked, quorum, seed), seed, traced=traced)
 
 
 def outcomes(asked: Asked, quorum: Quorum) -> Iterator[Outcome]:
-    """All runs in the order of their seeds, without timelines."""
+    """Yield the outcomes of all runs in the order of their seeds, without timelines."""
     for seed in range(asked.seed, asked.seed + asked.runs):
         yield outcome_of(asked, quorum, seed, traced=False)
 

@@ -37,11 +37,11 @@ class Chance:
         return low + int(self.fraction() * (high - low + 1))
 
     def happens(self, parts_per_thousand: int) -> bool:
-        """True in so many of a thousand cases."""
+        """Return True in the given number of a thousand cases."""
         return self.fraction() * 1000 < parts_per_thousand
 
     def choice(self, items: Sequence[Item]) -> Item:
-        """One of the items, which are not empty."""
+        """Return one of the items, which are not empty."""
         return items[int(self.fraction() * len(items))]
 
 

@@ -32,7 +32,7 @@ def holds(condition: Condition, operator: Operator) -> bool:
 
 
 def found_instead(condition: Condition, operator: Operator) -> str:
-    """What there is of what the condition asks, in words."""
+    """Return a text about the present state that the condition asks for."""
     return _FOUND[condition.kind](operator)
 
 

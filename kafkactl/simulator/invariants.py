@@ -58,11 +58,11 @@ class Shadow:
 
     @property
     def end(self) -> int:
-        """The end of the log."""
+        """Return the end of the log."""
         return self.ends[-1] if self.ends else self.base_end
 
     def number_at(self, end: int) -> int | None:
-        """The number of the log up to `end`; None where no batch ends there."""
+        """Return the number of the log up to `end`; None if no batch ends there."""
         if end == self.base_end:
             return self.base_number
         place = bisect_left(self.ends, end)
@@ -117,7 +117,11 @@ class Monitor:
             shadow.numbers.append(number)
 
     def truncated(self, node: int, shadow: Shadow, end: int, watermark: int, *, epoch: int, leads: bool) -> None:
-        """A log is cut to `end` in an epoch. A leader never truncates its log, and no node below its high watermark.
+        """Check a truncation to `end`: a leader never truncates its log, and no node truncates below its high
+        watermark.
+
+        A node that does not know the epoch of a newer leader may truncate records which that leader committed: its copy
+        was not counted. Leader completeness applies to records committed in earlier epochs.
 
         What a leader of a newer epoch committed may be cut by a node that does not know of that epoch: its copy was not
         counted. Leader completeness is about what was committed in earlier epochs.
@@ -138,7 +142,7 @@ class Monitor:
         return min((epoch for epoch, committed in self._commits.items() if committed >= end), default=0)
 
     def restarted_at(self, node: int, shadow: Shadow, end: int) -> None:
-        """A log is emptied and begins behind a snapshot, which holds what is committed up to `end`."""
+        """Check a log that is cleared and starts at a snapshot, which contains the committed records up to `end`."""
         number = self._committed.get(end)
         if number is None:
             text = f"node {node} loads a snapshot up to {end}, which was never committed"
@@ -148,7 +152,9 @@ class Monitor:
         shadow.numbers.clear()
 
     def recovered(self, shadow: Shadow, taken: int, end: int) -> None:
-        """An operator made the log up to `taken` the whole history, and let it end at `end`.
+        """Record that an operator declared the log up to `taken` committed and ended it at `end`.
+
+        The protocol has no such step: from now on that history is committed, whatever was before.
 
         The protocol has no such step: from now on that history is committed, whatever was before.
         """
@@ -157,7 +163,7 @@ class Monitor:
         self.committed_end = max(self.committed_end, end)
 
     def cleaned(self, node: int, shadow: Shadow, end: int) -> None:
-        """The part of a log below a snapshot at `end` is deleted."""
+        """Check the deletion of a log below a snapshot at `end`."""
         number = shadow.number_at(end)
         if number is None or self._committed.get(end) != number:
             self._broken(STATE_MACHINE_SAFETY, node, f"node {node} deletes its log below {end}, which is not committed")
@@ -180,7 +186,7 @@ class Monitor:
             self.voted(node, directory, epoch, voted)
 
     def voted(self, node: int, directory: Uuid, epoch: int, candidate: tuple[int, Uuid]) -> None:
-        """A vote was written to a disk, or granted to a candidate."""
+        """Check a vote that was written to a disk, or granted to a candidate."""
         first = self._votes.setdefault((directory, epoch), candidate)
         if first[0] != candidate[0]:
             text = f"node {node} voted for {first[0]} and for {candidate[0]} in epoch {epoch}"
@@ -189,7 +195,10 @@ class Monitor:
     # --- processes -------------------------------------------------------------------------------------------------
 
     def leads(self, node: int, directory: Uuid, epoch: int, shadow: Shadow) -> None:
-        """A node leads an epoch: it is the only one ever, and has everything that was committed in earlier epochs.
+        """Check that the leader is the only one of its epoch, and has all records committed in earlier epochs.
+
+        A vote may be counted late, when a newer epoch has a leader already; records which that leader committed may be
+        missing.
 
         A vote may be counted late, when a newer epoch has a leader already; what that one committed need not be there.
         """
@@ -203,7 +212,7 @@ class Monitor:
             self._broken(LEADER_COMPLETENESS, node, text)
 
     def watermark(self, node: int, before: int, now: int, shadow: Shadow, voters: VoterSet | None) -> None:
-        """The high watermark of a process moved from `before` (-1: none). `voters` are a leader's, else None."""
+        """Check a new high watermark of a process after `before` (-1: none). `voters` are a leader's, else None."""
         if now < before:
             self._broken(MONOTONIC_WATERMARK, node, f"the high watermark of node {node} fell from {before} to {now}")
         number = shadow.number_at(now)
@@ -237,13 +246,13 @@ class Monitor:
         self.committed_end = self._commits[self._led.get(node, 0)] = end
 
     def voters_changed(self, node: int, before: VoterSet, after: VoterSet) -> None:
-        """A leader appended a voter set behind another: every two majorities share a voter."""
+        """Check that every majority of an appended voter set shares a voter with every majority of the set before."""
         if before.voters and not majorities_always_meet(before.keys, after.keys):
             text = f"node {node} replaced voters {before} by {after}, which have majorities without a common voter"
             self._broken(VOTER_SETS_OVERLAP, node, text)
 
     def not_live(self, text: str) -> None:
-        """A quorum that had all it needs committed nothing in time."""
+        """Record that a quorum with all conditions for progress committed nothing in time."""
         self._broken(LIVENESS, None, text)
 
     def _broken(self, invariant: str, node: int | None, text: str) -> None:

@@ -36,7 +36,7 @@ def directory_id(node: int, disk: int) -> Uuid:
 
 @cache
 def endpoint_of(node: int) -> Endpoint:
-    """Where a node answers."""
+    """Return the endpoint of a node."""
     return Endpoint(listener="CONTROLLER", host=f"controller-{node}", port=PORT)
 
 
@@ -78,7 +78,7 @@ class Machine:
         self.forget()
 
     def forget(self) -> None:
-        """Nothing was seen of this process yet."""
+        """Clear the observed state of the process."""
         self.seen_state = State.STOPPED
         self.seen_epoch = -1
         self.seen_watermark = -1
@@ -87,7 +87,7 @@ class Machine:
     # --- the clock -------------------------------------------------------------------------------------------------
 
     def local(self, now: int) -> int:
-        """What the host's clock says at a time of the world."""
+        """Return the time of the host's clock at a time of the world."""
         if not self.drift:
             return now - self.base_global + self.base_local
         elapsed = now - self.base_global
@@ -109,7 +109,7 @@ class Machine:
     # --- the disk --------------------------------------------------------------------------------------------------
 
     def new_disk(self) -> None:
-        """An empty disk with a directory id of its own, formatted without voters."""
+        """Install an empty disk with its own directory id, formatted without voters."""
         self.disks += 1
         self.directory = directory_id(self.id, self.disks)
         self.disk = Disk()
@@ -126,14 +126,14 @@ class Machine:
         return self.disk.batches[-1].epoch if self.disk.batches else newest
 
     def lose_unsynced(self, kept: int) -> None:
-        """What a crash of the host does to the disk."""
+        """Apply a crash of the host to the disk."""
         self.disk.lose_unsynced(kept)
         self.shadow.cut_to(self.disk.end)
         self.shadow.durable = self.disk.synced_end
 
     @property
     def unsynced(self) -> int:
-        """How many batches a crash of the host may lose."""
+        """Return the number of batches that a crash of the host may lose."""
         return sum(batch.base >= self.disk.synced_end for batch in self.disk.batches)
 
     def voters_before(self, offset: int) -> VoterSet | None:
@@ -150,7 +150,7 @@ class Machine:
         return None
 
     def voter_changes(self, batches: Sequence[Batch]) -> Iterator[tuple[VoterSet, VoterSet]]:
-        """Each voter set that is appended here with the one before it in the log, where there is one."""
+        """Yield each appended voter set with the set before it in the log, if there is one."""
         for batch in batches:
             after = voters_in(batch)
             before = None if after is None else self.voters_before(batch.base)
@@ -161,7 +161,7 @@ class Machine:
 
     @property
     def first_correlation_id(self) -> int:
-        """Where the ids of the present process begin: those of an earlier one may still be on their way."""
+        """Return the first correlation id of the present process: responses to an earlier process may still arrive."""
         return self.life << REQUESTS_BITS
 
     # --- what is shown ---------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Machine:
         return self.process is not None and self.process.state is State.LEADER
 
     def role(self) -> str:
-        """As scripts name it: a state; `observer` for a follower or unattached node that is not a voter; or `down`."""
+        """Return the role as scripts name it: a state, `observer` for a follower or unattached non-voter, or `down`."""
         if self.process is None:
             return "down"
         state = self.process.state
@@ -204,7 +204,7 @@ def disks_of(machines: Mapping[int, Machine]) -> Iterator[tuple[int, Uuid, Shado
 
 
 def shown_role(machine: Machine, process: Replica) -> tuple[str, str]:
-    """What a node is now, and the tone of it, for a timeline."""
+    """Return the present role of a node, and its tone, for a timeline."""
     text = f"{machine.role()}, epoch {process.epoch}"
     known = process.leader_id not in (-1, machine.id)
     return f"{text}, leader {process.leader_id}" if known else text, _TONES.get(process.state, "plain")

@@ -35,7 +35,7 @@ class Network:
                     self._delays[sender, receiver] = chance.between(*SITE_DELAY_US)
 
     def fates(self, sender: int, receiver: int) -> tuple[int, ...]:
-        """When the copies of a message arrive, in microseconds from now; empty when it is lost."""
+        """Return the delays of the copies of a message in microseconds; empty if the message is lost."""
         if (sender, receiver) in self.cuts:
             return ()
         if self.is_steady:

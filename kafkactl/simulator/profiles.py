@@ -81,7 +81,7 @@ def as_script(head: Sequence[str], plan: Sequence[Timed]) -> str:
 
 
 def _chaos(case: Case) -> Iterator[Timed]:
-    """Every fault, several at once."""
+    """Yield every kind of fault, several at the same time."""
     chance, now = case.chance, 0
     mean_us = chance.choice((1, 2, 4, 8)) * _SECOND
     if chance.happens(500):
@@ -166,7 +166,7 @@ _FAULTS: Final = (
 
 
 def _rolling_restart(case: Case) -> Iterator[Timed]:
-    """Each node once, stopped gracefully, and started before the next."""
+    """Yield a graceful stop and a start of each node, one node after the other."""
     chance, now = case.chance, 2 * _SECOND
     order = list(case.nodes)
     while order:
@@ -198,7 +198,8 @@ def _voter_change(case: Case) -> Iterator[Timed]:
 
 
 def _disk_loss(case: Case) -> Iterator[Timed]:
-    """One node at a time loses its disk, comes back empty, and is made a voter again, or asked for as one at once."""
+    """Yield losses of one disk at a time; the node returns empty, its old id is removed (not always), the new one
+    added."""
     chance, now = case.chance, 2 * _SECOND
     while now < case.duration_us:
         victim = chance.choice(case.voters)

@@ -31,7 +31,7 @@ class Quorum:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is the same for every process, as the arguments of `make_node`."""
+        """Return the arguments of `make_node` that are equal for every process."""
         return {
             "profile": self.profile,
             "timeouts": self.timeouts,

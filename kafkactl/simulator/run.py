@@ -82,7 +82,7 @@ class _Run:
         self.restart_us = 0
 
     def is_over(self) -> bool:
-        """Whether nothing more needs to happen: an expectation was not met, or an invariant is broken unexpectedly."""
+        """Return True if the run has its result: an expectation was not met, or an invariant is broken unexpectedly."""
         return bool(self.unmet) or bool(self.world.monitor.violations and not self.expects_broken)
 
     def pass_until(self, time_us: int) -> None:
@@ -152,7 +152,7 @@ class _Run:
                 carry_out(self.operator, Step(verb="start", args=(machine.id,)))
 
     def next_start(self, end_us: int) -> int:
-        """When a process that ended may be started again; `end_us` where none waits for it."""
+        """Return the time when a stopped process may be started again; `end_us` if no process waits."""
         waits = self.world.now < self.restart_us and not all(item.runs for item in self.world.machines.values())
         return min(end_us, self.restart_us) if waits else end_us
 
@@ -210,7 +210,7 @@ def is_able(world: World) -> bool:
 
 
 def is_lost(world: World) -> bool:
-    """Whether no voter set of any log has a majority left that has its disks: no node can win an election any more."""
+    """Return True if no voter set of any log has a majority with disks: no node can win an election."""
     machines = list(world.machines.values())
     sets = [machine.process.voters for machine in machines if machine.process is not None]
     for machine in machines:

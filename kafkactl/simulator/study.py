@@ -83,7 +83,7 @@ class VoterStep:
 
     @property
     def after(self) -> frozenset[int]:
-        """Who votes once the step is done."""
+        """Return the voters after the step."""
         gone = {self.node} if self.action == REMOVE else set[int | None]()
         come = {self.node} if self.action == ADD and self.node is not None else set[int]()
         return frozenset(self.voters) - gone | come
@@ -133,7 +133,7 @@ class Study:
 
 
 def simulated_release(name: str) -> str:
-    """The release whose rules stand for those of `name`: itself, or the newest known one before it.
+    """Return the release whose rules represent `name`: itself, or the newest known release before it.
 
     >>> simulated_release("3.8"), simulated_release("4.3"), simulated_release("3.3")
     ('3.7', '4.3', '3.7')
@@ -186,7 +186,7 @@ def study(
 
 
 def electing(quorum: Quorum, release: str, cause: Cause, *, runs: int, seed: int, down: frozenset[int]) -> Electing:
-    """How long the quorum is without a leader after its leader's host is lost, its process is killed or is stopped."""
+    """Return the times without a leader after the host of the leader is lost, or its process is killed or stopped."""
     times: list[int] = []
     for each in range(seed, seed + runs):
         operator = _settled(quorum, each, down=down)
@@ -213,7 +213,7 @@ def electing(quorum: Quorum, release: str, cause: Cause, *, runs: int, seed: int
 def second_failures(
     quorum: Quorum, wanted: VoterStep, release: str, *, runs: int, seed: int
 ) -> Iterator[SecondFailure]:
-    """A step without another failure, then with the host of each node lost that is alive and votes before or after."""
+    """Yield a step without another failure, then with the loss of each live voter before or after it."""
     victims = sorted({*wanted.voters, *wanted.after} - wanted.down - set(wanted.lost) | wanted.replaced & wanted.after)
     ends: dict[int | None, list[tuple[str, int]]] = {victim: [] for victim in (None, *victims)}
     for each in range(seed, seed + runs):
@@ -299,7 +299,7 @@ def _events_of(operator: Operator, wanted: VoterStep, names: Mapping[int, int]) 
 def _tried(
     operator: Operator, wanted: VoterStep, names: Mapping[int, int], victim: int | None, at: int
 ) -> tuple[str, int]:
-    """How a step ends, and the time without a commit, if the victim fails `at` events behind the request."""
+    """Return the end of a step, and the time without a commit, if the victim fails `at` events after the request."""
     world = operator.world
     begun = world.events
     _ask(operator, wanted, names)
@@ -349,7 +349,7 @@ def _commits(operator: Operator, within_us: int) -> bool:
 
 
 def _failover_us(world: World, since_us: int) -> int | None:
-    """How long there was no leader from then on; None where none comes."""
+    """Return the time without a leader since then; None if no leader is elected."""
     end, hopeless = since_us + ELECTED_US, since_us + HOPELESS_US
     while world.now < end and (world.now < hopeless or is_able(world)):
         if world.run_until(min(end, world.now + _LOOK_US), lambda: failover_us(world, since_us) is not None):

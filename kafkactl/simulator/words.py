@@ -43,7 +43,7 @@ class Words:
 
     @property
     def column(self) -> int:
-        """Where the next word begins, or would begin; the first column is 1."""
+        """Return the column of the next word, or of the end; the first column is 1."""
         return self.found[self.place].start() + 1 if self.place < len(self.found) else self._end
 
     def peek(self) -> str | None:
@@ -69,12 +69,12 @@ class Words:
         return True
 
     def end(self) -> None:
-        """Nothing follows. Raises InputError `invalid-script`."""
+        """Check that no word follows. Raise InputError `invalid-script`."""
         if self.peek() is not None:
             self.fail(f"{self.peek()!r} is not expected here; the statement is complete before it")
 
     def one_of(self, known: Sequence[str], what: str) -> str:
-        """One of some words. Raises InputError `invalid-script`.
+        """Read one of the known words. Raise InputError `invalid-script`.
 
         A line's first word is shown only if it resembles a known one: a file given by mistake may hold secrets.
         """
@@ -104,7 +104,7 @@ class Words:
         )
 
     def nodes(self) -> tuple[Ref, ...]:
-        """One or more nodes, to the end of the line."""
+        """Read one or more nodes, to the end of the line."""
         found = [self.node()]
         while self.peek() is not None:
             found.append(self.node())
@@ -149,7 +149,7 @@ class Words:
         return "="
 
     def new_name(self) -> str:
-        """A name for a node that is not a statement's own word. Raises InputError `invalid-script`."""
+        """Read a name for a node that is not a keyword. Raise InputError `invalid-script`."""
         at = self.place
         word = self.take("a name")
         if not _NAME.fullmatch(word) or word in ("leader", "follower"):
@@ -162,7 +162,7 @@ class Words:
         raise invalid_script(self.file, self.line, self.column, self._shortened(reason), next_step)
 
     def _shortened(self, reason: str) -> str:
-        """A word of any length is shown by its beginning."""
+        """Shorten the word in a reason to its beginning."""
         word = self.peek() or ""
         return reason.replace(word, f"{word[:_SHOWN]}…") if len(word) > _SHOWN else reason
 

@@ -89,7 +89,7 @@ class World:
         self.perform(machine, machine.process.start(machine.local(self.now)))
 
     def end(self, machine: Machine, *, refuses: bool = True) -> None:
-        """The process is gone: what it had not begun to write is not written, and its connections break."""
+        """End the process: unstarted writes are dropped, and its connections break."""
         self.ended += 1
         machine.process = None
         machine.busy = machine.is_paused = False
@@ -121,18 +121,18 @@ class World:
         self.perform(machine, ask(machine.process, machine.local(self.now)))
 
     def resume(self, machine: Machine) -> None:
-        """A paused process goes on: its timers first, then what waited for it."""
+        """Resume a paused process: its timers first, then the waiting events."""
         machine.is_paused = False
         if machine.process is not None and not machine.busy:
             self.perform(machine, machine.process.wake(machine.local(self.now)))
             self._drain(machine)
 
     def deliver_from_client(self, machine: Machine, message: Any) -> None:
-        """An operator's request reaches a node, from a host whose connections are not cut."""
+        """Deliver an operator's request to a node, from a host whose connections are not cut."""
         self.push(self.now, DELIVER, machine, message, 0)
 
     def address(self) -> None:
-        """What hosts are called now: so they are reached, and so processes that start have them configured."""
+        """Apply the present host names to connections and to the configuration of processes that start."""
         each = self.machines.values()
         self.by_address = {(machine.endpoint.host, machine.endpoint.port): machine for machine in each}
         self._servers = tuple(machine.endpoint for machine in each)
@@ -205,7 +205,7 @@ class World:
             self.push(self.now + REFUSED_US, DELIVER, self.machines[source], message, life)
 
     def _go_on(self, machine: Machine) -> None:
-        """A sync ended: the effects behind it, and then what waited."""
+        """Continue after a sync: perform the remaining effects, then the waiting events."""
         machine.busy = False
         (first, *rest), machine.rest = machine.rest, []
         self._write(machine, first)
@@ -255,7 +255,9 @@ class World:
         return [] if process is None else process.drawn(machine.local(self.now), draw.purpose, number)
 
     def _sync(self, machine: Machine, waiting: list[Effect]) -> None:
-        """The disk works; draws behind it belong to the call that was made now, and are answered now.
+        """Sync the disk; draws after the sync belong to the present call and are answered immediately.
+
+        The next effect is the last of the waiting list.
 
         Of the effects that wait the next one is the last.
         """
@@ -375,7 +377,7 @@ class World:
         machine.seen_voters = process.voters
 
     def _watermark(self, machine: Machine, watermark: int, voters: VoterSet | None) -> None:
-        """A high watermark is new: in the process, or in the answer of a leader that resigns in the same call."""
+        """Record a new high watermark of the process, or of a leader that resigns in the same call."""
         monitor = self.monitor
         monitor.time_us, monitor.event = self.now, self.events
         before, machine.seen_watermark = machine.seen_watermark, watermark
@@ -401,7 +403,7 @@ class World:
             self.timeline.add(Happening(self.now, node, kind, text, tone))
 
     def leader(self) -> Machine | None:
-        """The running process that leads the newest epoch and is not paused; None where none leads."""
+        """Return the running process that leads the newest epoch and is not paused; None if none leads."""
         found, newest = None, -1
         for machine in self.machines.values():
             process = machine.process

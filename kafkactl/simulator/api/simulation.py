@@ -269,7 +269,7 @@ def _findings(asked: Asked, summary: Summary) -> list[Finding]:
 
 
 def _without_effect(asked: Asked, summary: Summary) -> Finding:
-    """All statements in one finding: one belief about the quorum that is wrong makes many of them idle."""
+    """Report all statements without effect in one finding: one wrong assumption about the quorum can idle many."""
     texts = []
     for remark in summary.remarks[:_SHOWN]:
         first, share = remark.first, "" if asked.runs == 1 else f" (in {remark.runs:,} of {summary.runs:,} runs)"
@@ -287,7 +287,7 @@ def _without_effect(asked: Asked, summary: Summary) -> Finding:
 
 
 def _not_finished(asked: Asked, summary: Summary) -> Finding:
-    """What is missing, and how to get it: each run has a seed of its own, so the rest can be made alone."""
+    """Report the missing runs with a command for them: each run has its own seed, so they can be run separately."""
     why = "interrupted" if summary.ended == "interrupted" else "out of time (--timeout)"
     left, first = asked.runs - summary.runs, asked.seed + summary.runs
     if not left:

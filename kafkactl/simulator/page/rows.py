@@ -24,12 +24,12 @@ class SimulatedRow(NamedTuple):
 
 
 def seeds_of(simulation: Mapping[str, Any]) -> str:
-    """How many runs a row counts, and their seeds."""
+    """Return the number of runs behind a row, and their seeds."""
     return f"simulated: {counted(simulation['runs'], 'run')} each, from seed {simulation['seed']} on"
 
 
 def election_rows(simulation: Mapping[str, Any]) -> Iterator[SimulatedRow]:
-    """How long an election takes, by release and by how the leader ended."""
+    """Yield the durations of elections, by release and by the end of the leader."""
     for row in simulation["elections"]:
         times = (_ms(row[name]) for name in ("p50_ms", "p90_ms", "p99_ms", "longest_ms"))
         shown = f"{row['elected']:,} of {row['runs']:,}"
@@ -38,7 +38,7 @@ def election_rows(simulation: Mapping[str, Any]) -> Iterator[SimulatedRow]:
 
 
 def failure_rows(simulation: Mapping[str, Any]) -> Iterator[SimulatedRow]:
-    """What becomes of each step if one more node fails in its middle; of all steps without a second failure, too."""
+    """Yield the outcome of each step if one more node fails during it, and of all steps without a second failure."""
     for row in simulation["second_failures"]:
         what = f"{row['step']}: {row['action']}" + ("" if row["id"] is None else f" {row['id']}")
         failed = "nothing" if row["failed"] is None else f"controller {row['failed']}"

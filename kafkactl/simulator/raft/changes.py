@@ -77,7 +77,8 @@ def _refused_request(node: Node, request: AddRaftVoterRequest | RemoveRaftVoterR
 
 
 def _unsettled(node: Node, now: int) -> Refusal | None:
-    """What every change waits for, also in a static quorum: none pending, and a high watermark in this epoch."""
+    """Return the refusal of any change, also in a static quorum, while one is pending or no record is committed in the
+    epoch."""
     leader = node.leader
     assert leader is not None
     leader.expire_pending(node, now)
@@ -93,7 +94,7 @@ def _unsettled(node: Node, now: int) -> Refusal | None:
 
 
 def _refused_change(node: Node, now: int, verb: str) -> Refusal | None:
-    """The conditions of a change of a dynamic quorum: `_unsettled`, kraft.version, no change that is uncommitted."""
+    """Return the refusal of a change of a dynamic quorum: `_unsettled`, kraft.version, an uncommitted change."""
     refusal = _unsettled(node, now)
     if refusal is not None:
         return refusal
@@ -166,7 +167,7 @@ def handle_api_versions_response(node: Node, now: int, peer: int, response: ApiV
 
 
 def probe_failed(node: Node, correlation_id: int) -> None:
-    """The connection to the new voter could not be made, or broke."""
+    """Abort an addition if the connection to the new voter failed or broke."""
     leader = node.leader
     if leader is not None and leader.adding is not None and leader.adding.correlation_id == correlation_id:
         _abort(node, leader, errors.BROKER_NOT_AVAILABLE)
@@ -285,7 +286,8 @@ def _show_entry(node: Node, voter: Voter) -> int:
 
 
 def upgrade_refusal(node: Node) -> str:
-    """Why kraft.version cannot be raised from 0 to 1 now; empty if it can (`maybeAppendUpgradedKRaftVersion`, 4.1)."""
+    """Return why kraft.version cannot be raised from 0 to 1; empty if it can
+    (`maybeAppendUpgradedKRaftVersion`, 4.1)."""
     if node.leader is None:
         return f"Upgrade kraft version failed because node {node.id} is not the leader"
     entries = node.leader.shown_entries
@@ -297,7 +299,7 @@ def upgrade_refusal(node: Node) -> str:
 
 
 def upgrade(node: Node) -> None:
-    """One batch: the level, and the voters with the directories that they have shown to this leader."""
+    """Append one batch with the level, and with the voters and the directories that they reported to this leader."""
     assert node.leader is not None
     entries = node.leader.shown_entries
     voters = VoterSet(entries[voter] for voter in node.voters.by_id)

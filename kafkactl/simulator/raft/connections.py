@@ -83,7 +83,7 @@ class Connections:
         return max(0, connection.last_fail + self.retry_backoff - now)
 
     def sent(self, peer: int, correlation_id: int, now: int) -> None:
-        """A request to this peer is on its way."""
+        """Record a request to this peer."""
         connection = self.by_peer.get(peer)
         if connection is None:
             connection = self.by_peer[peer] = Connection(peer)
@@ -97,7 +97,9 @@ class Connections:
         return self.in_flight.get(correlation_id)
 
     def answered(self, connection: Connection, correlation_id: int, success: bool, now: int) -> None:
-        """The response was handled. Without success the peer is left alone for the retry back-off.
+        """Record the end of a request. Without success the peer is not asked again before the retry back-off.
+
+        A change of state during the handling may have removed the request; then nothing is to do.
 
         Handling may have forgotten the request (a change of state does); then there is nothing to do.
         """
@@ -130,7 +132,7 @@ class Connections:
         return is_any
 
     def wait_for_bootstrap(self, servers: list[int], now: int) -> int:
-        """How long until a bootstrap server may be asked (`backoffBeforeAvailableBootstrapServer`)."""
+        """Return the time until a bootstrap server may be asked (`backoffBeforeAvailableBootstrapServer`)."""
         shortest = self.retry_backoff
         for peer, connection in list(self.by_peer.items()):
             if connection.state == AWAITING_RESPONSE:
@@ -147,9 +149,9 @@ class Connections:
         return 0 if any(self.is_ready(peer, now) for peer in servers) else shortest
 
     def address(self, peer: int, wanted: Endpoint) -> Endpoint:
-        """Where a request to this peer really goes: the open connection, or else the wanted address."""
+        """Return the actual target of a request to this peer: the open connection, or else the wanted address."""
         return self.open.setdefault(peer, wanted)
 
     def broken(self, peer: int) -> None:
-        """The connection to this peer broke: the next request opens one to the address that it names."""
+        """Remove the broken connection to this peer: the next request opens a connection to its own address."""
         self.open.pop(peer, None)

@@ -117,7 +117,7 @@ class Disk:
         _APPLIED[type(write)](self, write)
 
     def lose_unsynced(self, kept: int) -> None:
-        """What a crash of the machine does: only `kept` of the batches that were not synced remain, the first ones.
+        """Apply a crash of the machine: only the first `kept` of the unsynced batches remain.
 
         Raises ValueError if `kept` is negative or more than there are.
         """

@@ -73,7 +73,7 @@ class State(IntEnum):
 
     @property
     def shown(self) -> str:
-        """As Kafka's logs name it.
+        """Return the name in Kafka's logs.
 
         >>> State.PROSPECTIVE.shown
         'Prospective'

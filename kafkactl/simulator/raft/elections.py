@@ -219,7 +219,7 @@ def _back_off(node: Node, now: int, backoff: ElectionBackoff) -> None:
 
 
 def backoff_drawn(node: Node, purpose: Purpose, number: int) -> None:
-    """One of the random numbers of a pause; with the last of them it is known."""
+    """Add one random number to a pause; after the last number the pause is known."""
     backoff = node.profile.election_backoff
     assert backoff is not None
     if purpose is Purpose.BACKOFF:

@@ -38,7 +38,7 @@ NO_HIGH_WATERMARK_FIELD: Final = (1 << 63) - 1  # what a leader reads where the 
 
 
 def learn_leader(node: Node, now: int, leader_id: int, epoch: int, endpoints: tuple[Endpoint, ...]) -> None:
-    """A message names the leader of an epoch that is not lower than the own (`maybeTransition`)."""
+    """Learn the leader of an epoch that is not lower than the node's epoch (`maybeTransition`)."""
     if not _is_consistent(node, leader_id, epoch):
         raise RaftThreadError(
             f"Received request or response with leader {leader_id} and epoch {epoch} which is "
@@ -148,7 +148,7 @@ def append_as_follower(node: Node, response: FetchResponse) -> None:
 
 
 def update_high_watermark(node: Node, leaders: int) -> None:
-    """The leader's high watermark, as far as the own log goes; never back (`updateFollowerHighWatermark`)."""
+    """Advance the high watermark to the leader's, as far as the log reaches (`updateFollowerHighWatermark`)."""
     new = min(node.log.end, leaders)
     if new < node.high_watermark:
         raise RaftThreadError(f"Non-monotonic update of high watermark from {node.high_watermark} to {new}")
@@ -157,7 +157,7 @@ def update_high_watermark(node: Node, leaders: int) -> None:
 
 
 def _begin_snapshot(node: Node, snapshot_id: SnapshotId) -> None:
-    """The next request asks for its first bytes; one that is there already is not fetched again."""
+    """Fetch the first bytes of a snapshot with the next request, unless the snapshot is there already."""
     node.fetching = None if node.log.snapshot(snapshot_id) else Snapshot(snapshot_id, 0)
 
 
@@ -237,7 +237,10 @@ def _joined(node: Node, now: int, error: int, already: int) -> bool:
 
 
 def handle_disconnected(node: Node, _now: int, _peer: int, response: Disconnected) -> bool:
-    """The peer is not to be asked for a moment; a probe of a new voter fails with it.
+    """Record a failed request to a peer; a probe of a new voter fails with it.
+
+    UpdateRaftVoter is the exception: Kafka's synthetic response has epoch -1, which is handled as an old response and
+    as a success (`maybeHandleCommonResponse`).
 
     An UpdateRaftVoter is the exception: the answer that Kafka makes up for it has epoch -1, which is taken for an old
     answer and for a success (`maybeHandleCommonResponse`).
@@ -306,7 +309,7 @@ def _should_join(node: Node, now: int) -> bool:
 
 
 def _fetch(node: Node, now: int) -> int:
-    """To the leader; since 4.0 to a bootstrap server where the leader does not answer (`maybeSendFetchToBestNode`)."""
+    """Fetch from the leader; since 4.0 from a bootstrap server if the leader is silent (`maybeSendFetchToBestNode`)."""
     if not node.profile.voters_fetch_anywhere:
         return _fetch_from_leader(node, now)
     wait = _fetch_as_observer(node, now)
@@ -345,7 +348,7 @@ def _next_fetch(node: Node) -> Any:
 
 
 def fetch_request(node: Node, peer: int, correlation_id: int, address: Endpoint) -> FetchRequest:
-    """What a replica asks a peer that may be the leader."""
+    """Return a replica's fetch request to a peer that may be the leader."""
     log = node.log
     return FetchRequest(
         node.id,
@@ -426,7 +429,7 @@ def _send_update(node: Node, now: int) -> tuple[bool, int]:
 
 
 def _send_join(node: Node, now: int) -> tuple[bool, int]:
-    """With its id in the set under another directory: first remove that one; else add itself (auto-join, 4.2)."""
+    """Send a removal of the id's old directory if the set has one; else an addition (auto-join, 4.2)."""
     old = node.voters.by_id.get(node.id)
 
     def make(correlation_id: int, address: Endpoint) -> AddRaftVoterRequest | RemoveRaftVoterRequest:

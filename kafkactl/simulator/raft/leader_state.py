@@ -49,7 +49,7 @@ class Replica:
         return mine is directory_id or mine in (ZERO_UUID, directory_id)
 
     def fetched(self, now: int, offset: int, leader_end: int) -> None:
-        """It asked for this offset: it has everything below."""
+        """Record a fetch at this offset: the replica has all records below it."""
         if offset >= leader_end:
             self.last_caught_up = now
         elif self.leader_end_at_fetch > 0 and offset >= self.leader_end_at_fetch:
@@ -179,13 +179,13 @@ class Leader:
         self.append_control(tuple(records))
 
     def time_until_drain(self, now: int, linger: int) -> int:
-        """How long what waits may still wait; NEVER if nothing does."""
+        """Return the time for which waiting batches may still wait; NEVER if no batch waits."""
         if self.urgent:
             return 0
         return NEVER if self.linger_deadline == NEVER else max(0, self.linger_deadline + linger - now)
 
     def drain(self, epoch: int) -> tuple[Batch, ...]:
-        """Everything that waits, to be written in this epoch."""
+        """Return all waiting batches in this epoch, and clear the queue."""
         batches = tuple(batch._replace(epoch=epoch) for batch in self.waiting)
         self.waiting.clear()
         self.urgent = False
@@ -195,7 +195,7 @@ class Leader:
     # how far the replicas are
 
     def replica(self, node_id: int, directory_id: Uuid) -> tuple[Replica, bool]:
-        """What is known of this replica, and whether it is a voter."""
+        """Return the state of this replica, and whether the replica is a voter."""
         replica = self.replicas.get(node_id)
         if replica is not None and replica.matches(directory_id):
             return replica, True
@@ -224,7 +224,7 @@ class Leader:
         return ends[len(ends) // 2]
 
     def own_end_moved(self, end: int, voters: VoterSet) -> None:
-        """The own log grew, perhaps with another voter set (`updateLocalState`)."""
+        """Update the leader after its own log grew, perhaps with another voter set (`updateLocalState`)."""
         self.own.end = end
         if voters.keys != tuple(replica.key for replica in self.replicas.values()):
             self._take_voters(voters)
@@ -245,14 +245,15 @@ class Leader:
             self.observers.setdefault(replica.key, replica)
 
     def acknowledge(self, node_id: int) -> None:
-        """A voter answered BeginQuorumEpoch."""
+        """Record a voter's answer to BeginQuorumEpoch."""
         replica = self.replicas.get(node_id)
         if replica is None:
             raise RaftThreadError(f"Unexpected acknowledgement from non-voter {node_id}")
         replica.acknowledged = True
 
     def is_caught_up(self, key: ReplicaKey, now: int) -> bool:
-        """Whether an observer was level with this leader once, and fetched within an hour (`isReplicaCaughtUp`)."""
+        """Return True if an observer reached the end of this leader's log, and fetched within an hour
+        (`isReplicaCaughtUp`)."""
         replica = self.observers.get(key)
         return (
             replica is not None
@@ -262,7 +263,10 @@ class Leader:
         )
 
     def active_observers(self, now: int) -> list[Replica]:
-        """Those that fetched within five minutes; the others are forgotten. The leader itself stays.
+        """Return the observers that fetched within five minutes, and the leader itself; remove the others.
+
+        An observer that never fetched from this leader is removed, too, as by `LeaderState.clearInactiveObservers`,
+        which subtracts its -1 from the time of day.
 
         One that never fetched from this leader is forgotten, too, as by `LeaderState.clearInactiveObservers`, which
         subtracts its -1 from the time of day.
@@ -298,14 +302,14 @@ class Leader:
         return NEVER
 
     def close(self, node: Node) -> None:
-        """The leadership is over: pending voter changes are answered that this node is not the leader."""
+        """End the leadership: pending voter changes are answered with NOT_LEADER_OR_FOLLOWER."""
         if self.pending is not None:
             self.pending.answer(node, errors.NOT_LEADER_OR_FOLLOWER)
         self.adding = self.removing = None
 
 
 def state_row(replica: Replica, now_ms: int | None = None) -> tuple[int, Uuid, int, int, int]:
-    """One replica as DescribeQuorum shows it, times in milliseconds; the leader's own times are now."""
+    """Return one replica as DescribeQuorum shows it, times in ms; the leader's own times are the present time."""
     fetch, caught_up = (
         (now_ms, now_ms) if now_ms is not None else (_ms(replica.last_fetch), _ms(replica.last_caught_up))
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def poll_leader(node: Node, now: int) -> int:
-    """One round of a leader's duties, and how long until the next."""
+    """Run one round of a leader's duties, and return the time until the next."""
     leader = node.leader
     assert leader is not None
     until_check = NEVER if len(leader.replicas) == 1 else leader.check_deadline - now

@@ -214,7 +214,7 @@ class Node:
         return offset, self._run(now, None)
 
     def resign(self, now: int) -> list[Effect]:
-        """A leader gives up its epoch."""
+        """Give up the epoch if the node leads."""
         if self.leader is not None:
             self.leader.resign_requested = True
         return self._run(now, None)
@@ -259,7 +259,7 @@ class Node:
 
     @property
     def voters_offset(self) -> int:
-        """Where the last voter set was read; -1 from the bootstrap snapshot or the configuration."""
+        """Return the offset of the last voter set; -1 from the bootstrap snapshot or the configuration."""
         offset = self.log.voters_offset
         return -1 if offset is None else offset
 

@@ -51,7 +51,7 @@ class Replica(Protocol):
         ...
 
     def drawn(self, now: int, purpose: Purpose, number: int) -> list[Effect]:
-        """The answer to a Draw, given with the same `now` as the call that returned it, before any other call."""
+        """Return the effects of the answer to a Draw, given with the same `now` as its call, before any other call."""
         ...
 
     def append(self, now: int, content: object, records: int = 1, size: int = 100) -> tuple[int, list[Effect]]:
@@ -63,7 +63,7 @@ class Replica(Protocol):
         ...
 
     def resign(self, now: int) -> list[Effect]:
-        """A leader gives up its epoch (`RaftClient.resign`), as a controller does after a fault; else nothing."""
+        """Give up the epoch of a leader (`RaftClient.resign`), as a controller does after a fault; else do nothing."""
         ...
 
     def shutdown(self, now: int, timeout_us: int) -> list[Effect]:

@@ -122,7 +122,7 @@ class ReplicaLog:
         return self.snapshots[-1].id if self.snapshots else None
 
     def snapshot(self, snapshot_id: SnapshotId) -> Snapshot | None:
-        """This snapshot, if it is there."""
+        """Return this snapshot; None if the log does not have it."""
         return next((snapshot for snapshot in self.snapshots if snapshot.id == snapshot_id), None)
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
@@ -138,7 +138,10 @@ class ReplicaLog:
         return found
 
     def validate(self, offset: int, epoch: int) -> tuple[int, int, int]:
-        """Whether a log that ends at this offset in this epoch is a prefix of this one.
+        """Check that a log which ends at this offset in this epoch is a prefix of this log.
+
+        Return VALID; or DIVERGING with the epoch and offset to truncate to; or SNAPSHOT with the epoch and end offset
+        of the snapshot to fetch (`ReplicatedLog.validateOffsetAndEpoch`).
 
         VALID; or DIVERGING with the epoch and offset to truncate to; or SNAPSHOT with the epoch and end offset of the
         one to fetch (`ReplicatedLog.validateOffsetAndEpoch`).
@@ -171,7 +174,7 @@ class ReplicaLog:
     # changes
 
     def begin_epoch(self, epoch: int) -> None:
-        """A leader's epoch begins at the end of its log (`initializeLeaderEpoch`)."""
+        """Begin a leader's epoch at the end of its log (`initializeLeaderEpoch`)."""
         self._enter_epoch(epoch, self.end)
         self.last_epoch = epoch
 
@@ -204,7 +207,8 @@ class ReplicaLog:
         self.epoch_starts.append(offset)
 
     def truncation_point(self, epoch: int, end_offset: int) -> int:
-        """Where to truncate when the leader's log diverges at this end of this epoch (`truncateToEndOffset`)."""
+        """Return the offset to truncate to when the leader's log diverges at this end of this epoch
+        (`truncateToEndOffset`)."""
         if epoch == 0:
             return min(end_offset, self.end)
         local_epoch, local_end = self.end_of_epoch(epoch)
@@ -242,7 +246,7 @@ class ReplicaLog:
         return snapshot_id.epoch > latest or (snapshot_id.epoch == latest and snapshot_id.end_offset > self.end)
 
     def add_snapshot(self, snapshot: Snapshot) -> None:
-        """A complete snapshot was written."""
+        """Add a snapshot that was written completely."""
         self.snapshots.append(snapshot)
         self.snapshots.sort(key=lambda known: known.id)
 
@@ -269,6 +273,6 @@ class ReplicaLog:
 
 
 def _since(history: list[tuple[int, Value]], offset: int) -> list[tuple[int, Value]]:
-    """What a history keeps when the log now begins at this offset: the last entry up to it, and the later ones."""
+    """Return the entries of a history for a log that begins at this offset: the last entry up to it, and later ones."""
     earlier = [entry for entry in history if entry[0] <= offset]
     return earlier[-1:] + history[len(earlier) :]

@@ -36,7 +36,7 @@ def send(node: Node, now: int, peer: int, endpoint: Endpoint, make: Callable[[in
 
 
 def leader_error(node: Node, epoch: int) -> int:
-    """Whether a request that only a leader serves can be served (`validateLeaderOnlyRequest`)."""
+    """Return the error of a request that only a leader serves, or NONE (`validateLeaderOnlyRequest`)."""
     if epoch < node.epoch:
         return errors.FENCED_LEADER_EPOCH
     if epoch > node.epoch:

@@ -106,7 +106,7 @@ def _serve_fetch(node: Node, now: int, request: FetchRequest) -> FetchResponse:
 
 
 def _note_fetch(node: Node, now: int, request: FetchRequest) -> None:
-    """The replica has everything below the offset that it asks for (`updateReplicaState`)."""
+    """Record that the replica has all records below its fetch offset (`updateReplicaState`)."""
     leader = node.leader
     assert leader is not None
     if request.replica_id == node.id:
@@ -281,7 +281,7 @@ def handle_describe_request(node: Node, now: int, request: DescribeQuorumRequest
 
 
 def handle_api_versions_request(node: Node, _now: int, request: ApiVersionsRequest) -> None:
-    """Which levels of kraft.version this process supports; up to 3.8 none is known."""
+    """Answer with the supported levels of kraft.version; up to 3.8 none is known."""
     known = node.profile.directory_ids
     node.out.append(
         ApiVersionsResponse(

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def start(node: Node, now: int, stored: QuorumState) -> None:
-    """The first state, from `quorum-state` and the log (`QuorumState.initialize`, `KafkaRaftClient.initialize`)."""
+    """Enter the first state, from `quorum-state` and the log (`QuorumState.initialize`,
+    `KafkaRaftClient.initialize`)."""
     _recover_log(node)
     node.epoch = stored.leader_epoch
     voted = stored.voted_id >= 0 and (stored.leader_id == NO_LEADER or node.profile.keeps_vote_with_leader)
@@ -48,7 +49,7 @@ def start(node: Node, now: int, stored: QuorumState) -> None:
 
 
 def _recover_log(node: Node) -> None:
-    """A crash between the download of a snapshot and the truncation: the truncation is done now."""
+    """Truncate the log after a crash between the download of a snapshot and the truncation."""
     newest = node.log.latest_snapshot_id
     if newest is not None and node.log.is_beyond_end(newest):
         node.log.start_at(newest)
@@ -61,7 +62,7 @@ def _is_own_vote(node: Node) -> bool:
 
 
 def _start_alone(node: Node, now: int) -> None:
-    """A single voter does not wait for a timeout."""
+    """Start an election immediately if the node is the only voter."""
     if not node.voters.is_only(node.id, node.key.directory_id) or node.state is State.CANDIDATE:
         return
     if node.profile.pre_vote:
@@ -79,7 +80,11 @@ def _begin_unattached(node: Node, now: int, leader_id: int) -> None:
 
 
 def to_unattached(node: Node, now: int, epoch: int, leader_id: int = NO_LEADER) -> None:
-    """A higher epoch without a leader is known, or (Prospective) the pre-vote was lost without one.
+    """Enter Unattached: a higher epoch without a leader is known, or the pre-vote was lost without one
+    (Prospective).
+
+    The rest of a running election timeout is kept: otherwise a candidate whose log is too short keeps all others from
+    an election. An observer has no election timeout.
 
     The rest of the election time is kept where it runs already: otherwise a candidate whose log is too short keeps
     all others from an election. An observer has no election time.
@@ -124,7 +129,7 @@ def add_vote(node: Node, now: int, epoch: int, candidate: ReplicaKey) -> None:
 
 
 def to_follower(node: Node, now: int, epoch: int, leader_id: int, endpoints: tuple[Endpoint, ...]) -> None:
-    """The leader of this epoch is known, and where it answers."""
+    """Enter Follower: the leader of this epoch, and its endpoint, are known."""
     if not endpoints:
         raise RaftThreadError(f"Unknown leader endpoints after request or response with leader {leader_id}")
     if leader_id == node.id or epoch < node.epoch or (epoch == node.epoch and not _may_learn(node, endpoints)):
@@ -205,7 +210,8 @@ def _elect_if_granted(node: Node, now: int) -> None:
 
 
 def to_leader(node: Node, now: int) -> None:
-    """A majority granted its vote. The high watermark is not known until a record of this epoch is replicated."""
+    """Enter Leader after a majority of votes. The high watermark is unknown until a record of this epoch is
+    replicated."""
     granting = tuple(voter for voter, vote in node.votes.items() if vote)
     node.leader_id = node.id
     node.leader_endpoints = node.endpoints
@@ -220,7 +226,7 @@ def to_leader(node: Node, now: int) -> None:
 
 
 def to_resigned(node: Node, now: int) -> None:
-    """A leader gave up; the voters are to hear of it, the ones with the longest logs first."""
+    """Enter Resigned, and inform the voters, those with the longest logs first."""
     assert node.leader is not None
     serving.fail_parked(node, errors.NOT_LEADER_OR_FOLLOWER)
     successors = node.leader.successors()
@@ -240,7 +246,7 @@ def _enter_resigned(node: Node, now: int, successors: tuple[ReplicaKey, ...]) ->
 
 
 def ask_election_timeout(node: Node, now: int) -> None:
-    """The next election timeout: the configured time plus a random part of it, in whole milliseconds."""
+    """Request the next election timeout: the configured time plus a random part of it, in whole milliseconds."""
     bound = node.timeouts.election_timeout_ms
     node.election_asked = now
     if bound == 0:
@@ -286,7 +292,7 @@ def _write(node: Node) -> None:
 
 
 def truncate_to_snapshot(node: Node, snapshot_id: SnapshotId) -> None:
-    """A downloaded snapshot holds more than the log: the log begins again behind it. Raises RaftThreadError if not."""
+    """Restart the log after a downloaded snapshot that reaches beyond the log. Raise RaftThreadError if it does not."""
     if not node.log.is_beyond_end(snapshot_id):
         raise RaftThreadError(f"Full log truncation expected but didn't happen. Snapshot of {snapshot_id}")
     node.log.start_at(snapshot_id)

@@ -44,7 +44,7 @@ class VoterSet:
         return bool(self.voters)
 
     def __str__(self) -> str:
-        """As Kafka prints a set of keys, without directories: `{1,2,3}`."""
+        """Return the ids as Kafka prints a set of keys, without directories: `{1,2,3}`."""
         return "{" + ",".join(str(voter.node_id) for voter in self.voters) + "}"
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class VoterSet:
         return voter is not None and voter.directory_id in (ZERO_UUID, directory_id)
 
     def endpoints(self, node_id: int) -> tuple[Endpoint, ...]:
-        """Where the voter answers; empty if it is none (`VoterSet.listeners`)."""
+        """Return the endpoints of the voter; empty for a node that is not a voter (`VoterSet.listeners`)."""
         voter = self.by_id.get(node_id)
         return () if voter is None else voter.endpoints
 
@@ -89,7 +89,8 @@ class VoterSet:
         return VoterSet(other for other in self.voters if other is not voter)
 
     def updating(self, voter: Voter) -> VoterSet | None:
-        """The set with this voter's endpoints and versions, or None if the voter is not in it (`updateVoter`)."""
+        """Return the set with this voter's endpoints and versions, or None if the voter is not in it
+        (`updateVoter`)."""
         if not self.is_voter(voter.node_id, voter.directory_id):
             return None
         return VoterSet(voter if other.node_id == voter.node_id else other for other in self.voters)
