@@ -38,13 +38,14 @@ def demo(checkout: Path, *words: str) -> str:
     environment |= {"PATH": str(programs), "PYTHON": sys.executable, "HOME": str(checkout)}
     run = subprocess.run(
         ["sh", str(checkout / "scripts" / "demo.sh"), *words], env=environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=280, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=550, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout
     return run.stdout
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_fresh_checkout_gets_the_core_alone_and_a_second_run_installs_nothing(checkout: Path) -> None:
     first = demo(checkout, "--scene", "report", "--out", "demo/report.html")
     assert first.startswith("Installing kafkactl and its dependencies into demo/venv, once")
