@@ -1,4 +1,4 @@
-"""What differs between two states of a cluster."""
+"""Differences between two states of a cluster."""
 
 from __future__ import annotations
 

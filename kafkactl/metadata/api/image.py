@@ -57,7 +57,7 @@ def load_image(
 
 @frozen
 class ImageSummary:
-    """Where a state is from, its SHA-256, and how much there is of it, features with their levels.
+    """Source of a state, its SHA-256, its size, and its features with their levels.
 
     The SHA-256 is of the state with its secrets: equal states have equal ones.
     """
@@ -136,7 +136,7 @@ def _counts(image: Image) -> dict[str, int]:
 
 @frozen
 class LintResult:
-    """What does not fit together in a log and in the state that it comes to.
+    """Contradictions in a log and in the state at its end.
 
     `records` has how often each type of record was met.
     """

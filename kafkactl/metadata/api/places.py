@@ -1,4 +1,4 @@
-"""Where a metadata log is read from: paths on this host, or a live cluster."""
+"""Sources of a metadata log: paths on this host, or a live cluster."""
 
 from __future__ import annotations
 

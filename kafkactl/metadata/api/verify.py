@@ -1,4 +1,4 @@
-"""Whether a metadata log is whole, and whether the logs of several nodes agree."""
+"""Check of a metadata log, and comparison of the logs of several nodes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RankedLog:
 
 @frozen
 class DivergedLog:
-    """Where a log parts from the reference; an epoch is None where a log has no batch that begins there."""
+    """Place at which a log differs from the reference; an epoch is None if a log has no batch that begins there."""
 
     path: str
     offset: int

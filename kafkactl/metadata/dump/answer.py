@@ -17,7 +17,7 @@ class DecodeProblem(TypedDict):
 
 
 class DumpedRecord(TypedDict):
-    """One record; under `-o jsonl` each is a line of its own."""
+    """Record; under `-o jsonl` each is a line of its own."""
 
     offset: int
     epoch: int

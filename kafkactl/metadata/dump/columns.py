@@ -103,8 +103,6 @@ class ColumnLines:
             rows = np.arange(start, min(start + _ROWS_AT_ONCE, end))
             yield from self._parts(found, rows, batch[rows - begin], tail, other)
 
-    # --- a part of the rows -----------------------------------------------------------------------------------
-
     def _parts(
         self, found: Batches, rows: Array, batch: Array, tail: str, other: OtherText
     ) -> Iterator[tuple[str, int]]:
@@ -175,8 +173,6 @@ class ColumnLines:
             spans = zip(start[left].tolist(), end[left].tolist(), strict=True)
             base = self._words.add([other(*span) for span in spans])
             line.add(np.arange(base, base + len(left)), left)
-
-    # --- partition records ------------------------------------------------------------------------------------
 
     def _of_partitions(self, line: _Lines, key: int, rows: Array, start: Array, end: Array) -> Array:
         """Add the records that are written as Kafka writes them; return which these are."""

@@ -1,4 +1,4 @@
-"""What could not be read of a log, as findings: each with its file, its byte, and what to make of it."""
+"""Findings about parts of a log that could not be read: each with its file, its byte, and its meaning."""
 
 from __future__ import annotations
 

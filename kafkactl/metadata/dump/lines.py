@@ -142,8 +142,6 @@ class LineMaker:
         self._follow_tail()
         self.next_offset = end_offset(run)
 
-    # --- batches ----------------------------------------------------------------------------------------------
-
     def _run(self, run: BatchRun, file: str) -> Iterator[str]:
         tail, positions, at = _tail(file), run.positions, 0
         low, high = self._wanted.from_offset, self._wanted.to_offset
@@ -198,8 +196,6 @@ class LineMaker:
     def _out_of_order(self, position: int, offset: int, file: str) -> None:
         text = f"the batch begins with offset {offset}; expected {self.next_offset}"
         self._remember(DecodeError(text, id="offset-gap", offset=position, path="RecordBatch", file=file))
-
-    # --- record by record -------------------------------------------------------------------------------------
 
     def _batch(self, run: BatchRun, position: int, file: str) -> Iterator[str]:
         base_offset, last_delta = _OFFSETS.unpack_from(run.data, position)

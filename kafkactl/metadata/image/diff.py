@@ -1,4 +1,4 @@
-"""What differs between two images, as a list of values.
+"""Differences between two images, as a list of values.
 
 Keys and fields are those of the canonical form (`image_json`). SCRAM credentials and values of configurations stand in
 it as they are in the log, so it is redacted before it is shown.
@@ -19,7 +19,7 @@ from kafkactl.metadata.image.model import Image, Partition, PartitionState, Topi
 
 
 class Change(StrEnum):
-    """How a thing differs."""
+    """Kind of a difference."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -28,7 +28,7 @@ class Change(StrEnum):
 
 @frozen
 class Difference:
-    """One thing that is only in one state, or not the same in both.
+    """A difference: something that only one state has, or that differs in both.
 
     `part` is that of `image_json` (`partitions` apart from `topics`), `key` names the thing within it (`foo-3`,
     `4`, `topic foo`), `record` is the Kafka record that has it. `before` and `after` hold the fields that differ,
@@ -92,9 +92,6 @@ def _of_one(
     )
 
 
-# --- topics and partitions: too many to make all of them JSON -------------------------------------------------------
-
-
 def _topics(before: Image, after: Image) -> Iterator[Difference]:
     ids = {**before.topics, **after.topics}
     for id in sorted(ids, key=lambda id: (ids[id].name, id.raw)):
@@ -146,8 +143,6 @@ def _partition(state: PartitionState | None) -> dict[str, Any] | None:
     values["directories"] = [str(uuid) for uuid in held.directories]
     return {_FIELDS[name]: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
-
-# --- how the things of a part are keyed -----------------------------------------------------------------------------
 
 Keyed = Callable[[Any], Mapping[str, Any]]
 

@@ -61,9 +61,6 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-# --- topics: the part that can be large ----------------------------------------------------------------------------
-
-
 def _all_topics(image: Image) -> Iterator[str]:
     if isinstance(image.topics, PackedTopics):
         return image.topics.text()
@@ -147,9 +144,6 @@ def _partition_texts(rows: Iterable[tuple[Any, ...]]) -> list[str]:
             last_known,
         ) in rows
     ]  # fmt: skip
-
-
-# --- the other parts -----------------------------------------------------------------------------------------------
 
 
 def _voters(voters: Sequence[Voter] | None) -> list[dict[str, Any]] | None:

@@ -51,7 +51,7 @@ def lint(image: Image) -> tuple[Finding, ...]:
 
 
 class _Flaw(NamedTuple):
-    """One subject with one flaw."""
+    """Subject with a flaw."""
 
     id: str
     severity: Severity
@@ -93,11 +93,8 @@ class _Found:
 _ORDER = [Severity.BLOCKER, Severity.WARNING, Severity.INFO]
 
 
-# --- partitions -----------------------------------------------------------------------------------------------------
-
-
 class _Words(NamedTuple):
-    """What is wrong with a partition, before it is said of which."""
+    """Flaw of a partition, without the name of the partition."""
 
     id: str
     severity: Severity
@@ -207,9 +204,6 @@ def _is_offline(broker: Broker, directory: bytes) -> bool:
 
 def _shown(ids: Iterable[int]) -> str:
     return "[" + ", ".join(map(str, ids)) + "]"
-
-
-# --- the other parts ------------------------------------------------------------------------------------------------
 
 
 def _topics(image: Image) -> Iterator[_Flaw]:

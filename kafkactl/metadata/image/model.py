@@ -41,7 +41,7 @@ ScramKey: TypeAlias = tuple[int, str]  # mechanism (1: SHA-256, 2: SHA-512), use
 
 
 class Partition(NamedTuple):
-    """One partition (`PartitionRegistration.java`). Lists are in the order of the records.
+    """Partition (`PartitionRegistration.java`). Lists are in the order of the records.
 
     `directories` has one id for each replica; `leader` is -1 for none; `leader_recovery_state` 0 or 1 (RECOVERING).
     """
@@ -198,7 +198,7 @@ class PackedTopics(Mapping[Uuid, Topic]):
 
 @frozen
 class Listener:
-    """Where a registered node answers. `security_protocol` is the number in `SecurityProtocol.java`."""
+    """Endpoint of a registered node. `security_protocol` is the number in `SecurityProtocol.java`."""
 
     name: str
     host: str
@@ -262,7 +262,7 @@ class Acl:
 
 @frozen
 class ScramCredential:
-    """What the cluster keeps of a user's password: secret, never shown unless asked for."""
+    """Credential of a user: secret, shown only if it is asked for."""
 
     salt: bytes = field(repr=False)
     stored_key: bytes = field(repr=False)

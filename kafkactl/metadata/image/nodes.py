@@ -1,4 +1,4 @@
-"""What the image keeps of a node's registration, one row a field: its place in the record, and from which level.
+"""Fields of a node's registration in the image, a row each: the place in the record, and the first level.
 
 Replay, snapshots, the canonical JSON and the records of a dry run all follow from these rows. A field of another
 version of the record is a row here, an attribute with a default in `model.Broker` or `model.Controller`, and the level

@@ -34,7 +34,7 @@ ELR_LEVEL: Final = 23  # 4.0-IV1: PartitionRecord has had the fields since
 
 
 class Level(NamedTuple):
-    """For whom records are written: the level of metadata.version, and what else changes their content.
+    """Target of written records: the level of metadata.version, and what else changes their content.
 
     `writes_zk_state`: Kafka up to 3.9 writes the ZooKeeper migration's state and a FeatureLevelRecord of kraft.version
     if there was one; 4.0 and later forget both. `writes_elr`: eligible leader replicas are written only where their
@@ -140,9 +140,6 @@ def losses(image: Image, level: Level) -> tuple[Finding, ...]:
     )
 
 
-# --- features, settings, access ------------------------------------------------------------------------------------
-
-
 def _feature_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
     yield _made("FeatureLevelRecord", level, {"Name": METADATA_VERSION, "FeatureLevel": level.metadata_version})
     for name, held in sorted(image.features.items()):
@@ -207,9 +204,6 @@ def _token_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
         yield _made("DelegationTokenRecord", level, data)
 
 
-# --- registrations and partitions ----------------------------------------------------------------------------------
-
-
 def _partition_records(topic: Topic, level: Level) -> Iterator[MetadataRecord]:
     has_directories = level.has("replica-directories")
     states = topic.partitions.states
@@ -246,9 +240,6 @@ def _uuids(joined: bytes) -> tuple[Uuid, ...]:
 def _tagged(ids: tuple[int, ...], level: Level) -> list[int] | None:
     """Return a list for a tagged field: an empty one is not written at all."""
     return list(ids) if ids and level.writes_elr else None
-
-
-# --- versions and losses -------------------------------------------------------------------------------------------
 
 
 def _made(name: str, level: Level, data: dict[str, Any]) -> MetadataRecord:

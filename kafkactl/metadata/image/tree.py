@@ -104,9 +104,6 @@ def _missing(folder: str, word: str, node: Node) -> InputError:
     return InputError(what + "." + hint, id="no-such-path", next_step=f"Look at what is there: ls {folder}")
 
 
-# --- the parts ----------------------------------------------------------------------------------------------------
-
-
 def _folder(children: Mapping[str, Any]) -> Folder:
     def child(name: str) -> Node:
         found = children[name]

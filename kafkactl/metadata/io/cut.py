@@ -1,4 +1,4 @@
-"""Where a metadata log ends for a node of Kafka: at its first batch that is not sound.
+"""End of a metadata log for a node of Kafka: its first batch that is not sound.
 
 A node that starts recovers the log from its first byte, whatever snapshots there are. It cuts the log at the first
 batch that is cut, impossible or of a wrong CRC and removes all later segments (`LogSegment.recover`,

@@ -178,9 +178,6 @@ def _not_in_log(source: LogSource, point: Point) -> InputError:
     return InputError(text, id="offset-not-in-log", next_step=step)
 
 
-# --- replay -------------------------------------------------------------------------------------------------------
-
-
 def replay_files(files: Iterable[LogFile], point: Point, *, name: str, past_damage: bool = False) -> LoadedImage:
     """Return the image of these files, read in their order, up to the point. Raise InputError `offset-not-in-log`."""
     return _replayed(files, point, name, past_damage=past_damage)

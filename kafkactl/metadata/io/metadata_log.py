@@ -115,9 +115,6 @@ def _orphaned_indexes(names: list[str]) -> Iterator[str]:
             yield name
 
 
-# --- segments -------------------------------------------------------------------------------------------------------
-
-
 def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[SegmentFacts], list[str], bool]:
     """Return segments up to the first damage, the names of those after it, and whether offsets fail to ascend."""
     found: list[SegmentFacts] = []
@@ -197,9 +194,6 @@ def _read_pieces(descriptor: int, size: int) -> Iterator[bytes]:
         os.close(descriptor)
 
 
-# --- snapshots ------------------------------------------------------------------------------------------------------
-
-
 def _snapshots(path: str, names: list[str]) -> Iterator[SnapshotFacts]:
     """Yield all snapshots, oldest first. The first is read, and from the newest on those down to a sound one."""
     known = {parsed: name for name in names if (parsed := parse_snapshot_name(name)) and _is_there(path, name)}
@@ -241,9 +235,6 @@ def _snapshot(path: str, name: str, offset: int, epoch: int) -> SnapshotFacts:
         stop=stop,
         crc_problem=crc_problem,
     )
-
-
-# --- small things ---------------------------------------------------------------------------------------------------
 
 
 def _small_files(path: str, names: list[str]) -> dict[str, FileRead]:

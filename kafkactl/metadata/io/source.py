@@ -1,4 +1,4 @@
-"""Where a metadata log is read from: a folder, single files, or a live cluster; piece by piece, never changed.
+"""Sources of a metadata log: a folder, single files, or a live cluster; read piece by piece, never changed.
 
 A folder is `__cluster_metadata-0` or the log directory around it; files of other kinds in it are ignored. A file that
 a running node appends to is read up to the size that it has when it is opened, and one that it takes out of its log
@@ -141,9 +141,6 @@ def without_links(source: LogSource) -> LogSource:
     )
 
 
-# --- folders ------------------------------------------------------------------------------------------------------
-
-
 def _log_folder(path: str) -> Path:
     folder = Path(path)
     inside = folder / METADATA_LOG
@@ -220,9 +217,6 @@ def _owned(folder: Path, source: LogSource) -> LogSource:
             continue
         return changed(source, cluster_id=meta.cluster_id, node_id=meta.stored_id, directory_id=meta.directory_id)
     return source
-
-
-# --- single files -------------------------------------------------------------------------------------------------
 
 
 def _single(given: str) -> LogSource:
@@ -347,9 +341,6 @@ def _unreadable(path: str, error: OSError | ValueError) -> InputError | FailedEr
     family = InputError if is_input else FailedError
     what = error.filename if isinstance(error, OSError) else None  # a folder in it, or a file
     return family(f"{what or path} cannot be read: {words}", id="input-file-unreadable", next_step=read_advice(error))
-
-
-# --- a live cluster -----------------------------------------------------------------------------------------------
 
 
 def cluster_files(

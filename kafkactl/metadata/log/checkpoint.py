@@ -36,7 +36,7 @@ MAX_BATCH_BYTES = 8 * 1024 * 1024  # raft/.../KafkaRaftClient.java, MAX_BATCH_SI
 
 @frozen
 class SnapshotHeader:
-    """What a snapshot says of itself: its version, and the time of the last log record in it (milliseconds)."""
+    """Header of a snapshot: its version, and the time of the last log record in it (milliseconds)."""
 
     version: int
     last_contained_log_timestamp_ms: int
@@ -44,7 +44,7 @@ class SnapshotHeader:
 
 @frozen
 class Checkpoint:
-    """What a checkpoint holds. `None` means that it is not in it (a static quorum has no voters in its snapshots).
+    """Content of a checkpoint. `None` means absent (a static quorum has no voters in its snapshots).
 
     `problems` lists all that is wrong, in the order of the file; `records` are those that could be read, with their
     offsets. `epoch` is the leader epoch of the first batch.
@@ -63,9 +63,6 @@ class Checkpoint:
     def is_complete(self) -> bool:
         """Return True if nothing is wrong: header first, footer last, everything readable."""
         return not self.problems
-
-
-# --- reading ------------------------------------------------------------------------------------------------------
 
 
 def decode_checkpoint(data: bytes, *, file: str | None = None) -> Checkpoint:
@@ -201,9 +198,6 @@ class _CheckpointReader:
 
     def _problem(self, position: int, text: str, error_id: str) -> None:
         self.problems.append(DecodeError(text, id=error_id, offset=position, path="Checkpoint", file=self._file))
-
-
-# --- writing ------------------------------------------------------------------------------------------------------
 
 
 def encode_bootstrap_checkpoint(records: Sequence[MetadataRecord], now_ms: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a record is about: the topic, broker, user … that it creates, changes or removes.
+"""Subjects of a record: the topic, broker, user … that it creates, changes or removes.
 
 Records name topics and ACLs by id once they exist; to follow a key one has to remember which ids are its own.
 `KeyFilter` does, so it has to see the records in the order of the log.

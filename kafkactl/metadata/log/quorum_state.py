@@ -43,9 +43,6 @@ class QuorumStateFile:
     current_voters: tuple[int, ...] = ()
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
 def decode_quorum_state(data: bytes, *, file: str | None = None, any_version: bool = False) -> QuorumStateFile:
     """Read the file's content. `any_version`: whatever data version it names, its fields are those of 0, as Kafka
     before 3.7 reads it.
@@ -169,9 +166,6 @@ class _Fields:
             if not isinstance(item, dict):
                 raise self._wrong(f"{name}[{index}]", item, "an object")
         return [_Fields(item, self._file, f"{self._path}.{name}[{index}]") for index, item in enumerate(value)]
-
-
-# --- writing ------------------------------------------------------------------------------------------------------
 
 
 def encode_quorum_state(state: QuorumStateFile) -> bytes:

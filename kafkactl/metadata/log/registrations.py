@@ -1,4 +1,4 @@
-"""Who is registered, by the metadata log: brokers, controllers, what they support, what they host.
+"""Registrations in the metadata log: brokers, controllers, the levels they support, their replicas.
 
 No request shows the registrations of controllers, and none shows the ranges of a dead broker; a feature change is
 judged by both (`FeatureControlManager`, KAFKA-20295). So the log is read: `RegistrationLog` takes records in their
@@ -53,7 +53,7 @@ class ControllerRegistration:
 
 @frozen
 class Registrations:
-    """What the log says of the cluster's nodes after its last record.
+    """The cluster's nodes after the last record of the log.
 
     `levels` are the FeatureLevelRecords that are in force, level 0 left out; `kraft_version` and `voters` come from
     control records and are None where there are none (a static quorum). `hosted` counts, by broker id, the partitions
@@ -154,8 +154,6 @@ class RegistrationLog:
                 if leader < 0:
                     leaderless.update(replicas)
         return dict(sorted(hosted.items())), dict(sorted(leaderless.items()))
-
-    # --- one rule a record type (ClusterDelta, FeaturesDelta, TopicsDelta) ---
 
     def _register_broker(self, data: Message) -> None:
         self._brokers[data["BrokerId"]] = _broker(data)

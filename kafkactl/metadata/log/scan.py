@@ -1,4 +1,4 @@
-"""What a metadata log or snapshot holds, and where it breaks off, read piece by piece as a node reads it.
+"""Content of a metadata log or snapshot up to its first damage, read piece by piece as a node reads it.
 
 A starting node goes through every segment of `__cluster_metadata-0` from its first byte, for the recovery point of
 that log is always 0 (`KafkaMetadataLog.apply`). The first batch that is cut, impossible or of a wrong CRC ends the
@@ -58,7 +58,7 @@ _MOST_REMEMBERED = 200_000
 
 @frozen
 class Stop:
-    """Where a walk ended before the end of the file.
+    """Place at which a walk ended before the end of the file.
 
     `reason` is one of: `cut` (fewer bytes than the batch says), `tiny` (fewer than 17 bytes left), `length` (an
     impossible length), `magic` (`magic` says which; `crc_matches` whether the CRC, which does not cover the magic, is
@@ -183,9 +183,6 @@ def _stop(reason: str, buffer: bytes, position: int, size_bytes: int, message: s
     )
 
 
-# --- what the batches hold ----------------------------------------------------------------------------------------
-
-
 @frozen
 class FeatureChange:
     """A FeatureLevelRecord: at `offset` the feature `name` was set to `level` (0: removed)."""
@@ -218,7 +215,7 @@ class Undecodable:
 
 @dataclass(slots=True, kw_only=True)
 class Contents:
-    """What a file's records come to; filled by `add`, one batch after the other.
+    """Content of a file's records; filled by `add`, one batch after the other.
 
     With `decode_all` every record is decoded, else only those that say something about the whole cluster.
 

@@ -34,7 +34,7 @@ def walk_stretches(pieces: Iterable[bytes], size_bytes: int, *, file: str) -> It
 
 @dataclass(slots=True)
 class Course:
-    """How the offsets of a segment run; `base_offset` is what its name says, `expected` the offset that is due next.
+    """Course of the offsets of a segment; `base_offset` is that of its name, `expected` the offset that is due next.
 
     `first` is that of the first batch, `out_of_range` the first that an index of this segment cannot hold. `gaps` are
     pairs of the offset that was due and the one that came (the first ten). `ascends` is False where a batch begins

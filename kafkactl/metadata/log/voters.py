@@ -13,7 +13,7 @@ from kafkactl.protocol.codec import Message
 
 @frozen
 class Voter:
-    """One voter: id, directory, endpoints, and the levels of kraft.version that the voter supports."""
+    """Voter: id, directory, endpoints, and the levels of kraft.version that the voter supports."""
 
     node_id: int
     directory_id: Uuid

@@ -1,4 +1,4 @@
-"""What the records of ACLs, SCRAM credentials and delegation tokens do to the state."""
+"""Rules of the records of ACLs, SCRAM credentials and delegation tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the records of brokers and controllers do to the state (`ClusterDelta.java`)."""
+"""Rules of the records of brokers and controllers (`ClusterDelta.java`)."""
 
 from __future__ import annotations
 

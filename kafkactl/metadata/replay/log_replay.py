@@ -81,8 +81,6 @@ class LogReplay(Replaying):
         self._window = Window()
         self._odd = self._skipped = 0  # odd stretches in a row, and how many are not tried as columns after them
 
-    # --- damage, and the order of batches ---------------------------------------------------------------------------
-
     def take_damage(self, damage: Damage) -> None:
         """Note bytes that are not a sound batch."""
         text = (
@@ -120,8 +118,6 @@ class LogReplay(Replaying):
         if offset != self._next_offset or epoch < self._epoch:
             self._note_place(offset, epoch)
         self._next_offset, self._epoch = last + 1, last_epoch
-
-    # --- batches ------------------------------------------------------------------------------------------------------
 
     def take_run(self, data: bytes, positions: Sequence[int], base: int = 0) -> None:
         """Take the batches at these positions of `data`, whole and of a right CRC; `base` is its place in the file."""
@@ -189,8 +185,6 @@ class LogReplay(Replaying):
                     decoded = error
                 self.take(record.offset, header.partition_leader_epoch, record.timestamp_ms, decoded)
 
-    # --- usual batches ------------------------------------------------------------------------------------------------
-
     def _take_usual(self, found: Batches, first: int, after: int) -> None:
         """Take the batches from `first` to below `after`, which are usual and follow on each other."""
         row, end = found.rows(first, after)
@@ -254,8 +248,6 @@ class LogReplay(Replaying):
             return
         self.counts[record.type] += 1
         self.transaction.records.append((offset, value))  # Bytes take a tenth of the memory of a decoded record.
-
-    # --- columns ------------------------------------------------------------------------------------------------------
 
     def take(
         self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError

@@ -71,7 +71,7 @@ class Position:
 
 @frozen
 class Leader:
-    """Who leads the quorum, and the ids of its voters, as the last LeaderChange record says."""
+    """Leader of the quorum, and the ids of its voters, from the last LeaderChange record."""
 
     id: int
     epoch: int
@@ -80,7 +80,7 @@ class Leader:
 
 @frozen
 class Replay:
-    """What a replay found. `counts` has how often each type of record was met, control records by `ControlType`.
+    """Result of a replay. `counts` has the number of records of each type, control records by `ControlType`.
 
     `position` is None where there were no records; `leader` is None without a LeaderChange among them. `departed` are
     the brokers that these records unregistered and did not register again, as they were last registered; `starting`
@@ -185,8 +185,6 @@ class Replaying:
     def _note_no_version(self, record: MetadataRecord) -> None:
         text = f"{record.type} before the first FeatureLevelRecord of metadata.version"
         self.state.note("no-metadata-version", Severity.INFO, "metadata log", text)
-
-    # --- transactions ---------------------------------------------------------------------------------------------
 
     def _begin(self, offset: int, record: MetadataRecord) -> None:
         if self.transaction is not None:

@@ -1,4 +1,4 @@
-"""What becomes of SCRAM credentials where a node reads many records into one delta.
+"""SCRAM credentials after a node read many records into one delta.
 
 The controller applies records one by one, and a removal takes one user away. A node that starts collects what it reads
 and applies it in the order of a hash table; a removal that empties a mechanism on the way takes the mechanism's map out

@@ -1,4 +1,4 @@
-"""What the records of features, configs, quotas and producer ids do to the state, and the ZooKeeper migration's."""
+"""Rules of the records of features, configs, quotas, producer ids and the ZooKeeper migration."""
 
 from __future__ import annotations
 

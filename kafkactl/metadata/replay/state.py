@@ -94,7 +94,7 @@ class TopicState:
 
 
 class State:
-    """Everything of an image, open to change. Topics are keyed by the raw bytes of their id."""
+    """An image that is open to change. Topics are keyed by the raw bytes of their id."""
 
     def __init__(self, start: Image, *, in_snapshot: bool = False) -> None:
         self.findings = Findings()

@@ -1,4 +1,4 @@
-"""What the records of topics and partitions do to the state (`TopicsDelta.java`, `PartitionRegistration.java`)."""
+"""Rules of the records of topics and partitions (`TopicsDelta.java`, `PartitionRegistration.java`)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _NEWER = "Was the log written by a newer Kafka, or is it damaged? Read on with `
 
 @frozen
 class Beyond:
-    """What can still be read behind the place where a start cuts the log."""
+    """Records after the place at which a start cuts the log."""
 
     batches: int
     records: int
@@ -43,7 +43,7 @@ class Beyond:
 
 @frozen
 class NodeLog:
-    """One source: a folder with the log of a node, or a single file.
+    """Source of a check: a folder with the log of a node, or a single file.
 
     `index` is of all that can be read, `kept` of what a node that starts keeps: up to the first damage or gap.
     `node_id` is None where no meta.properties names the node.
@@ -168,9 +168,6 @@ def _would_cut(node: NodeLog) -> Cut | None:
         readable_batches=node.beyond.batches,
         readable_records=node.beyond.records,
     )
-
-
-# --- one node -----------------------------------------------------------------------------------------------------
 
 
 def check_log(node: NodeLog) -> Iterator[Finding]:

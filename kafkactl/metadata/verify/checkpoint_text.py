@@ -12,7 +12,7 @@ NOT_UTF8 = "java.nio.charset.MalformedInputException"
 
 @frozen
 class CheckpointProblem:
-    """What a reader says of a checkpoint file of text. `is_io`: as an I/O error, which puts a directory offline."""
+    """Problem of a checkpoint file of text. `is_io`: an I/O error, which puts a directory offline."""
 
     words: str
     is_io: bool = True

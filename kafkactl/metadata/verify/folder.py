@@ -26,7 +26,7 @@ def parse_snapshot_name(name: str) -> tuple[int, int] | None:
 
 @frozen
 class SegmentFacts:
-    """One segment as a recovery reads it: `stop` says where it breaks off, `end_offset` is one behind what is left.
+    """Segment as a recovery reads it: `stop` is the place of its first damage, `end_offset` the one after what is left.
 
     `out_of_range` is the first offset in it that its indexes cannot hold: below its base, or 2^31 and more above.
     `gaps` are the first offsets that are missing before or in it, each as (first, one behind the last).
@@ -53,7 +53,7 @@ class SegmentFacts:
 
 @frozen
 class SnapshotFacts:
-    """One snapshot. `contents` is None where it was not read; `error` says why it could not be.
+    """Snapshot. `contents` is None if it was not read; `error` says why it could not be.
 
     `crc_problem` is the first wrong CRC; the batches behind it were read all the same.
     """

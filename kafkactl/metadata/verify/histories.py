@@ -197,9 +197,6 @@ def _late(log: Compared, other: Compared) -> str:
     )
 
 
-# --- findings -------------------------------------------------------------------------------------------------------
-
-
 def divergence_findings(nodes: Sequence[Compared], reference: Compared | None = None) -> Iterator[Finding]:
     """Yield what `partings` mean; the logs of another founding together."""
     against = reference_of(nodes) if reference is None else reference

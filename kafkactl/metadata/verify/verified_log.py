@@ -1,4 +1,4 @@
-"""One log in the answer of `log verify`."""
+"""Log in the answer of `log verify`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkactl.core.frozen import frozen
 
 @frozen
 class Cut:
-    """Where a starting node cuts the log, and what goes with it."""
+    """Place at which a starting node cuts the log, and what is lost."""
 
     file: str
     position: int

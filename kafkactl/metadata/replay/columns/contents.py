@@ -1,4 +1,4 @@
-"""What a run of batches holds, by columns: as `scan.Contents` finds it batch by batch, which is the reference.
+"""Content of a run of batches, by columns; the reference is `scan.Contents`, batch by batch.
 
 Records about partitions and no-ops that are written as Kafka writes them are sound, and counted. Every other record,
 and every batch that is not usual, is for the reference to read, in the order of the log.

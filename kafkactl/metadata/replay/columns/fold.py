@@ -52,7 +52,7 @@ class Others(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """What a stretch holds. Rows are those of the table; places count the records of the stretch.
+    """Content of a stretch. Rows are those of the table; places count the records of the stretch.
 
     `aborted` are first and last place of transactions; `careful` the partitions that were replayed record by record,
     with what they came to. `open_at` is the place of a transaction's begin whose end is not there, -1 for none: then
@@ -105,8 +105,6 @@ class ColumnFold:
         table = self.table
         live = int(table.present.sum()) if table.used > _MOST_FREE else table.used
         return table.used > 3 * live + _MOST_FREE
-
-    # --- reading --------------------------------------------------------------------------------------------------
 
     def read(self, window: Window, found: Records, kept_aborts: Set[int] = frozenset()) -> Stretch | None:
         """Read a stretch; return None if it is odd. `kept_aborts` are the places of aborts whose transactions take
@@ -268,8 +266,6 @@ class ColumnFold:
                 self.table.clear_elr(None)
             elif name in self._state.topic_ids:
                 self.table.clear_elr(self._state.topic_ids[name])
-
-    # --- folding --------------------------------------------------------------------------------------------------
 
     def fold(self, window: Window, stretch: Stretch, begin: int = -1, end: int = NEVER) -> None:
         """Fold the partition records of a stretch, or those between two places."""

@@ -76,7 +76,7 @@ def heads(window: Window, positions: Sequence[int]) -> Heads:
 
 
 class Records(NamedTuple):
-    """Where the values of records lie, batch by batch; `first` is the row of each batch's first record."""
+    """Places of the values of records, batch by batch; `first` is the row of each batch's first record."""
 
     start: Array
     end: Array

@@ -1,4 +1,4 @@
-"""What columns of partition records give, and how a table takes it: the fold that the local engine and Spark share.
+"""Fold of partition records as columns into a table.
 
 Which rows of a table the records are about, and whether they may be folded at all, is for others to say.
 """

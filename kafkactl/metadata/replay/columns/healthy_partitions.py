@@ -26,7 +26,7 @@ _MOST_PAIRS: Final = 1 << 26  # of a broker and a directory
 
 
 class Soundness:
-    """What can be said of partitions on these brokers at once."""
+    """Judgement of many partitions on these brokers at once."""
 
     def __init__(self, brokers: Mapping[int, Broker], *, has_elr: bool) -> None:
         self._places = _Places(brokers)

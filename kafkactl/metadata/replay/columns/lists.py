@@ -190,7 +190,7 @@ class Lists:
 
 
 class _Recent:
-    """Where lists were added: by hash the last place, EMPTY for none; and how many were tried, and how many added."""
+    """Recent lists: by hash the last place, EMPTY for none; and the numbers of tried and of added lists."""
 
     def __init__(self) -> None:
         self.places = np.zeros(1 << _RECENT_BITS, np.int32)

@@ -66,8 +66,6 @@ class PartitionTable:
         self._is_sparse: set[int] = set()
         self._is_shared = False  # an image has the columns, too
 
-    # --- topics ---------------------------------------------------------------------------------------------------
-
     def _new_topics(self, raws: Sequence[bytes]) -> None:
         """Take topics that are new to the table, with their partitions in the state."""
         rows: list[int] = []
@@ -111,8 +109,6 @@ class PartitionTable:
 
     def _rows_of(self, topic: int) -> slice:
         return slice(int(self._base[topic]), int(self._base[topic] + self._room[topic]))
-
-    # --- rows -----------------------------------------------------------------------------------------------------
 
     def rows(self, topics: Array, numbers: Array) -> Array | None:
         """Return the rows of these partitions, with room for new ones; None if their numbers are too far apart."""
@@ -203,8 +199,6 @@ class PartitionTable:
             self._is_shared = False
             for name in self.FORMS:
                 setattr(self, name, getattr(self, name).copy())
-
-    # --- to and from the state ------------------------------------------------------------------------------------
 
     def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
         """Put these partitions into these rows."""

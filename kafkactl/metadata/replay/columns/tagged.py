@@ -1,4 +1,4 @@
-"""What partition records say behind their ids, by columns: the place of each field in all records at once.
+"""Fields of partition records after their ids, by columns: the place of each field in all records at once.
 
 The n-th tagged field of every record is read together. What is read so is what Kafka writes, without exception; a
 record that is written in another way (or wrong) is irregular, and the codec decides what it says.
@@ -35,7 +35,7 @@ _TWO_BYTES: Final = 0x80  # a varint from here on takes two bytes
 
 
 class _Form(NamedTuple):
-    """By tag: the field, what an element of a list takes, what is to be subtracted from it, and the first version.
+    """Form of tagged fields, by tag: field, size of an element, the number to be subtracted, and the first version.
 
     A list of n elements is one byte and n of them, and its count is written as n + 1; a number is of one size.
     """
@@ -100,7 +100,7 @@ def heads(window: Window, start: Array, end: Array) -> Heads:
 
 
 class Given(NamedTuple):
-    """What some records give. `at` has a row for each field: where its content begins in the window, 0 where a record
+    """Fields of some records. `at` has a row for each field: where its content begins in the window, 0 if a record
     does not give it. `irregular` are the records that are not written as Kafka writes them."""
 
     at: Array
