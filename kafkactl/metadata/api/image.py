@@ -32,7 +32,7 @@ def load_image(
     """Return the state of a metadata log: at its end, after the record at offset `at`, or at `at_time_ms`.
 
     `place` is a folder such as /disk1/__cluster_metadata-0, single files of one log, or a client of a live cluster.
-    The newest snapshot before that point is taken, and the records behind it are applied; with `whole` as much of the
+    The newest snapshot before that point is taken, and the records after it are applied; with `whole` as much of the
     log as there is, so that findings are about all of it. A damaged batch ends the log, as it does for a node of
     Kafka; with `past_damage` what can be read after it is applied, too.
 
@@ -67,7 +67,7 @@ class ImageSummary:
     """Of the canonical binary form of the state, secrets included; in a support bundle, without them."""
     counts: Mapping[str, int]
     features: Mapping[str, int] = field(default_factory=dict)
-    """Finalized levels; only where `image` is None."""
+    """Finalized levels; only if `image` is None."""
     findings: tuple[Finding, ...]
 
     @property

@@ -51,7 +51,7 @@ def log_files(
 ) -> Iterator[LogFile]:
     """Yield the files of a log in order; each is to be read before the next is asked for.
 
-    `whole`: of a live cluster all that its log still has, and not only what is behind the newest snapshot.
+    `whole`: of a live cluster all that its log still has, and not only what is after the newest snapshot.
     """
     client = client_of_place(place)
     if client is not None:

@@ -93,7 +93,7 @@ def verify_logs(
     A log that several paths lead to (a link, the log directory around it) is read once: compared with itself it agrees.
     `client` adds the log of the active controller of a live cluster, which is shown under `client_name`; it is kept
     in a temporary folder while it is read. Raises InputError for a path that is not a metadata log, UnreachableError
-    for a cluster that does not answer, FailedError where the temporary folder is full.
+    for a cluster that does not answer, FailedError if the temporary folder is full.
     """
     names = each_once([os.fspath(path) for path in paths], log_place)
     logs = [read_node_log(path) for path in names]

@@ -24,7 +24,7 @@ class DumpedRecord(TypedDict):
     timestamp_ms: int
     kind: Literal["record", "control", "undecodable"]
     type: str | None
-    """As in Kafka's definitions; None where the record cannot be read."""
+    """As in Kafka's definitions; None if the record cannot be read."""
     version: int | None
     data: dict[str, Any] | None
     """The fields as in Kafka's JSON (`featureLevel`), secrets left out."""

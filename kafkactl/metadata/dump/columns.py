@@ -36,9 +36,9 @@ _NOT_SHOWN: Final = 1 << 40  # no field of four bytes holds it
 RECORD: Final = ',"kind":"record",'
 
 IsWanted: TypeAlias = Callable[[bytes], bool]
-"""Of the first three bytes of a record's value: whether the record is asked for."""
+"""Gets the first three bytes of a record's value; gives True if the record is asked for."""
 OtherText: TypeAlias = Callable[[int, int], str]
-"""Where a record begins and ends in the run: its text from behind its time up to the closing brace of its data."""
+"""Gets begin and end of a record in the run; gives its text after its time, up to the closing brace of its data."""
 
 
 class _Field(NamedTuple):
@@ -93,7 +93,7 @@ class ColumnLines:
     def texts(self, found: Batches, first: int, behind: int, tail: str, other: OtherText) -> Iterator[tuple[str, int]]:
         """Yield the lines of the batches from `first` to below `behind`, which are usual and next to each other.
 
-        Each text comes with how many lines it has. `tail` is what stands behind the data of a record.
+        Each text comes with how many lines it has. `tail` is what stands after the data of a record.
         """
         begin = int(found.row[first])
         counts = found.heads.counts[first:behind]
@@ -277,7 +277,7 @@ def _fields(key: int) -> tuple[_Field, ...]:
 
 
 class _Lines:
-    """Rows of numbers of texts. Every part is put behind those that its rows already have."""
+    """Rows of numbers of texts. Every part is put after those that its rows already have."""
 
     def __init__(self, rows: int) -> None:
         self._parts: list[tuple[Array, Array | slice, Array | None, Array | None]] = []

@@ -23,7 +23,7 @@ _STEP: Final = "`kafkactl log verify` shows what a restart would truncate; check
 def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError | None = None) -> list[Finding]:
     """Return a finding for each problem, and one for those that were not kept; `count` is the number of all.
 
-    `tail` is what the log ends with where that is not a whole batch: reported, but not a problem.
+    `tail` is what the log ends with if that is not a whole batch: reported, but not a problem.
     """
     findings = [_finding(error) for error in problems]
     if count > len(problems):
@@ -100,7 +100,7 @@ def log_cut(
     one.
 
     `records` that can still be read after it, up to `last_offset`, are not in the state. `snapshot_end` is the end
-    offset of the snapshot that replaces what was at the cut, None where none does. `wanted` is the offset whose state
+    offset of the snapshot that replaces what was at the cut, None if none does. `wanted` is the offset whose state
     was asked for, None for the end.
     """
     beyond = last_offset is not None and (snapshot_end is None or last_offset >= snapshot_end)

@@ -48,8 +48,8 @@ class Event:
 class History:
     """Follows a key through a log; `problems` are what could not be read, which may have been about it.
 
-    `tail` is what the log ends with where that is not a whole batch, which is harmless as long as nothing follows.
-    `gaps` are the places where records are missing, or stand there twice: file, the offset that was due, that found.
+    `tail` is what the log ends with if that is not a whole batch, which is harmless as long as nothing follows.
+    `gaps` are the places at which records are missing, or stand there twice: file, the offset that was due, that found.
     `records` counts the metadata records that were read, about the key or not.
     """
 
@@ -60,7 +60,7 @@ class History:
         self.gaps: list[tuple[str, int, int]] = []
         self.records = 0
         self._key = key
-        self._next: int | None = None  # of the log; not known at its beginning, and behind damage
+        self._next: int | None = None  # of the log; not known at its beginning, and after damage
         self._waiting: list[tuple[LogRecord, str]] | None = None  # of the open transaction
 
     def events(self, records: Iterable[LogRecord], *, file: str, is_segment: bool = True) -> Iterator[Event]:

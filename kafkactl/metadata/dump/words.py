@@ -15,7 +15,7 @@ import numpy as np
 from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers
 
 Label: TypeAlias = "tuple[str, str]"
-"""The text in front of a number and the text behind it."""
+"""The text in front of a number and the text after it."""
 
 _LOWEST: Final = -2  # "the leader stays"
 _NUMBERS: Final = 256  # texts that are made for a label at once, from the lowest on
@@ -74,7 +74,7 @@ class Words:
 
 
 class IdWords:
-    """Texts of uuids in a label, each made when it is first seen."""
+    """Texts of uuids in a label, each made when it is first observed."""
 
     def __init__(self, words: Words, label: Label) -> None:
         self._words = words

@@ -3,7 +3,7 @@
 The form, whose version is in its first line (the reasons are in docs/decisions/0008-the-image.md):
 
 1. the line `metadata image 1`,
-2. the parts other than topics as the canonical JSON (`image_json.image_parts`), behind the length of its UTF-8,
+2. the parts other than topics as the canonical JSON (`image_json.image_parts`), after the length of its UTF-8,
 3. how many topics there are, and of each, in the order of names and ids: the length of its name in UTF-8, the name,
    its id, how many partitions it has,
 4. the partitions of all these topics, by number within a topic, column by column: number, leader, leader recovery
@@ -45,7 +45,7 @@ from kafkactl.metadata.image.model import (
 )
 
 DIGEST_VERSION: Final = 1
-NUMBERS: Final = (LEADER_AT, RECOVERY_AT, LEADER_EPOCH_AT, PARTITION_EPOCH_AT)  # behind the partition's number
+NUMBERS: Final = (LEADER_AT, RECOVERY_AT, LEADER_EPOCH_AT, PARTITION_EPOCH_AT)  # after the partition's number
 LISTS: Final = (REPLICAS_AT, ISR_AT, REMOVING_AT, ADDING_AT, ELR_AT, LAST_KNOWN_ELR_AT)
 _ID_BYTES: Final = 16
 _AT_ONCE: Final = 100_000  # partitions

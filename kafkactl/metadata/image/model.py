@@ -308,7 +308,7 @@ class Image:
 
     `features` are the FeatureLevelRecords in force (level 0 takes a feature away); `zk_migration_state` is that of the
     last ZkMigrationStateRecord (0: NONE, `ZkMigrationState.java`). `kraft_version` and `voters` come from control
-    records and are None where there were none (a static quorum). `topic_ids` finds the id of a topic by its name. Of
+    records and are None if there were none (a static quorum). `topic_ids` finds the id of a topic by its name. Of
     producer ids Kafka's image keeps the first of the next block, not who had the last.
     """
 

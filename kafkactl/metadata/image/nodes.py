@@ -19,7 +19,7 @@ class NodeField(NamedTuple):
     """A field of a registration: the attribute in the image, the name in the record.
 
     `read` makes the value of the image from that of the record, `write` the other way round. `part` is what
-    record_versions.toml calls it where some levels cannot hold it, `absent` the value of the image that means
+    record_versions.toml calls it if some levels cannot hold it, `absent` the value of the image that means
     nothing there.
     """
 

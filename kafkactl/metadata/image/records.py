@@ -37,7 +37,7 @@ class Level(NamedTuple):
     """Target of written records: the level of metadata.version, and what else changes their content.
 
     `writes_zk_state`: Kafka up to 3.9 writes the ZooKeeper migration's state and a FeatureLevelRecord of kraft.version
-    if there was one; 4.0 and later forget both. `writes_elr`: eligible leader replicas are written only where their
+    if there was one; 4.0 and later forget both. `writes_elr`: eligible leader replicas are written only if their
     feature is on (`PartitionRegistration.toRecord`).
     """
 

@@ -114,7 +114,7 @@ def _folder(children: Mapping[str, Any]) -> Folder:
 
 
 class _Parts:
-    """The parts of an image as JSON, made once, without secrets where they are to be hidden. Topics are not in it."""
+    """The parts of an image as JSON, made once, without secrets if they are to be hidden. Topics are not in it."""
 
     def __init__(self, image: Image, hide: bool) -> None:
         from dataclasses import replace

@@ -61,14 +61,14 @@ def _runs(found: Iterable[BatchRun | Damage]) -> Iterator[BatchRun]:
 
 
 class _Counter:
-    """Batches and records behind a place."""
+    """Batches and records after a place."""
 
     def __init__(self) -> None:
         self.batches = self.records = 0
         self.last_offset: int | None = None
 
     def add(self, run: BatchRun, since: int | None) -> None:
-        """Count those of a run that begin at or behind byte `since` of the file; None: none of them."""
+        """Count those of a run that begin at or after byte `since` of the file; None: none of them."""
         if since is None:
             return
         for position in run.positions:

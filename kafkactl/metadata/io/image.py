@@ -211,7 +211,7 @@ class _Loading:
         self._files: list[str] = []
         self._snapshot: str | None = None
         self._leader: Leader | None = None
-        self._torn: Damage | None = None  # a batch that is not whole, and nothing behind it yet
+        self._torn: Damage | None = None  # a batch that is not whole, and nothing after it yet
         self._covered: list[Damage] = []  # damage that the snapshot may cover: the offset of the next batch decides
         self._is_over = False
 

@@ -56,7 +56,7 @@ _LONGEST_MARK = 6
 @frozen
 class LogFile:
     """A segment or a checkpoint. `name` is how it is shown; `base_offset` the first offset of a segment, the end offset
-    of a checkpoint, None where its name does not say; `epoch` that of a checkpoint.
+    of a checkpoint, None if its name does not say; `epoch` that of a checkpoint.
     """
 
     name: str
@@ -348,7 +348,7 @@ def cluster_files(
 ) -> Iterator[LogFile]:
     """Yield the committed log of a live cluster as files that can be read once each, in this order: snapshot, log.
 
-    `up_to` is the last offset that is wanted; `whole`: all of the log, and not only what stands behind the snapshot.
+    `up_to` is the last offset that is wanted; `whole`: all of the log, and not only what stands after the snapshot.
     Raises UnreachableError as `metadata_fetch.iterate_metadata_log` does,
     also while the pieces are read.
     """

@@ -47,7 +47,7 @@ def walk_runs(pieces: Iterable[bytes], *, file: str | None = None) -> Iterator[B
     data, base, next_offset = b"", 0, _FIRST_OFFSET
     for piece in pieces:
         data = data + piece if data else piece
-        piece = b""  # noqa: PLW2901  # it need not stand in memory twice
+        piece = b""  # noqa: PLW2901  # The piece need not be in memory twice.
         run, rest = sound_run(data, base)
         if run.positions:
             next_offset = _end_offset(data, run.positions[-1])

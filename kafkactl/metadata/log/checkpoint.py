@@ -68,7 +68,7 @@ class Checkpoint:
 def decode_checkpoint(data: bytes, *, file: str | None = None) -> Checkpoint:
     """Read a checkpoint, whatever its state; never raises.
 
-    A batch whose CRC is wrong is a problem (`crc-mismatch`) and is read all the same where it can be: Kafka does not
+    A batch whose CRC is wrong is a problem (`crc-mismatch`) and is read all the same if it can be: Kafka does not
     check the CRCs of bootstrap.checkpoint, but does check those of `*.checkpoint` in the metadata log.
     """
     from kafkactl.protocol.batch_scan import Damage, scan_batches  # not needed to format

@@ -1,6 +1,6 @@
 """The frame around every record of the metadata log, and of the topic of KIP-405: which message follows.
 
-`unsigned varint frame version (1) · unsigned varint api key · unsigned varint version · message`, and nothing behind.
+`unsigned varint frame version (1) · unsigned varint api key · unsigned varint version · message`, and nothing after.
 Frame 0 was that of the 2.8 preview; no later Kafka reads it. Source: `server-common/.../AbstractApiMessageSerde.java`.
 """
 

@@ -30,7 +30,7 @@ class QuorumStateFile:
     """An election as a node remembers it. -1 means no leader and for no vote.
 
     `cluster_id`, `applied_offset` and `current_voters` exist in data version 0 only, `voted_directory_id` in 1 only
-    (zero where unknown).
+    (zero if unknown).
     """
 
     data_version: int

@@ -2,7 +2,7 @@
 
 No request shows the registrations of controllers, and none shows the ranges of a dead broker; a feature change is
 judged by both (`FeatureControlManager`, KAFKA-20295). So the log is read: `RegistrationLog` takes records in their
-order, from a snapshot and then the log behind it, and `registrations` is what holds after the last one. Records of a
+order, from a snapshot and then the log after it, and `registrations` is what holds after the last one. Records of a
 metadata transaction count when it ends and not if it is aborted (KIP-868).
 """
 
@@ -56,7 +56,7 @@ class Registrations:
     """The cluster's nodes after the last record of the log.
 
     `levels` are the FeatureLevelRecords that are in force, level 0 left out; `kraft_version` and `voters` come from
-    control records and are None where there are none (a static quorum). `hosted` counts, by broker id, the partitions
+    control records and are None if there are none (a static quorum). `hosted` counts, by broker id, the partitions
     that have a replica there; `leaderless` those of them that had no leader. `zk_migration_state` is the number of
     the last ZkMigrationStateRecord. `led_until` has the controllers that another one followed as leader and that did
     not register as a new process since: the offset of the LeaderChange record that ended their leadership.

@@ -2,7 +2,7 @@
 
 A starting node goes through every segment of `__cluster_metadata-0` from its first byte, for the recovery point of
 that log is always 0 (`KafkaMetadataLog.apply`). The first batch that is cut, impossible or of a wrong CRC ends the
-log: it and everything behind it, later segments included, is thrown away (`LogSegment.recover`,
+log: it and everything after it, later segments included, is thrown away (`LogSegment.recover`,
 `LogLoader.recoverLog`). A snapshot is read by the same walk, but there a wrong CRC is fatal and a cut batch silently
 ends the file (`RecordsIterator`, `ByteBufferLogInputStream`).
 
@@ -63,7 +63,7 @@ class Stop:
     `reason` is one of: `cut` (fewer bytes than the batch says), `tiny` (fewer than 17 bytes left), `length` (an
     impossible length), `magic` (`magic` says which; `crc_matches` whether the CRC, which does not cover the magic, is
     right), `crc`. `position` is where the bad batch begins, and
-    `lost_bytes` how much stands from there to the end of the file; `zeros` is True where all that was seen of it is
+    `lost_bytes` how much stands from there to the end of the file; `zeros` is True if all that was observed of it is
     zero, `control` where the cut batch says that it holds control records.
     """
 
@@ -80,7 +80,7 @@ class Stop:
 
 @frozen
 class FoundBatch:
-    """A batch and its bytes; `problem` is set where the CRC is wrong and the walk continues all the same."""
+    """A batch and its bytes; `problem` is set if the CRC is wrong and the walk continues all the same."""
 
     header: BatchHeader
     data: bytes
@@ -220,7 +220,7 @@ class Contents:
     With `decode_all` every record is decoded, else only those that say something about the whole cluster.
 
     `kinds` counts data records by (api key, version) and `first_offsets` says where each kind stands first. Offsets
-    are those of the records; `end_offset` is one behind the last, `data_end` one behind the last data batch. `topics`
+    are those of the records; `end_offset` is one after the last, `data_end` one after the last data batch. `topics`
     are names by topic id, `settings` those of topics and brokers. `open_transaction` is the offset of a
     BeginTransactionRecord without an end, None if there is none.
     """
@@ -365,7 +365,7 @@ class Contents:
     def _decode_data(self, record: Record, file: str) -> None:
         """Decode what says something about the whole cluster; of the rest the frame is enough.
 
-        What stands behind the ids of a partition record decodes or does not, whichever partition it is about, and a
+        What stands after the ids of a partition record decodes or does not, whichever partition it is about, and a
         log has few different ones.
         """
         value, body = record.value or b"", b""

@@ -15,7 +15,7 @@ Resource = tuple[int, str]
 
 @dataclass(slots=True, kw_only=True)
 class StoredSettings:
-    """The last value of each key by resource (type and name); None where the last record took the value away.
+    """The last value of each key by resource (type and name); None if the last record took the value away.
 
     `removed_topics` are the ids of topics that were deleted: their settings are gone, also those of a snapshot
     before. Values of broker settings may be secrets and stay out of the repr.
@@ -31,7 +31,7 @@ class StoredSettings:
             self.values.setdefault(resource, {})[record["Name"]] = record["Value"]
 
     def remove_topic(self, topic_id: Uuid, name: str | None) -> None:
-        """Add a RemoveTopicRecord; `name` is None where the topic's own record is before the start of the log."""
+        """Add a RemoveTopicRecord; `name` is None if the topic's own record is before the start of the log."""
         self.removed_topics.add(topic_id)
         if name is not None:
             self.values.pop((TOPIC_SETTING, name), None)

@@ -22,7 +22,7 @@ def walk_stretches(pieces: Iterable[bytes], size_bytes: int, *, file: str) -> It
     source, data, base = iter(pieces), b"", 0
     for piece in source:
         data = data + piece if data else piece
-        piece = b""  # noqa: PLW2901  # it need not stand in memory twice
+        piece = b""  # noqa: PLW2901  # The piece need not be in memory twice.
         run, rest = sound_run(data, base)
         if run.positions:
             yield run
@@ -37,7 +37,7 @@ class Course:
     """Course of the offsets of a segment; `base_offset` is that of its name, `expected` the offset that is due next.
 
     `first` is that of the first batch, `out_of_range` the first that an index of this segment cannot hold. `gaps` are
-    pairs of the offset that was due and the one that came (the first ten). `ascends` is False where a batch begins
+    pairs of the offset that was due and the one that came (the first ten). `ascends` is False if a batch begins
     below what was due, or ends before it begins.
     """
 

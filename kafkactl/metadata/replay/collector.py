@@ -23,7 +23,7 @@ def no_collection() -> Iterator[None]:
     finally:
         if was_on:
             # What was made is treated as old: one pass over it is a waste, too. A caller's own frozen objects stay
-            # frozen; to count them takes as long as there are many, so it is asked only where much was made.
+            # frozen; to count them takes as long as there are many, so it is asked only if much was made.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

@@ -82,7 +82,7 @@ class Leader:
 class Replay:
     """Result of a replay. `counts` has the number of records of each type, control records by `ControlType`.
 
-    `position` is None where there were no records; `leader` is None without a LeaderChange among them. `departed` are
+    `position` is None if there were no records; `leader` is None without a LeaderChange among them. `departed` are
     the brokers that these records unregistered and did not register again, as they were last registered; `starting`
     those that they registered and neither unfenced nor fenced since.
     """

@@ -2,7 +2,7 @@
 
 The controller applies records one by one, and a removal takes one user away. A node that starts collects what it reads
 and applies it in the order of a hash table; a removal that empties a mechanism on the way takes the mechanism's map out
-of the image, and every user who comes behind it goes nowhere (`ScramDelta.apply`). Measured from 3.7.2 to 4.4.0.
+of the image, and every user who comes after it goes nowhere (`ScramDelta.apply`). Measured from 3.7.2 to 4.4.0.
 """
 
 from __future__ import annotations

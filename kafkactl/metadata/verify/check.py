@@ -46,7 +46,7 @@ class NodeLog:
     """Source of a check: a folder with the log of a node, or a single file.
 
     `index` is of all that can be read, `kept` of what a node that starts keeps: up to the first damage or gap.
-    `node_id` is None where no meta.properties names the node.
+    `node_id` is None if no meta.properties names the node.
     """
 
     path: str
@@ -287,7 +287,7 @@ def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
 def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
     """Compare leader-epoch-checkpoint with the log: with it a leader shows followers where to cut theirs (KIP-101).
 
-    An entry at or behind the end is dropped by a start, and what it lacks at its end is added from the batches
+    An entry at or after the end is dropped by a start, and what it lacks at its end is added from the batches
     (`LeaderEpochFileCache`, `LogSegment.recover`). When snapshots are cleaned the log begins at the oldest one that is
     left, and so does the first entry, though the segment that holds this offset begins before (`truncateFromStart`;
     seen on 3.3.2 to 4.4.0).
@@ -331,7 +331,7 @@ def _epoch_beyond(node: NodeLog, said: Mapping[int, int]) -> Iterator[Finding]:
 
     The file is synced when an epoch begins (`LeaderEpochFileCache.assign`), the log's end is not, so that a power
     failure may leave the one without the other; a truncation reaches it later (`truncateFromEndAsyncFlush`). A leader
-    that was just elected has an entry at the end, not behind it (`initializeLeaderEpoch`).
+    that was just elected has an entry at the end, not after it (`initializeLeaderEpoch`).
     """
     facts = node.facts
     end = max(facts.end_offset, node.committed_offset)

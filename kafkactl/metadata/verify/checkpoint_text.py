@@ -21,7 +21,7 @@ class CheckpointProblem:
 def checkpoint_problem(content: bytes, *, parts: int) -> CheckpointProblem | None:
     """Read `0`, a count, then that many lines of `parts` words, numbers but for a topic's name (`CheckpointFile`).
 
-    An empty file and one that ends behind its version are none.
+    An empty file and one that ends after its version are none.
     """
     text = utf8_text(content)
     if text is None:

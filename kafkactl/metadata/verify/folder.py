@@ -29,7 +29,7 @@ class SegmentFacts:
     """Segment as a recovery reads it: `stop` is the place of its first damage, `end_offset` the one after what is left.
 
     `out_of_range` is the first offset in it that its indexes cannot hold: below its base, or 2^31 and more above.
-    `gaps` are the first offsets that are missing before or in it, each as (first, one behind the last).
+    `gaps` are the first offsets that are missing before or in it, each as (first, one after the last).
     """
 
     name: str
@@ -55,7 +55,7 @@ class SegmentFacts:
 class SnapshotFacts:
     """Snapshot. `contents` is None if it was not read; `error` says why it could not be.
 
-    `crc_problem` is the first wrong CRC; the batches behind it were read all the same.
+    `crc_problem` is the first wrong CRC; the batches after it were read all the same.
     """
 
     name: str

@@ -19,7 +19,7 @@ class Cut:
     reason: str
     segments_dropped: tuple[str, ...]
     readable_batches: int
-    """What behind the cut can still be read."""
+    """Batches and records after the cut that can still be read."""
     readable_records: int
 
     to_dict = by_fields
@@ -45,7 +45,7 @@ class VerifiedLog:
     segments: int
     first_offset: int | None
     end_offset: int | None
-    """One behind the last offset that a restart leaves."""
+    """One after the last offset that a restart leaves."""
     last_epoch: int | None
     batches: int
     records: int

@@ -13,7 +13,7 @@ import numpy as np
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
-BEYOND: Final = 64  # readable bytes behind the end, so that no place has to be checked before it is read
+BEYOND: Final = 64  # readable bytes after the end, so that no place has to be checked before it is read
 _LEAST_FRESH_BYTES: Final = 1 << 16
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio: products spread over all high bits
 
@@ -45,7 +45,7 @@ def spread(first: Array, sizes: Array) -> tuple[Array, Array]:
 class Window:
     """A piece and views of it that begin at every byte: `u1[p]`, `u4[p]` and `u8[p]` are the little-endian numbers of
     1, 4 and 8 bytes at place p, `i4[p]` and `i8[p]` the big-endian ones with a sign. They can be read up to some bytes
-    behind the end of what the piece was shown for."""
+    after the end of what the piece was shown for."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -81,14 +81,16 @@ class Window:
 
 
 class IdNumbers:
-    """Numbers 0, 1, 2... for ids of 16 bytes, in the order in which they are first seen; `made` is called with those
-    that are new, in the order of their numbers, before they have them."""
+    """Numbers 0, 1, 2... for ids of 16 bytes, in the order of their first occurrence.
+
+    `made` is called with new ids, in the order of their numbers, before they have them.
+    """
 
     def __init__(self, made: Callable[[Sequence[bytes]], None]) -> None:
         self._made = made
         self._known: dict[bytes, int] = {}
         self._bits = 10
-        self._places = np.zeros(1 << self._bits, np.int64)  # by hash: the number and 1 more; 0 where none is
+        self._places = np.zeros(1 << self._bits, np.int64)  # by hash: the number and 1 more; 0 if none is
         self._words = np.zeros((2, 512), np.uint64)
 
     def number(self, id: bytes) -> int:

@@ -30,7 +30,7 @@ _NOT_USUAL: Final = ~(_LONG - 2)  # bits of a size below it that is not negative
 
 
 class Heads(NamedTuple):
-    """Headers of batches as columns. `end` is the place behind the batch; `is_usual` speaks of the header alone."""
+    """Headers of batches as columns. `end` is the place after the batch; `is_usual` speaks of the header alone."""
 
     at: Array
     offset: Array

@@ -181,7 +181,7 @@ class PartitionTable:
         return found
 
     def tidy(self) -> None:
-        """Leave behind the lists that were replaced, where there are many."""
+        """Copy the live lists to another array if many were replaced."""
         if self.lists.used < self._most_words:
             return
         rows, lists = places_of(self.present[: self.used]), placed.Lists()

@@ -159,7 +159,7 @@ class _Tags(NamedTuple):
 def _read(window: Window, tags: _Tags, word: Array | None, form: _Form, at: Array) -> Array:
     """Find tagged fields and write their places into `at`; return which records are irregular.
 
-    `word` is the word at `tags.place`, where that is known.
+    `word` is the word at `tags.place`, if that is known.
     """
     place, end, version, count = tags
     total = len(place)
