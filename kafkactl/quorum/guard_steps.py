@@ -27,8 +27,6 @@ def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -
     """Report problems of a voter set as a goal: its size, and members that are not alive.
 
     A small target is reported also if only an intermediate set is larger: a new plan is made at that set.
-
-    A small target is reported also where only a set on the way is larger: there a new plan is made.
     """
     size, most = len(target), max([len(state.voters), *(len(step.voters_after) for step in steps)])
     if size and size % 2 == 0:

@@ -17,8 +17,6 @@ def check_health(state: QuorumState, earlier: QuorumState | None = None) -> tupl
     """Return the findings about the quorum; a blocker keeps the quorum from working.
 
     `earlier` is an observation more than half a second ago: a comparison shows if commits advance.
-
-    `earlier` is a look more than half a second ago: two looks show whether commits go on.
     """
     return each_once((*state.findings, *check_commits(earlier, state), *_health(state)))
 

@@ -167,9 +167,6 @@ def judge(
 
     `reads` are the observations of the quorum after the answer, oldest first, without those in which no node answered;
     `watched_ms` is the time since the step was sent, `unread_ms` the time within which a node reads it.
-
-    `reads` are the quorum as seen after the answer, oldest first, without those in which no node could be asked;
-    `watched_ms` is how long ago it was sent, `unread_ms` how long it may be on its way before a node reads it.
     """
     error_meaning = error_meaning_of(answer)
     is_read = answer.code is not None or watched_ms >= unread_ms

@@ -77,8 +77,6 @@ def plan_addition(
 
     A single change is the operator's own choice: a problem that a longer plan would avoid (`_CHOSEN`) is only a
     warning.
-
-    A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only a warning.
     """
     if not state.has_leader:
         return _leaderless(state)
@@ -102,8 +100,6 @@ def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstanc
 
     A single change is the operator's own choice: a problem that a longer plan would avoid (`_CHOSEN`) is only a
     warning.
-
-    A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only a warning.
     """
     if not state.has_leader:
         return _leaderless(state)
@@ -150,8 +146,6 @@ def concurrent_change(state: QuorumState, planned_sets: Sequence[VoterKeys]) -> 
 
     The set is then not between the first set of `planned_sets`, the present state of the run, and the last one, its
     target. Voters that joined or left towards the target are accepted, whatever the cause (auto-join).
-
-    Voters that came or left towards the target are welcome, whatever the cause (auto-join).
     """
     here, target = (planned_sets[0], planned_sets[-1]) if planned_sets else (frozenset(), frozenset())
     if not planned_sets or here & target <= state.voter_keys <= here | target:

@@ -122,9 +122,6 @@ class Monitor:
 
         A node that does not know the epoch of a newer leader may truncate records which that leader committed: its copy
         was not counted. Leader completeness applies to records committed in earlier epochs.
-
-        What a leader of a newer epoch committed may be cut by a node that does not know of that epoch: its copy was not
-        counted. Leader completeness is about what was committed in earlier epochs.
         """
         if leads:
             self._broken(LEADER_APPEND_ONLY, node, f"node {node} leads and truncates its log to {end}")
@@ -153,8 +150,6 @@ class Monitor:
 
     def recovered(self, shadow: Shadow, taken: int, end: int) -> None:
         """Record that an operator declared the log up to `taken` committed and ended it at `end`.
-
-        The protocol has no such step: from now on that history is committed, whatever was before.
 
         The protocol has no such step: from now on that history is committed, whatever was before.
         """
@@ -199,8 +194,6 @@ class Monitor:
 
         A vote may be counted late, when a newer epoch has a leader already; records which that leader committed may be
         missing.
-
-        A vote may be counted late, when a newer epoch has a leader already; what that one committed need not be there.
         """
         first = self._leaders.setdefault(epoch, (node, directory))
         if first != (node, directory):

@@ -258,8 +258,6 @@ class World:
         """Sync the disk; draws after the sync belong to the present call and are answered immediately.
 
         The next effect is the last of the waiting list.
-
-        Of the effects that wait the next one is the last.
         """
         rest: list[Effect] = []
         while waiting:

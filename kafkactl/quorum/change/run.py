@@ -105,9 +105,6 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
 
         An observation without a leader or a node, or during an election, is repeated: for a short time before the first
         request, for the time of an election after it.
-
-        An observation that finds no leader, or no node at all, is not the last word, nor is one that meets an election:
-        it is taken again for a while, a short one before anything was sent, for as long as an election takes after.
         """
         within_ms = self.policy.settle_ms if self.run.began else self.policy.recheck_ms
         state = watch_until(self.watcher, is_steady, within_ms=within_ms, see=self.watcher.prove)

@@ -57,9 +57,6 @@ class QuorumWatcher:
 
         `also` are node ids to check in addition to the voters and the nodes of the goal. If the leader or the voters
         changed meanwhile, no voter is proven alive, and a blocker reports it (`unproven`).
-
-        `also` are node ids that matter in addition to the voters and the nodes of the goal.
-        Where leader or voters changed meanwhile no voter is proven alive, and a blocker says so (`unproven`).
         """
         state = self.observe()
         if not state.has_leader:
@@ -124,9 +121,6 @@ def watch_outcome(
 
     `sent_at_ms` is monotonic time; a node reads the request within `unread_ms`, or never. The function returns when the
     outcome is known, or after `QuorumWaitPolicy.step_ms`.
-
-    `sent_at_ms` is by the steady clock, `unread_ms` how long it may be on its way. It returns when that is known, or
-    after `QuorumWaitPolicy.step_ms`.
     """
     reads: list[QuorumState] = [] if already is None else [already]
     # Without an answer nothing is certain before the request must have been read or lost.

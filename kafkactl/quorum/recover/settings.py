@@ -49,9 +49,6 @@ def settings_of_adopted(
 
     `newest` is the image of the best disk, which may contain the topic id. A topic without known settings keeps its
     data: schemas/adopted_topics.toml, and tiering if the topic is in `tiered`.
-
-    `newest` is the image of the best disk, which may know the topic by its id. What is known nowhere keeps its data:
-    schemas/adopted_topics.toml, and tiering where the topic is in `tiered`.
     """
     topics = {partition.topic: partition.topic_id for partition in adopted if partition.topic_id not in image.topics}
     found = []

@@ -100,8 +100,6 @@ class Connections:
         """Record the end of a request. Without success the peer is not asked again before the retry back-off.
 
         A change of state during the handling may have removed the request; then nothing is to do.
-
-        Handling may have forgotten the request (a change of state does); then there is nothing to do.
         """
         if self.in_flight.pop(correlation_id, None) is None:
             return

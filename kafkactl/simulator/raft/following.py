@@ -241,9 +241,6 @@ def handle_disconnected(node: Node, _now: int, _peer: int, response: Disconnecte
 
     UpdateRaftVoter is the exception: Kafka's synthetic response has epoch -1, which is handled as an old response and
     as a success (`maybeHandleCommonResponse`).
-
-    An UpdateRaftVoter is the exception: the answer that Kafka makes up for it has epoch -1, which is taken for an old
-    answer and for a success (`maybeHandleCommonResponse`).
     """
     changes.probe_failed(node, response.correlation_id)
     return response.correlation_id == node.update_correlation_id

@@ -267,9 +267,6 @@ class Leader:
 
         An observer that never fetched from this leader is removed, too, as by `LeaderState.clearInactiveObservers`,
         which subtracts its -1 from the time of day.
-
-        One that never fetched from this leader is forgotten, too, as by `LeaderState.clearInactiveObservers`, which
-        subtracts its -1 from the time of day.
         """
         for key, replica in list(self.observers.items()):
             seen = replica.last_fetch >= 0 and now - replica.last_fetch < OBSERVER_SESSION_US

@@ -142,9 +142,6 @@ class ReplicaLog:
 
         Return VALID; or DIVERGING with the epoch and offset to truncate to; or SNAPSHOT with the epoch and end offset
         of the snapshot to fetch (`ReplicatedLog.validateOffsetAndEpoch`).
-
-        VALID; or DIVERGING with the epoch and offset to truncate to; or SNAPSHOT with the epoch and end offset of the
-        one to fetch (`ReplicatedLog.validateOffsetAndEpoch`).
         """
         if self.start == 0 and offset == 0:
             return VALID, 0, 0

@@ -85,9 +85,6 @@ def to_unattached(node: Node, now: int, epoch: int, leader_id: int = NO_LEADER) 
 
     The rest of a running election timeout is kept: otherwise a candidate whose log is too short keeps all others from
     an election. An observer has no election timeout.
-
-    The rest of the election time is kept where it runs already: otherwise a candidate whose log is too short keeps
-    all others from an election. An observer has no election time.
     """
     if epoch < node.epoch or (epoch == node.epoch and node.state is not State.PROSPECTIVE):
         raise RaftThreadError(
