@@ -67,7 +67,7 @@ class Bucket:
 
     @property
     def time_ms(self) -> int | None:
-        """When the listing was made."""
+        """Return the time at which the listing was made."""
         return self.listing.time_ms
 
     @property
@@ -82,7 +82,7 @@ class Bucket:
         return objects[-1].key if objects and in_order else None
 
     def count(self, segment_id: bytes) -> int:
-        """How many objects a segment has."""
+        """Return the number of objects of a segment."""
         return len(self.segments.get(segment_id, ()))
 
     def has_archived(self, segment_id: bytes) -> bool:
@@ -94,13 +94,13 @@ class Bucket:
         return {name.suffix: found.size for name, found in self.segments.get(segment_id, ())}
 
     def of(self, segment_ids: Iterable[bytes]) -> Iterator[tuple[bytes, StoredObject]]:
-        """Every object of these segments."""
+        """Yield every object of these segments."""
         for segment_id in segment_ids:
             for _, found in self.segments.get(segment_id, ()):
                 yield segment_id, found
 
     def summary(self) -> BucketRead:
-        """What an answer says about it."""
+        """Return the summary for an answer."""
         return BucketRead(
             path=self.listing.path,
             format=self.listing.format,

@@ -44,7 +44,7 @@ class ReplicaLog:
     segments: tuple[tuple[int, int], ...] | None = None
 
     def lineage(self, log_end: int | None = None) -> Lineage | None:
-        """None where its leader epochs are not known."""
+        """Return the lineage of the log; None if its leader epochs are unknown."""
         end = self.log_end_offset if log_end is None else log_end
         return Lineage(self.leader_epochs, end) if self.leader_epochs else None
 
@@ -78,7 +78,7 @@ class TopicView:
 
     @property
     def is_tiered(self) -> bool | None:
-        """Whether it has `remote.storage.enable`; None where its settings are not known."""
+        """Return whether the topic has `remote.storage.enable`; None if its settings are unknown."""
         return None if self.configs is None else self.configs.get(REMOTE_STORAGE_ENABLE, "false").lower() == "true"
 
 
@@ -132,7 +132,7 @@ class ClusterView:
     disks: Mapping[tuple[bytes, int], tuple[ReplicaLog, ...]] = field(default_factory=dict)
 
     def exists(self, topic_id: bytes, first_ms: int | None) -> bool | None:
-        """Whether the topic exists; None where that is not known.
+        """Return whether the topic exists; None if that is unknown.
 
         A topic that a metadata log does not have was deleted only if its first record (`first_ms`) is older than the
         end of that log: a topic that was created after a copy of the log was made is not in the copy either.
@@ -152,12 +152,12 @@ class ClusterView:
         return None if topic is None else topic.partitions.get(partition)
 
     def replica_logs(self, topic_id: bytes, partition: int) -> tuple[ReplicaLog, ...]:
-        """Its replicas' logs, those of disks before those that the cluster gave."""
+        """Return the logs of the partition's replicas, those from disks before those from the cluster."""
         known = self.partition(topic_id, partition)
         return (*self.disks.get((topic_id, partition), ()), *(() if known is None else known.replica_logs))
 
     def alive(self, broker_id: int) -> bool | None:
-        """False for a broker that is fenced, down or not registered; None where it is not known."""
+        """Return False for a broker that is fenced, down or not registered; None if its state is unknown."""
         if self.brokers is None:
             return None
         broker = self.brokers.get(broker_id)

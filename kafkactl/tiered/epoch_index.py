@@ -78,7 +78,7 @@ class Segment:
 
     @classmethod
     def of_numbers(cls, segment_id: bytes, values: Sequence[int], numbers: SegmentNumbers) -> Segment:
-        """One with these NUMBERS and one epoch, without custom metadata, not forgotten."""
+        """Return a segment with these NUMBERS and one epoch, without custom metadata, not forgotten."""
         made = cls.__new__(cls)
         (
             metadata_partition, first_record, last_record, made.records, delete_starts, deleting_since_ms,
@@ -105,12 +105,12 @@ class Segment:
 
     @property
     def start_offset(self) -> int:
-        """Its first offset."""
+        """Return the first offset of the segment."""
         return self._rows.longs[self._at + _START]
 
     @property
     def end_offset(self) -> int:
-        """Its last offset."""
+        """Return the last offset of the segment."""
         return self._rows.longs[self._at + _END]
 
     @property
@@ -125,7 +125,7 @@ class Segment:
 
     @property
     def event_timestamp_ms(self) -> int:
-        """When the record was written that counted last."""
+        """Return the time of the last effective record."""
         return self._rows.longs[self._at + _EVENT]
 
     @property
@@ -174,7 +174,7 @@ class Segment:
 
     @property
     def forgotten_by(self) -> Forgetting | None:
-        """What made brokers forget it."""
+        """Return the reason why brokers forgot the segment; None if they did not."""
         return self._rare.forgotten_by
 
     @forgotten_by.setter
@@ -182,7 +182,7 @@ class Segment:
         self._own().forgotten_by = why
 
     def delete_begins(self, time_ms: int) -> None:
-        """A DELETE_SEGMENT_STARTED record."""
+        """Record a DELETE_SEGMENT_STARTED record."""
         rare = self._own()
         if not rare.delete_starts:
             rare.deleting_since_ms = time_ms
@@ -220,19 +220,19 @@ class Segment:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Its first and its last offset."""
+        """Return the first and the last offset of the segment."""
         longs, at = self._rows.longs, self._at
         return longs[at + _START], longs[at + _END]
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """What segments are sorted by: the start offset, and the place of the first record."""
+        """Return the sort key of the segment: its start offset, and the position of its first record."""
         rows, at = self._rows, self._at
         return rows.longs[at + _START], rows.ints[at + _PARTITION], rows.longs[at + _FIRST]
 
     @property
     def epoch_numbers(self) -> Sequence[int]:
-        """Its leader epochs without their offsets."""
+        """Return the leader epochs of the segment without their offsets."""
         epochs = self._rare.epochs
         return (self._rows.ints[self._at + _EPOCH],) if epochs is None else [epoch for epoch, _ in epochs]
 
@@ -314,7 +314,7 @@ class EpochState:
             segment.listed += 1
 
     def copy_finished(self, start: int, end: int, segment: Segment) -> None:
-        """A copy is complete: segments that it covers leave the map; an entry with the same start is overwritten."""
+        """Add a complete copy: segments that it covers leave the map; an entry with the same start is overwritten."""
         if start > self._last:
             self._mapped.append(segment)
             self._last = start
@@ -343,7 +343,7 @@ class EpochState:
         self._last = max(self._last, start)
 
     def delete_started(self, segment: Segment) -> None:
-        """The segment can no longer be found by offset."""
+        """Remove the segment from the search by offset."""
         mapped, at = self._mapped, self._gone
         if at < len(mapped) and mapped[at] is segment:
             segment.mapped -= 1
@@ -365,7 +365,7 @@ class EpochState:
         self.hold(segment)
 
     def delete_finished(self, segment: Segment) -> None:
-        """The segment is forgotten. It stays in the map if its DELETE_SEGMENT_STARTED did not take it out."""
+        """Forget the segment. It stays in the map if its DELETE_SEGMENT_STARTED did not remove it."""
         self._unlist(segment)
 
     def in_order(self) -> list[tuple[int, Segment]]:
@@ -377,7 +377,7 @@ class EpochState:
         return [segment for segment in self._mapped if segment is not None]
 
     def known(self) -> Iterator[Segment]:
-        """Every segment that a broker lists for this epoch."""
+        """Yield every segment that a broker lists for this epoch."""
         yield from self.mapped()
         yield from self.unreferenced.values()
 
@@ -397,7 +397,7 @@ class EpochState:
                 self.unreferenced = _NO_SEGMENTS  # one that was emptied keeps its table
 
     def _place(self, start: int) -> int:
-        """Where in the list a segment is, or would be, that begins at an offset."""
+        """Return the index in the list of a segment that begins at an offset, or at which it would be inserted."""
         return bisect_left(self._mapped, start, self._gone, key=self._start_of)
 
     def _start_of(self, segment: Segment | None) -> int:

@@ -104,7 +104,7 @@ class PartitionForecast:
 
 
 def forecast(case: AuditCase, partitions: Iterable[PartitionCase]) -> list[PartitionForecast]:
-    """For each partition what each of its replicas would do. The logs are read again where brokers see only a part."""
+    """Return the behaviour of each replica of each partition. Logs are read again if brokers read only a part."""
     shown = [partition for partition in partitions if partition.exists is not False]
     brokers = _Brokers(case)
     partial = {partition.key for partition in shown if brokers.sees_less(partition)}
@@ -165,7 +165,7 @@ class _Brokers:
         return self._reads.get(broker, set())
 
     def consumer(self, broker: int) -> tuple[Consumer, StoppedBy | None]:
-        """How its metadata consumer fares, and the record that ends it, if it is a record."""
+        """Return the state of the broker's metadata consumer, and the record that stops it, if any."""
         if self.case.is_outgrown:
             return STOPS, None
         if self.case.readers is None:
@@ -229,7 +229,7 @@ def _candidate(
 def _seen(
     partition: PartitionCase, records: list[tuple[MetadataLog, PlacedRecord]], reads: set[int] | None
 ) -> PartitionLog:
-    """The partition as a broker knows it that reads these metadata partitions, from where they begin."""
+    """Return the partition as a broker knows it that reads these metadata partitions from their start."""
     ledger = Ledger()
     for log, placed in records:
         if placed.offset >= log.log_start and (reads is None or log.partition in reads):
@@ -254,7 +254,7 @@ def _highest(log: PartitionLog, lineage: Lineage | None, consumer: str) -> int |
 def _log_start(
     partition: PartitionCase, log: PartitionLog, lineage: Lineage | None, own: ReplicaLog | None, *, stands: bool
 ) -> int | None:
-    """The later of the present log start and where the remote log begins for this replica."""
+    """Return the later one of the present log start and the start of the remote log for this replica."""
     present = partition.log_start
     if stands or present is None:
         return present

@@ -67,7 +67,7 @@ class Layout:
     has_size: bool = False
 
     def parse(self, key: str) -> ObjectName | None:
-        """What a key says, None where it names no segment."""
+        """Return the parts of a key; None if the key names no segment."""
         found = self.pattern.fullmatch(key)
         if found is None:
             return None
@@ -85,7 +85,7 @@ class Layout:
         )
 
     def key_before(self, like: str, topic: str, place: SegmentPlace) -> str | None:
-        """What the keys of a segment begin with, in the folder of a key `like`; None where the layout does not tell."""
+        """Return the key prefix of a segment, in the folder of a key `like`; None if the layout does not define it."""
         folders = {
             LOCAL.name: [f"{topic}-{place.partition}-{place.topic_id}"],
             AIVEN.name: [f"{topic}-{place.topic_id}", f"{place.partition}"],
@@ -159,7 +159,7 @@ def uuid_bytes(text: str) -> bytes | None:
 
 
 def aiven_remote_size(custom_metadata: bytes | None) -> int | None:
-    """The bytes of all objects of a segment together, where Aiven's custom metadata has them (tag 0, a varlong)."""
+    """Return the size of all objects of a segment, if Aiven's custom metadata contains it (tag 0, a varlong)."""
     if not custom_metadata:
         return None
     reader = Reader(custom_metadata)

@@ -171,7 +171,7 @@ class Ledger:
                 partition.update(record, at, offset)
 
     def _stops(self, log: MetadataLog, partition: PartitionLog, record: RemoteRecord) -> str | None:
-        """Why applying a record ends a metadata consumer, None where it does not."""
+        """Return the reason why a record ends a metadata consumer; None if it does not."""
         if (log.partition, record.key) in self._ended:
             return AFTER_DELETE
         if isinstance(record, BaseRecord) and record.state is not COPYING:
@@ -215,7 +215,7 @@ class Ledger:
         self._ended = {(at, key) for at, key in self._ended if key not in keys}
 
     def finish(self, logs: Sequence[MetadataLog]) -> None:
-        """All logs were taken: fold again what is scattered, and mark what their starts have cut off."""
+        """Fold scattered records again after all logs, and mark the records before their log starts as lost."""
         if self.scattered:
             scattered = set(self.scattered)
             self._drop(scattered)
@@ -248,7 +248,7 @@ class Ledger:
 
 
 def fold(logs: Sequence[MetadataLog], *, keep_deleted: bool = False, watched: frozenset[bytes] = frozenset()) -> Ledger:
-    """Everything that the logs say. Each is read once, and once more where records of a partition are scattered."""
+    """Fold all records of the logs. Each log is read once, and again if records of a partition are scattered."""
     ledger = Ledger(keep_deleted=keep_deleted, watched=watched)
     with no_collection():
         for log in logs:
@@ -260,7 +260,7 @@ def fold(logs: Sequence[MetadataLog], *, keep_deleted: bool = False, watched: fr
 def fold_log(
     ledger: Ledger, log: MetadataLog, reads: Iterable[FastRead], wanted: Callable[[PartitionKey], bool] | None = None
 ) -> None:
-    """One metadata partition, of which `reads` are all; of the user partitions those that are `wanted`, if given."""
+    """Fold one metadata partition from all its `reads`; only the `wanted` user partitions, if given."""
     facts = ledger.logs[log.partition] = LogFacts(log)
     for found in reads:
         if isinstance(found, PlainRecords):
@@ -294,7 +294,7 @@ def merged(logs: Iterable[MetadataLog], keys: set[PartitionKey]) -> Iterator[tup
 def _of_partitions(
     log: MetadataLog, keys: set[PartitionKey]
 ) -> Iterator[tuple[int, int, int, MetadataLog, PlacedRecord]]:
-    """Each with the newest time up to it, in one log ascending."""
+    """Yield each record of the partitions with the newest time up to it, which ascends within one log."""
     newest = -1
     for placed in log.read():
         if isinstance(placed, PlacedRecord) and placed.record is not None:

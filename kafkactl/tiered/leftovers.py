@@ -92,12 +92,12 @@ class Leftovers:
 
     @property
     def by_reason(self) -> dict[str, int]:
-        """How many objects there are of each reason."""
+        """Return the number of objects by reason."""
         return dict(sorted(Counter(leftover.reason for leftover in self.objects).items()))
 
     @property
     def next_step(self) -> str:
-        """What to do with the list; "" where there is nothing in it."""
+        """Return the action to take with the list; "" if the list is empty."""
         return _NEXT_STEP if self.objects else ""
 
     @property
@@ -117,7 +117,7 @@ class Leftovers:
 
 
 def leftovers(case: AuditCase, bucket: Bucket, *, older_than_ms: int, include_orphans: bool = False) -> Leftovers:
-    """What may be deleted, objects younger than `older_than_ms` left out; of an age that is not known nothing is."""
+    """Return the objects that may be deleted, without objects younger than `older_than_ms` or of unknown age."""
     reasons = list(_reasons_to_refuse(case, bucket))
     if reasons:
         return Leftovers(refused=True, objects=(), findings=tuple(in_order(reasons)))
@@ -172,7 +172,7 @@ def _reasons_to_refuse(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
 
 
 def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> Iterator[tuple[Leftover, bool]]:
-    """Each, and whether no record that was not read can clear it."""
+    """Yield each candidate, and whether it remains one whatever unread records contain."""
     living = _ids_of_living_topics(case)
     gone = {
         segment.segment_id

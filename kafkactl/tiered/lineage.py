@@ -26,17 +26,17 @@ class Lineage:
 
     @property
     def log_start(self) -> int:
-        """Where the log begins: the first entry moves with it (`LeaderEpochFileCache.truncateFromStart`)."""
+        """Return the log start, which is in the first entry (`LeaderEpochFileCache.truncateFromStart`)."""
         return self.epochs[0][1]
 
     def ranges(self) -> Iterator[tuple[int, int, int | None]]:
-        """Each epoch with its first offset and the one after its last; None for the last where the end is unknown."""
+        """Yield each epoch with its first offset and its end; None for the last epoch if the end is unknown."""
         for at, (epoch, start) in enumerate(self.epochs):
             yield epoch, start, self.epochs[at + 1][1] if at + 1 < len(self.epochs) else self.log_end
 
 
 def highest_offset(partition: PartitionLog, lineage: Lineage) -> int:
-    """What a leader answers to ListOffsets latest-tiered; -1 where nothing was copied in any of its epochs."""
+    """Return a leader's answer to ListOffsets latest-tiered; -1 if nothing was copied in any of its epochs."""
     for epoch, _, end in reversed(list(lineage.ranges())):
         state = partition.epochs.get(epoch)
         if state is not None and state.highest is not None:

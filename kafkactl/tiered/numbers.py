@@ -31,7 +31,7 @@ class SegmentRows:
         with_space.append(self)
 
     def give_up(self, at: int) -> None:
-        """The row that begins there may be overwritten."""
+        """Release the row that begins at this position."""
         if not self.free:
             self._with_space.append(self)
         self.free.append(at)
@@ -46,7 +46,7 @@ class SegmentNumbers:
         self._with_space: list[SegmentRows] = []
 
     def take(self) -> tuple[SegmentRows, int]:
-        """A row to write into: where it is, and where it begins there."""
+        """Reserve a row: return its table, and the position at which it begins there."""
         rows = self._with_space[-1] if self._with_space else SegmentRows(self._with_space)
         at = rows.free.pop()
         if not rows.free:

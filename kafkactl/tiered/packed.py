@@ -122,7 +122,7 @@ class _Columns:
         self.places: list[int] = []  # of epochs: which segments they map, in order; which ones else they know
 
     def described(self) -> dict[str, Any]:
-        """What few segments have, by their place; and how many there are."""
+        """Return the values that few segments have, by their position, and the number of segments."""
         segments = self.segments
         return {
             "segments": len(segments),
@@ -186,7 +186,7 @@ def _error(error: DecodeError) -> tuple[Any, ...]:
 
 
 def unpacked(data: bytes) -> Part:
-    """What `packed` was given."""
+    """Return the part that was given to `packed`."""
     end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big")
     head = json.loads(data[_LENGTH_BYTES:end])
     at = end + _ID_BYTES * head["segments"]

@@ -73,7 +73,7 @@ class PartitionLog:
         self._copies: dict[int, Segment | list[Segment]] = {}  # COPY_SEGMENT_STARTED by start offset
 
     def segments(self) -> Iterator[Segment]:
-        """All that are not DELETE_SEGMENT_FINISHED, the forgotten ones included."""
+        """Yield the segments without DELETE_SEGMENT_FINISHED, including forgotten ones."""
         yield from self.table.values()
         yield from self.forgotten
 

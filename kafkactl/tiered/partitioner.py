@@ -29,7 +29,7 @@ def murmur2(data: bytes) -> int:
 
 
 def metadata_partition_of(key: PartitionKey, partitions: int) -> int:
-    """The metadata partition among `partitions` (at least 1), the number that the brokers are configured with."""
+    """Return the metadata partition among `partitions` (at least 1), the number configured on the brokers."""
     most, least = (int.from_bytes(key.topic_id[at : at + 8], "big") for at in (0, 8))
     value = 31 * (31 * (31 + _folded(least)) + _folded(most)) + key.partition
     return (murmur2((value & _MASK).to_bytes(4, "big")) & 0x7FFFFFFF) % partitions

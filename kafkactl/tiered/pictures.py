@@ -93,7 +93,7 @@ class Picture:
 
     @property
     def in_both(self) -> Lane:
-        """What is remote and local; nothing where the local log is not known."""
+        """Return the offsets that are remote and local; none if the local log is unknown."""
         return self.both or NO_OFFSETS
 
     to_dict = by_fields
@@ -126,7 +126,7 @@ class OrphanAges:
 
 
 def picture_of(partition: PartitionCase, holes: Sequence[Hole]) -> Picture:
-    """Where the offsets of a partition are. `holes` are those of its status in the audit.
+    """Return the offset ranges of a partition. `holes` are those of its status in the audit.
 
     Ranges are (first offset, last offset). `local` and `both` are None where the local log start is not known;
     `others` are segments that no reader is served from, by the id of the finding about them.

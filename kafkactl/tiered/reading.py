@@ -71,7 +71,8 @@ FastRead: TypeAlias = Read | PlainRecords
 
 
 def read_records(pieces: Iterable[bytes], *, file: str, first_offset: int = 0) -> Iterator[Read]:
-    """Every record of a file in its order, and what cannot be read in its place. Raises only what `pieces` raises."""
+    """Yield every record of a file in its order, and unreadable parts in their place. Raise only what `pieces`
+    raises."""
     for found in _read(pieces, file, first_offset, None):
         assert not isinstance(found, PlainRecords)
         yield found

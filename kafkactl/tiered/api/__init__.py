@@ -80,7 +80,7 @@ class Filters:
         return self.has_key(partition.topic, partition.topic_id, partition.key.partition)
 
     def has_key(self, topic: str, topic_id: str, partition: int) -> bool:
-        """The same by names."""
+        """Return True if the filters select the partition by its names."""
         named = not self.topics or topic in self.topics or topic_id in self.topics
         return named and (not self.partitions or partition in self.partitions)
 
@@ -207,7 +207,7 @@ def source(loaded: Loaded) -> AuditSource:
 
 
 def empty_findings(loaded: Loaded) -> list[Finding]:
-    """That nothing was there to judge."""
+    """Report that the sources contain nothing to audit."""
     if not loaded.is_empty:
         return []
     return [
@@ -317,7 +317,7 @@ def left_over(loaded: Loaded, *, older_than_ms: int, include_orphans: bool) -> L
 
 
 def observe(client: Client) -> LiveObservation:
-    """What a live cluster answers. Raises UnreachableError as `observe_cluster` does."""
+    """Observe a live cluster. Raise UnreachableError as `observe_cluster` does."""
     return observe_cluster(client, now_ms=int(time.time() * 1000))
 
 
@@ -363,17 +363,17 @@ def save(loaded: Loaded, path: str) -> Saved:
 
 
 def source_findings(loaded: Loaded) -> tuple[Finding, ...]:
-    """What there is to say of the sources, without an audit."""
+    """Return the findings about the sources, without an audit."""
     return (*loaded.findings, *reading_findings(loaded), *empty_findings(loaded))
 
 
 def reading_findings(loaded: Loaded) -> list[Finding]:
-    """What could not be read of the metadata logs."""
+    """Return the findings about unreadable parts of the metadata logs."""
     return [finding for finding in metadata_findings(loaded.case) if finding.id in _READING]
 
 
 def write_keys(path: str, found: Leftovers) -> None:
-    """The keys of leftovers, one a line, in a new file of its owner's.
+    """Write the keys of leftovers, one a line, to a new file that only its owner can read.
 
     Raises InputError `output-file-exists`, FailedError `output-file-not-written`.
     """

@@ -55,7 +55,7 @@ def write_details(path: str, loaded: Loaded, filters: Filters) -> str:
 
 
 def tables(loaded: Loaded, filters: Filters) -> Iterator[Table]:
-    """All of them; that of objects is empty without a listing of the store."""
+    """Yield all tables; the table of objects is empty without a listing of the store."""
     found = audit(loaded, filters)
     yield _table("segments", SEGMENTS, (segment.to_dict() for segment in each_segment(loaded, filters)))
     yield _table("partitions", PARTITIONS, (status.to_dict() for status in found.partitions))
@@ -78,7 +78,7 @@ def _finding(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _objects(loaded: Loaded) -> Iterator[dict[str, Any]]:
-    """By key; partition and state are those of the segment by its records, where one names it."""
+    """Yield objects by key, with the partition and the state of their segment if a record names one."""
     bucket = loaded.case.bucket
     if bucket is None:
         return

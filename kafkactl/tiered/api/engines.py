@@ -45,7 +45,8 @@ def chosen_engine(
 
 
 def worth_bytes(cores: int) -> float:
-    """From how many bytes on Spark is sooner done on one machine with so many cores; infinite where it never is.
+    """Return the size in bytes from which Spark is faster on one machine with so many cores; infinite if it
+    never is.
 
     >>> worth_bytes(1)
     inf
@@ -61,7 +62,7 @@ def folded(
     keep_deleted: bool,
     watched: frozenset[bytes],
 ) -> Ledger:
-    """Everything that the logs say, by that engine. Raises on Spark as `spark_context` and `fold_on_spark` do."""
+    """Fold all records of the logs with that engine. Raise on Spark as `spark_context` and `fold_on_spark` do."""
     if engine.name != SPARK:
         return fold([log for _, log in logs], keep_deleted=keep_deleted, watched=watched)
     from kafkactl.spark.session import spark_context

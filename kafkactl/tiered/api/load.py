@@ -168,7 +168,8 @@ def _with_removed(view: ClusterView, ledger: Ledger, path: str | None) -> Cluste
 
 
 def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metadata: ClusterView | None) -> None:
-    """By another cluster's metadata log every topic would seem to be deleted, and its objects to be left over.
+    """Check that the metadata log is of the same cluster: else every topic seems to be deleted, its objects
+    left over.
 
     `meta.properties` is not part of a copied folder; the id of the metadata topic is in every broker's folder.
     """
@@ -269,7 +270,7 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
 
 
 def _compared(replicas: Sequence[MetadataReplica]) -> tuple[list[MetadataReplica], Replicas]:
-    """For each metadata partition the replica that reaches farthest, and what there is to say of the others."""
+    """Return the most advanced replica of each metadata partition, and the findings about the others."""
     chosen, stale, diverged = [], [], []
     ordered = sorted(replicas, key=lambda replica: (replica.partition, replica.path))
     for partition, group in itertools.groupby(ordered, key=lambda replica: replica.partition):

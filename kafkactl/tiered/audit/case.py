@@ -71,7 +71,7 @@ class AuditCase:
 
     @property
     def lacks_metadata_topic(self) -> bool:
-        """True if the cluster is known, has tiered topics, and has no topic `__remote_log_metadata`."""
+        """Return True if the cluster is known, has tiered topics, and has no topic `__remote_log_metadata`."""
         return self.view.metadata_topic is None and any(topic.is_tiered for topic in (self.view.topics or {}).values())
 
     @property
@@ -157,7 +157,7 @@ class AuditCase:
         return found
 
     def is_tiered(self, topic: TopicView) -> bool:
-        """By its settings; where these are not known, a topic with records is."""
+        """Return True if the topic's settings enable tiering or, if they are unknown, the topic has records."""
         return topic.topic_id in self._topics_with_records if topic.is_tiered is None else topic.is_tiered
 
     @cached_property
@@ -166,7 +166,7 @@ class AuditCase:
 
     @cached_property
     def partitions(self) -> list[PartitionCase]:
-        """Each user partition with records, and each tiered one of the cluster, in order."""
+        """Return each user partition with records, and each tiered partition of the cluster, in order."""
         keys = set(self.ledger.partitions)
         for topic in (self.view.topics or {}).values():
             if topic.is_tiered:
@@ -175,12 +175,12 @@ class AuditCase:
         return sorted(cases, key=lambda case: (case.topic, case.topic_id, case.key.partition))
 
     def exists(self, key: PartitionKey) -> bool | None:
-        """Whether the topic of a partition exists; None where that is not known."""
+        """Return whether the topic of a partition exists; None if that is unknown."""
         log = self.ledger.partitions.get(key)
         return self.view.exists(key.topic_id, None if log is None else log.first_ms)
 
     def living(self) -> Iterator[PartitionCase]:
-        """Those whose topic exists, as far as it is known."""
+        """Yield the partitions whose topic exists, as far as it is known."""
         return (case for case in self.partitions if case.exists is not False)
 
 
@@ -233,12 +233,12 @@ class PartitionCase:
 
     @cached_property
     def check(self) -> LineageCheck | None:
-        """Which segments belong to it."""
+        """Return the check of segments against the partition's lineage; None without a lineage."""
         return None if self.lineage is None else LineageCheck(self.lineage)
 
     @property
     def log_start(self) -> int | None:
-        """Where the log begins, the remote part included."""
+        """Return the log start offset, including the remote part."""
         answered = self._answered("earliest")
         if answered is not None:
             return answered
@@ -246,7 +246,7 @@ class PartitionCase:
 
     @property
     def local_start(self) -> int | None:
-        """Where the local log begins."""
+        """Return the start offset of the local log."""
         answered = self._answered("earliest_local")
         if answered is not None:
             return answered
@@ -256,7 +256,7 @@ class PartitionCase:
 
     @property
     def log_end(self) -> int | None:
-        """One after the last offset."""
+        """Return the offset after the last one."""
         answered = self._answered("latest")
         if answered is not None:
             return answered
@@ -322,7 +322,7 @@ class PartitionCase:
 
     @cached_property
     def segments(self) -> list[Segment]:
-        """Those that brokers know and have not deleted, in order."""
+        """Return the segments that brokers know and have not deleted, in order."""
         return sorted([segment for segment in self.log.segments() if segment.forgotten_by is None], key=by_offset)
 
     @cached_property
@@ -335,7 +335,7 @@ class PartitionCase:
 
     @cached_property
     def forgotten(self) -> list[Segment]:
-        """Those that brokers have forgotten, or will after a restart, in order."""
+        """Return the segments that brokers have forgotten, or will after a restart, in order."""
         return sorted((segment for segment in self.log.segments() if segment.forgotten_by), key=by_offset)
 
     def in_lineage(self, segment: Segment) -> bool:

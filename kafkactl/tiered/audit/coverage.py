@@ -120,7 +120,7 @@ def _without_running(found: Iterable[tuple[int, int]], case: PartitionCase) -> l
 
 
 def _split(first: int, last: int, local: int | None) -> Iterator[Hole]:
-    """A range cut where the local log begins."""
+    """Yield the parts of a range before and after the start of the local log."""
     if local is None:
         yield Hole(first, last, None)
         return

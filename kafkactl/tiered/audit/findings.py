@@ -66,7 +66,7 @@ _WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """By severity, then by what it costs; of one id in the order of partitions and offsets."""
+    """Return the findings by severity, then by cost; findings of one id are in the order of partitions and offsets."""
     return sorted(findings, key=_place)
 
 
@@ -89,12 +89,12 @@ def _number(value: Any) -> int:
 
 
 def subject_of(case: PartitionCase) -> str:
-    """How a partition is named."""
+    """Return the subject by which findings name a partition."""
     return f"partition {case.topic}-{case.key.partition}"
 
 
 def metadata_subject(partition: int) -> str:
-    """How a metadata partition is named."""
+    """Return the subject by which findings name a metadata partition."""
     return f"metadata partition {partition}"
 
 
@@ -107,7 +107,7 @@ class PlaceDict(TypedDict):
 
 
 def place_of(case: PartitionCase) -> PlaceDict:
-    """Which partition it is."""
+    """Return the topic and the number of the partition."""
     return {"topic": case.topic, "topic_id": case.topic_id, "partition": case.key.partition}
 
 
@@ -122,7 +122,7 @@ def segment_evidence(case: AuditCase, segments: Sequence[Segment]) -> dict[str, 
 
 
 def segment_of(case: AuditCase, segment: Segment) -> dict[str, Any]:
-    """One segment in evidence; `objects` is how many it has in the store, None without a listing."""
+    """Return the evidence for a segment; `objects` is its number of objects in the store, None without a listing."""
     return {
         "segment_id": str(Uuid(segment.segment_id)),
         "start_offset": segment.start_offset,

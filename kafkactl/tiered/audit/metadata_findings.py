@@ -35,7 +35,7 @@ _DO_NOT_RESTART: Final = (
 
 
 def metadata_findings(case: AuditCase) -> Iterator[Finding]:
-    """All of them."""
+    """Yield all findings about the metadata logs."""
     for poison in case.ledger.poison:
         yield _poison(case, poison)
     for record in case.ledger.partition_deletes:

@@ -23,7 +23,7 @@ _KEEP: Final = "Delete none of them: their data is what is left of these segment
 
 
 def object_findings(case: AuditCase) -> Iterator[Finding]:
-    """All of them; none without a listing."""
+    """Yield all findings about objects; none without a listing."""
     if case.bucket is None:
         return
     if is_of_another_cluster(case, case.bucket):
@@ -78,7 +78,7 @@ class _Lacking(NamedTuple):
     archived: list[Segment]
 
     def segments(self) -> list[Segment]:
-        """All of them."""
+        """Return all segments that lack objects."""
         return [*self.log, *self.cut, *self.indexless]
 
 
@@ -142,13 +142,13 @@ def _archived(found: _Lacking) -> Iterator[Finding]:
 
 
 def _may_be_deleted_since(found: _Lacking, bucket: Bucket) -> bool:
-    """Whether what is missing is what a retention pass deletes: the first segments, each with all its objects."""
+    """Return True if a retention pass can explain the missing objects: the first segments lack all their objects."""
     is_first = found.judged[: len(found.log)] == found.log
     return is_first and not any(bucket.count(segment.segment_id) for segment in found.log)
 
 
 def _doubt(lacking: Sequence[_Lacking], bucket: Bucket) -> str:
-    """Why the listing may be incomplete; "" if nothing indicates that.
+    """Return the reason why the listing may be incomplete; "" if nothing indicates that.
 
     A listing that is cut between two lines shows no other difference from a complete one.
     """

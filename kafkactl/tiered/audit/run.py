@@ -19,7 +19,7 @@ from kafkactl.tiered.states import COPIED, COPYING, SegmentState
 
 
 def audit_findings(case: AuditCase) -> list[Finding]:
-    """Everything that is wrong, the worst first."""
+    """Return all findings, the most severe first."""
     return in_order([*topic_findings(case), *metadata_findings(case), *segment_findings(case), *object_findings(case)])
 
 
@@ -89,7 +89,7 @@ class AuditTotals:
 
 
 def partition_status(partition: PartitionCase) -> PartitionStatus:
-    """Where the remote log of one partition stands."""
+    """Return the state of the remote log of one partition."""
     copied = partition.in_state[COPIED]
     readable = [segment for segment in copied if segment.mapped]
     orphans = [

@@ -18,7 +18,7 @@ DUE, PARKED = "due", "parked"
 
 
 def segment_findings(case: AuditCase) -> Iterator[Finding]:
-    """All of them."""
+    """Yield all findings about segments."""
     for partition in case.partitions:
         if partition.exists is False:
             if partition.is_whole:
@@ -104,7 +104,7 @@ def _dangling(partition: PartitionCase, deleting: list[Segment]) -> Finding:
 
 
 def _pending(partition: PartitionCase, segment: Segment) -> str:
-    """Whether the leader's next retention pass deletes the segment.
+    """Return whether the next retention pass of the leader deletes the segment.
 
     A pass ascends and stops at the first segment that it keeps; in 4.x it retries deletes before that one, wanted by
     retention or not, in 3.9 it does not (measured: the scene "a delete begun on the first segment").
@@ -204,7 +204,7 @@ def _copies(partition: PartitionCase) -> Iterator[Finding]:
 
 
 def orphan_reason(partition: PartitionCase, segment: Segment) -> str | None:
-    """Why a copy that has not ended is an orphan, None where it may be running."""
+    """Return the reason why an unfinished copy is an orphan; None if the copy may be running."""
     case = partition.case
     certain = certain_orphan(partition, segment)
     if certain is not None:
@@ -214,7 +214,7 @@ def orphan_reason(partition: PartitionCase, segment: Segment) -> str | None:
 
 
 def certain_orphan(partition: PartitionCase, segment: Segment) -> str | None:
-    """What proves that the copy does not run any more; None where nothing does."""
+    """Return the proof that the copy has stopped; None without one."""
     if segment.copied_again:
         return "copied-again"
     if partition.case.view.alive(segment.broker_id) is False:

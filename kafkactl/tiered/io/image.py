@@ -42,7 +42,8 @@ class MetadataView:
 
 
 def view_of_metadata(path: str) -> MetadataView:
-    """The end of the log in a folder or file. Raises InputError as `open_source` and `load_image`."""
+    """Return the state at the end of the log in a folder or file. Raise InputError as `open_source` and
+    `load_image`."""
     source = open_source(path)
     loaded = load_image(source, Point())
     time_ms = None if loaded.position is None else loaded.position.timestamp_ms

@@ -96,8 +96,7 @@ class Leaders:
         since: int = 0,
         **body: Any,
     ) -> Iterator[tuple[PartitionName, Mapping[str, Any]]]:
-        """One question about many partitions: those that are answered without an error, none of a node that fails or
-        does not speak version `since` of the request."""
+        """Yield the successful answers of a leader about many partitions; none if it fails or lacks version `since`."""
         if leader in self._silent:
             return
         field = _TOPIC_FIELD[name]
@@ -228,7 +227,7 @@ def _walked(
 
 
 def whole_batches(data: bytes) -> bytes:
-    """The batches of an answer without one that is cut at its end."""
+    """Return the whole batches of an answer, without a truncated last one."""
     position = 0
     while position + 12 <= len(data):
         size = 12 + int.from_bytes(data[position + 8 : position + 12], "big")

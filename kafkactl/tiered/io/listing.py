@@ -38,8 +38,8 @@ _MANIFEST_PLACES: Final = ("", "data", "..", "../data")
 
 
 def read_listing(path: str, *, columns: Sequence[str] = (), time_ms: int | None = None) -> Listing:
-    """All objects that a listing names. `columns` are those of a CSV file without a header; `time_ms` is when it was
-    made, where that is known from elsewhere.
+    """Read all objects of a listing. `columns` are those of a CSV file without a header, `time_ms` is its known
+    time.
 
     Raises InputError `input-file-unreadable`, `invalid-listing`, `truncated-listing`, `missing-inventory-file`,
     `missing-extra`, `listing-too-large`; UnreachableError `store-unreachable`.

@@ -76,7 +76,7 @@ class LiveObservation:
 
 
 def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
-    """Everything that brokers answer about tiered storage; `now_ms` is the time, in milliseconds since the epoch.
+    """Observe the tiered storage of a cluster; `now_ms` is the time, in milliseconds since the epoch.
 
     Raises UnreachableError `no-remote-log-metadata-topic`, `metadata-partition-not-given`, and why a node could not be
     reached. What a release does not answer (KIP-1005, KIP-1023) is unknown.
@@ -164,7 +164,7 @@ def _named(metadata: Mapping[str, Any], names: Iterable[str] | None = None) -> l
 
 
 def _may_have_segments(configs: Mapping[str, str] | None) -> bool:
-    """Where tiering was switched off, segments may be left; settings that may not be read rule nothing out."""
+    """Return True if segments may be left after tiering was disabled; unreadable settings exclude nothing."""
     return configs is None or REMOTE_STORAGE_ENABLE in configs
 
 
@@ -186,7 +186,7 @@ def _not_answered(
     epochs: Mapping[PartitionName, int],
     last: Mapping[str, Any],
 ) -> dict[PartitionName, str]:
-    """The tiered partitions whose leaders did not give every offset, or whose leader is another than at first."""
+    """Return the tiered partitions whose leaders did not return every offset, or whose leader changed."""
     now = _epochs(_named(last))
     leaders = {
         (topic["Name"], partition["PartitionIndex"]): partition["LeaderId"]
@@ -269,7 +269,7 @@ def _hidden_findings(hidden: Mapping[bytes, TopicView], login: Login) -> Iterato
 
 
 def _offsets(answers: Mapping[str, AnsweredOffset | None]) -> Offsets:
-    """What the leader of one partition answered, by the names of the fields."""
+    """Return the offsets of one partition by the names of the fields in the leader's answers."""
     known = {name: answer for name, answer in answers.items() if answer is not None}
     epochs = {name: answer.leader_epoch for name, answer in known.items() if answer.leader_epoch is not None}
     return Offsets(**{name: answer.offset for name, answer in known.items()}, leader_epochs=epochs)

@@ -43,7 +43,7 @@ class SegmentFile:
     fetched: Callable[[], Iterable[bytes]] | None = field(default=None, repr=False)
 
     def pieces(self) -> Iterable[bytes]:
-        """Its bytes. Raises InputError, FailedError `input-file-unreadable`."""
+        """Return the bytes of the segment. Raise InputError, FailedError `input-file-unreadable`."""
         return read_pieces(self.path) if self.fetched is None else self.fetched()
 
     def copied_pieces(self) -> Iterable[bytes]:
@@ -65,7 +65,7 @@ class MetadataReplica:
     is_whole: bool = True
 
     def read(self) -> Iterator[Read]:
-        """Its records in order. Raises InputError, FailedError `input-file-unreadable`."""
+        """Yield the records in order. Raise InputError, FailedError `input-file-unreadable`."""
         for file in self.files:
             yield from read_records(file.pieces(), file=file.path, first_offset=file.base_offset)
 
@@ -77,7 +77,7 @@ class MetadataReplica:
 
     @property
     def read_from(self) -> int:
-        """Where the files should begin."""
+        """Return the offset at which the files should begin."""
         return self.files[0].base_offset if self.files and self.is_whole else self.log_start
 
 
@@ -97,7 +97,7 @@ class Opened:
 
 
 def open_sources(paths: Iterable[str], *, needs_metadata: bool = True) -> Opened:
-    """Everything that the paths name; nothing but names, sizes and small files is read.
+    """Open the sources that the paths name; only names, sizes and small files are read.
 
     Raises InputError `input-file-unreadable`, `no-remote-log-metadata`, `not-remote-log-metadata`.
     """
@@ -142,7 +142,7 @@ class _Found:
         self.notes: list[str] = []
 
     def opened(self, paths: tuple[str, ...]) -> Opened:
-        """As a value."""
+        """Return the found sources as a value."""
         return Opened(
             paths=paths,
             replicas=tuple(self.replicas),
@@ -153,7 +153,7 @@ class _Found:
         )
 
     def folder(self, path: str) -> None:
-        """A metadata partition, or a folder with some, or a broker's log directory."""
+        """Add a metadata partition, a folder with some, or a broker's log directory."""
         folder = Path(path)
         named = _METADATA_FOLDER.fullmatch(folder.resolve().name)
         if named is not None:
@@ -173,7 +173,7 @@ class _Found:
         self._user_partitions(folder, [name for name in names if name not in inside])
 
     def single(self, path: str) -> None:
-        """One segment; its folder says which metadata partition it is of."""
+        """Add one segment; the name of its folder contains the metadata partition."""
         file = Path(path)
         descriptor = open_regular(path)
         size = os.fstat(descriptor).st_size
@@ -253,7 +253,7 @@ class _Found:
 
 
 def _topic_id(folder: Path) -> bytes | None:
-    """That of a partition's folder, None where the file does not have it in a form that can be read."""
+    """Return the topic id of a partition's folder; None if the file does not contain a readable one."""
     data = read_whole(folder / PARTITION_METADATA, InputKind.PARTITION_METADATA)
     named = _TOPIC_ID.search(data.decode("utf-8", "replace"))
     return None if named is None else uuid_bytes(named[1])

@@ -54,7 +54,7 @@ class Task(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes that are read."""
+        """Return the number of bytes to read."""
         return sum(size for *_, size in self.files)
 
     def wanted(self, key: PartitionKey) -> bool:
@@ -80,7 +80,7 @@ def fold_on_spark(
     keep_deleted: bool = False,
     watched: frozenset[bytes] = frozenset(),
 ) -> Ledger:
-    """Everything that the logs say, as `ledger.fold` gives it.
+    """Fold all records of the logs on Spark, with the result of `ledger.fold`.
 
     Raises FailedError `log-changed-while-read`, InputError `input-file-unreadable`, and what Spark raises.
     """
@@ -105,7 +105,7 @@ def fold_on_spark(
 def _listed(
     context: SparkContext, logs: Sequence[tuple[MetadataReplica, MetadataLog]], stack: ExitStack
 ) -> Iterator[Task]:
-    """A task for each log. What was fetched from a live cluster is written where workers can read it."""
+    """Yield a task for each log. Segments fetched from a live cluster are written to files that workers can read."""
     folder = None
     for number, (replica, log) in enumerate(logs):
         files = []
@@ -151,7 +151,7 @@ class _Parts:
             ledger.logs[log.partition] = LogFacts(log)
 
     def take(self, number: int, part: Part) -> None:
-        """One of them, in the order of the logs."""
+        """Add the part of one log; parts are added in the order of the logs."""
         ledger = self._ledger
         take_facts(ledger.logs[self._logs[number].partition], part.facts)
         ledger.poison += part.poison
@@ -184,8 +184,10 @@ _watched_here: dict[bytes, frozenset[bytes]] = {}  # of the job that this proces
 def folded(
     keep_deleted: bool, sent: Broadcast[bytes] | None, tasks: Iterator[Task]
 ) -> Iterator[tuple[int, int, str, bytes]]:
-    """What each task comes to: its log, its share, and a fold as bytes. An error would have Spark do it again: where a
-    file is not what it was, a row says so."""
+    """Yield the result of each task: its log, its share, and a fold as bytes.
+
+    An error would make Spark repeat the task: for a changed file the row contains the message instead.
+    """
     watched = _ids(b"" if sent is None else sent.value)
     for task in tasks:
         try:
@@ -221,7 +223,7 @@ def _reads(task: Task, wanted: Callable[[PartitionKey], bool] | None) -> Iterato
 
 
 def _pieces(path: str, size: int) -> Iterator[bytes]:
-    """The bytes that the file had when it was listed: all shares of a log read the same."""
+    """Yield the bytes that the file had when it was listed: all shares of a log read the same bytes."""
     try:
         with opened_anywhere(path) as file:
             at = 0

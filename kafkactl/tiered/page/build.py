@@ -61,7 +61,7 @@ class _Topic:
 
 
 def _topics(report: TieredReport) -> dict[str, _Topic]:
-    """In the order of the pictures, which is the worst first."""
+    """Return the topics in the order of the pictures, the most severe first."""
     found: dict[str, _Topic] = {}
     for picture in report.pictures:
         topic = found.setdefault(picture.topic_id, _Topic(picture.topic, picture.topic_id))
@@ -167,7 +167,7 @@ def _sum(those: Iterable[Mapping[str, Any]], name: str) -> Cell:
 
 
 def _bytes_by_finding(findings: Sequence[Finding]) -> Iterator[Bars]:
-    """What each reason costs. A segment may be in several findings, so that the bars do not add up."""
+    """Yield the cost of each reason. A segment may be in several findings, so the bars have no meaningful sum."""
     costs: Counter[str] = Counter()
     for finding in findings:
         costs[finding.id] += finding.evidence.get("bytes", 0)

@@ -176,7 +176,7 @@ _FAULTS: Final = frozenset({*_AT, "metadata-log-start-moved", "metadata-view-inc
 
 
 def metadata_strip(partitions: Sequence[MetadataPartition], findings: Iterable[Finding]) -> Strip | None:
-    """What was read of each metadata partition; those with findings first. None where nothing has an offset."""
+    """Return the offsets read of each metadata partition, those with findings first; None without any offset."""
     by_partition: dict[int, list[Finding]] = {}
     for finding in findings:
         at = finding.evidence.get("metadata_partition")
