@@ -57,7 +57,7 @@ class ChangeRun:
 
 
 def observe_for(client: Client, request: FeatureRequest) -> FeatureView:
-    """One observation of everything that bears on this request.
+    """Observe the cluster once for this request.
 
     Raises RefusedError where the bootstrap nodes belong to several clusters, UnreachableError as `observe_features`,
     and where the leader or the levels could not be asked for: nothing can be planned then.
@@ -126,11 +126,11 @@ class LiveFeatures:
 
     @property
     def clock(self) -> Clock:
-        """That of the client."""
+        """Return the clock of the client."""
         return self._client.clock
 
     def observe(self, request: FeatureRequest) -> FeatureState:
-        """As `observe_for` does; the first observation says which cluster is meant, and no other is followed after it.
+        """Observe the cluster as `observe_for` does; the first observation fixes the cluster for all later ones.
 
         Raises RefusedError `cluster-id-mismatch` where another cluster answers.
         """

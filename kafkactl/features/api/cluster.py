@@ -94,17 +94,17 @@ class FeatureChange:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Those of the plan, and those that came up afterwards."""
+        """Return the findings of the plan, and those found afterwards."""
         return change_findings(self.plan, self.resolved, self.notes, self.proof)
 
     @property
     def answers(self) -> list[Answered]:
-        """What the controller answered about each feature, with what became of it."""
+        """Return the controller's answer about each feature, with the outcome."""
         return answers_of(self.results, self.resolved)
 
     @property
     def lines(self) -> list[str]:
-        """What kafka-features.sh prints of the results."""
+        """Return the output of kafka-features.sh for the results."""
         return result_lines(self.request.operation, self.answers, self.request.levels, dry_run=not self.resolved)
 
     @property
@@ -119,12 +119,12 @@ class FeatureChange:
 
     @property
     def expected(self) -> list[Prediction]:
-        """What was expected of the controller."""
+        """Return the predictions of the controller's answers."""
         return [Prediction(name=name, accepted=accepted) for name, accepted in self.predictions.items()]
 
     @property
     def node_proofs(self) -> tuple[NodeProof, ...]:
-        """What each node shows of the levels."""
+        """Return the levels that each node shows."""
         return () if self.proof is None else self.proof.nodes
 
     to_dict = json_of(
@@ -224,7 +224,7 @@ class LevelProof:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What contradicts the levels or is missing, then what is to be said of the observation."""
+        """Return findings about wrong or missing levels, then the findings of the observation."""
         return (*self.proof.findings, *_without(self.view.findings, _IN_THE_PROOF))
 
     to_dict = json_of(

@@ -30,7 +30,7 @@ class VersionMapping:
 
     @property
     def lines(self) -> list[str]:
-        """What Kafka's tool prints."""
+        """Return the lines of Kafka's tool."""
         return [str(level) for level in self.levels]
 
     @property
@@ -72,7 +72,7 @@ class FeatureDependencies:
 
     @property
     def lines(self) -> list[str]:
-        """What Kafka's tool prints."""
+        """Return the lines of Kafka's tool."""
         found = (mapping.render_dependencies(feature.name, feature.level, feature.needs) for feature in self.features)
         return [line for lines in found for line in lines]
 
@@ -80,7 +80,7 @@ class FeatureDependencies:
 
 
 def feature_dependencies(features: Iterable[str], *, kafka_version: str | None = None) -> FeatureDependencies:
-    """What each of these `NAME=LEVEL` words needs, by the tables of `kafka_version` (default: the newest known).
+    """Return the dependencies of each `NAME=LEVEL`, by the tables of `kafka_version` (default: the newest known).
 
     Raises InputError `unknown-kafka-version`, `invalid-feature-argument`, `unknown-feature` and
     `unknown-feature-level`.

@@ -35,7 +35,7 @@ def level_name(feature: str, level: int) -> str:
 
 
 def finalized_name(feature: str, level: int) -> str | None:
-    """The name of a level of metadata.version; None for levels kafkactl does not know, and for other features."""
+    """Return the name of a metadata.version level; None for unknown levels, and for other features."""
     known = {mv.level: mv.name for mv in metadata_versions()} if feature == METADATA_VERSION else {}
     return known.get(level)
 
@@ -110,7 +110,7 @@ def _why_not(release: Release, feature: str, before: int, after: int) -> str:
 
 
 def consequences(feature: str, before: int, after: int) -> tuple[str, ...]:
-    """What happens in the cluster when a feature goes from one level to another, one sentence each."""
+    """Return the effects on the cluster of a feature's change from one level to another, one sentence each."""
     if before == after:
         return ()
     found = _gained(feature, before, after) if after > before else _given_up(feature, before, after)
@@ -118,7 +118,7 @@ def consequences(feature: str, before: int, after: int) -> tuple[str, ...]:
 
 
 def lost(lower: int, higher: int) -> tuple[str, ...]:
-    """What metadata a metadata.version of `lower` cannot hold and one of `higher` can."""
+    """Return the kinds of metadata that a metadata.version of `higher` can contain and one of `lower` cannot."""
     rows = _levels(METADATA_VERSION)
     return tuple(rows[level]["loses"] for level in range(lower + 1, higher + 1) if rows.get(level, {}).get("loses"))
 
@@ -156,7 +156,7 @@ def _span(levels: Sequence[int]) -> str:
 
 
 def _locked_out(feature: str, before: int, after: int) -> Iterator[str]:
-    """Who can no longer join: a finalized level must be in every node's range (ClusterControlManager)."""
+    """Yield the nodes that can no longer join: they must support each finalized level (ClusterControlManager)."""
     first = first_release_with(feature, after)
     was = first_release_with(feature, before) if before else None
     if first is not None and (was is None or first.version > was.version):

@@ -74,7 +74,7 @@ class FeatureFacts:
 
 @functools.cache
 def metadata_versions() -> tuple[MetadataVersion, ...]:
-    """Every level of metadata.version, lowest first."""
+    """Return every level of metadata.version, lowest first."""
     return tuple(
         MetadataVersion(
             level=row["level"],
@@ -99,13 +99,13 @@ def metadata_versions_of(release: Release, *, unstable: bool) -> tuple[MetadataV
 
 
 def default_metadata_version(release: Release, *, unstable: bool) -> MetadataVersion:
-    """What `format` takes without a release version; `unstable` says whether the unstable switch is on."""
+    """Return the level that `format` uses without a release version; `unstable` enables unstable levels."""
     raised = unstable and release.unstable_raises_default
     return metadata_version(release.testing_level if raised else release.production_level)
 
 
 def changes_metadata_in(release: Release, level: int) -> bool:
-    """Whether a level changes metadata as that release has it: levels not yet stable have changed their meaning."""
+    """Return whether a level changes metadata in that release: the meaning of unstable levels differs by release."""
     row = next(row for row in _metadata_version_table()["level"] if row["level"] == level)
     return bool(row.get("changes_metadata_in", {}).get(release.name, row["changes_metadata"]))
 

@@ -29,7 +29,7 @@ class Level:
     """The text in brackets that Kafka prints after metadata.version, else empty."""
 
     def __str__(self) -> str:
-        """As Kafka's tool writes it: `metadata.version=25 (4.0-IV3)`."""
+        """Return the level as Kafka's tool writes it: `metadata.version=25 (4.0-IV3)`."""
         return f"{self.feature}={self.level}" + (f" ({self.note})" if self.note else "")
 
     to_dict = json_of("name=feature", "level")
@@ -55,7 +55,7 @@ def version_mapping(release: Release, text: str | None = None) -> list[Level]:
 
 
 def feature_dependencies(release: Release, feature: str, level: int) -> list[Level]:
-    """What a level of a feature needs, in the order of the feature's name; empty for nothing.
+    """Return the dependencies of a feature's level, in the order of the feature's name; empty if it has none.
 
     metadata.version needs nothing. Raises InputError `unknown-feature` or `unknown-feature-level`.
     """

@@ -30,7 +30,7 @@ def parse_release_version(release: Release, text: str, *, unstable: bool) -> Met
 
 
 def understood(release: Release, text: str) -> MetadataVersion | None:
-    """The level a text names in a release, unstable ones included, or None.
+    """Return the level that a text names in a release, unstable ones included, or None.
 
     A name from before there were levels is understood by 3.x and comes back as a level of 0.
     """
@@ -49,7 +49,7 @@ def understood(release: Release, text: str) -> MetadataVersion | None:
 
 
 def supported_names(release: Release, *, unstable: bool) -> str:
-    """The names of the levels that a release supports, as its messages list them."""
+    """Return the names of the levels that a release supports, as its messages list them."""
     highest = release.testing_level if unstable else release.production_level
     levels = range(release.lowest_supported_level, highest + 1)
     return ", ".join(metadata_version(level).name for level in levels)
@@ -81,7 +81,7 @@ def _first_parts(text: str) -> str:
 
 
 def _before_levels(key: str) -> str | None:
-    """The name from before there were levels that is meant: itself, or the newest of its release."""
+    """Return the matching name from before there were levels: the name itself, or the newest of its release."""
     named = [name for name in names_before_levels() if key in {name, name.partition("-")[0]}]
     return named[-1] if named else None
 

@@ -29,7 +29,7 @@ class KafkaVersion:
         return f"{self.major}.{self.minor}"
 
     def __str__(self) -> str:
-        """As one writes it: `4.3` or `4.3.1`."""
+        """Return the version as text: `4.3` or `4.3.1`."""
         return self.release_name if self.patch is None else f"{self.release_name}.{self.patch}"
 
 
@@ -178,7 +178,7 @@ def find_release(text: str) -> Release:
 
 @functools.cache
 def known_releases() -> tuple[Release, ...]:
-    """Every release, oldest first, each at its newest known patch."""
+    """Return every release, oldest first, each at its newest known patch."""
     return tuple(find_release(name) for name in release_names())
 
 
@@ -220,7 +220,7 @@ def kraft_version_for(release: Release, *, voter_mode: str, static_voters: bool)
 
 @functools.cache
 def _table() -> ReleaseTable:
-    """One row for each patch at which something changed."""
+    """Return the table with one row for each patch that changed an entry."""
     return read_release_table(
         "features/releases.toml", set(Release.__annotations__) - {"name", "version_text", "patch"}
     )

@@ -40,7 +40,7 @@ class Answered:
 def change_findings(
     plan: FeaturePlan, resolved: Iterable[Resolved], extra: Iterable[Finding], proof: Proof | None
 ) -> tuple[Finding, ...]:
-    """Those of the plan, those that came up later, and those of the proof, none of which is a blocker any more."""
+    """Return findings of the plan, later findings, and those of the proof, none of which is a blocker now."""
     lagging = () if proof is None else proof.findings
     return (
         *plan.findings,
@@ -51,7 +51,7 @@ def change_findings(
 
 
 def answers_of(results: Iterable[FeatureResult], resolved: Iterable[Resolved]) -> list[Answered]:
-    """Each result with what became of the feature; with what the dry run says of it where nothing was sent."""
+    """Return each result with the outcome of the feature; with the dry run's outcome if no request was sent."""
     became = {feature.name: feature.outcome for feature in resolved}
     validated = {Reply.ACCEPTED: Outcome.PLANNED, Reply.REFUSED: Outcome.REFUSED, Reply.UNCLEAR: Outcome.UNKNOWN}
     return [
@@ -69,7 +69,8 @@ def answers_of(results: Iterable[FeatureResult], resolved: Iterable[Resolved]) -
 def change_outcome(
     plan: FeaturePlan, resolved: tuple[Resolved, ...], findings: tuple[Finding, ...], *, dry_run: bool
 ) -> Outcome:
-    """How a change ended: by its plan where nothing was sent, else by what became of every change that moves."""
+    """Return the outcome of a change: by the plan if no request was sent, else by the outcomes of all moving
+    features."""
     if plan.outcome is not Outcome.PLANNED:
         return plan.outcome
     if not resolved:

@@ -60,7 +60,7 @@ def resolve(
     *,
     settled: bool,
 ) -> tuple[Resolved, ...]:
-    """What became of each change of one request.
+    """Return the outcome of each change of one request.
 
     `levels` are the finalized levels as the active controller shows them afterwards (level 0 may be left out), None
     where they could not be read. While an outcome is unknown and `settled` is False it is worth reading again.

@@ -40,7 +40,7 @@ class Proof:
 
 
 def prove(state: FeatureState, wanted: Mapping[str, int]) -> Proof:
-    """Whether every node has the wanted levels.
+    """Check that every node has the wanted levels.
 
     A node that does not answer leaves the proof open, unless it is gone anyway (`Member.stale`).
     """

@@ -73,7 +73,7 @@ def update_features_request(
 
 
 def read_response(names: Iterable[str], version: int, body: Mapping[str, Any]) -> tuple[FeatureResult, ...]:
-    """What an UpdateFeatures answer says of each feature that was asked for, whichever place it says it in.
+    """Return the result of each requested feature in an UpdateFeatures answer, wherever the answer contains it.
 
     A code at the top counts for every feature without a code of its own. A feature that is mentioned nowhere is
     accepted where the version has no results (v2) and the top says 0, and unclear otherwise.
@@ -106,7 +106,7 @@ def not_sent(names: Iterable[str], reason: str) -> tuple[FeatureResult, ...]:
 
 
 def check_dry_run(expected: Mapping[str, bool | None], results: Iterable[FeatureResult]) -> list[Finding]:
-    """Where the controller's own dry run says something else than was predicted (`predict.predicted_acceptance`).
+    """Report results of the controller's dry run that differ from the prediction (`predict.predicted_acceptance`).
 
     A refusal that was not foreseen is a blocker: the controller knows something that was not seen here.
     """

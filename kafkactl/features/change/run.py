@@ -37,11 +37,11 @@ class FeaturePort(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """Its time."""
+        """Return the clock of the port."""
         ...
 
     def observe(self, request: FeatureRequest) -> FeatureState:
-        """Everything that bears on this request. Raises UnreachableError."""
+        """Observe the state for this request. Raise UnreachableError."""
         ...
 
     def observe_levels(self, request: FeatureRequest | None = None) -> FeatureState:
@@ -86,12 +86,12 @@ class DryRun:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Where it says something else than was predicted."""
+        """Report results that differ from the prediction."""
         return tuple(check_dry_run(self.predictions, self.results))
 
     @property
     def refusals(self) -> list[Finding]:
-        """What it refuses: whatever was predicted, a refusal is one."""
+        """Return all refusals, whether predicted or not."""
         return blockers(check_dry_run(dict.fromkeys(self.predictions), self.results))
 
 
@@ -135,12 +135,12 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         self._latest: FeatureState | None = None
 
     def observe(self) -> FeatureState:
-        """Everything. Raises UnreachableError."""
+        """Observe the whole state. Raise UnreachableError."""
         self._latest = self.port.observe(self.request)
         return self._latest
 
     def plan(self, seen: FeatureState) -> FeaturePlan:
-        """What is left of the request, refused where a plan file says something else."""
+        """Return the remaining part of the request, refused if it contradicts a plan file."""
         plan = as_planned(plan_change(seen, self.request), self.planned)
         self.first_plan = self.first_plan or plan
         return plan
@@ -154,7 +154,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         return tuple(step.levels.items())
 
     def admit(self, plan: FeaturePlan, seen: FeatureState) -> Ready | End | None:
-        """The controller does not refuse it, no level moved, and a majority follows the leader right now."""
+        """Check that the controller accepts the request, no level moved, and a majority follows the leader now."""
         if self.dry_run is None:
             self.dry_run = dry_run(self.port, plan, seen)
             if self.dry_run.error is not None:
@@ -190,7 +190,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
             return NotSent(error=error)
 
     def verify(self, ready: Ready, answer: tuple[FeatureResult, ...]) -> Verification:
-        """What became of it, read until it is known or the time is over."""
+        """Return the outcome of the step, read until it is known or the timeout ends."""
         resolved = self._settled(ready.step, answer, ready.seen.leader_epoch)
         self.results += answer
         self.resolved += resolved
@@ -236,7 +236,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         return epoch is not None and self._observe().leader_epoch == epoch
 
     def prove(self) -> Proof | None:
-        """What every node shows of what was done, asked until all of them do that answered before the change."""
+        """Return the levels of every node, read until all nodes that answered before the change have them."""
         done = {feature.name for feature in self.resolved if feature.outcome is Outcome.DONE}
         plan, before, latest = self.first_plan, self.run.first, self._latest
         if plan is None or before is None or latest is None or not done:
@@ -261,7 +261,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
 
 
 def _requests(levels: Mapping[str, int]) -> list[dict[str, int]]:
-    """Everything together but kraft.version, which is alone."""
+    """Return one request with all features but kraft.version, and one with kraft.version alone."""
     others = {name: level for name, level in levels.items() if name != KRAFT_VERSION}
     alone = {name: level for name, level in levels.items() if name == KRAFT_VERSION}
     return [batch for batch in (others, alone) if batch]

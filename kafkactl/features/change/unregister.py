@@ -62,7 +62,7 @@ class UnregisterPlan:
 def plan_unregister(
     state: FeatureState, node_id: int, role: Role | None = None, *, stopped: bool = False
 ) -> UnregisterPlan:
-    """Whether a node's registration can be taken out, with everything that speaks against it.
+    """Check if a node's registration can be removed, and report all reasons against it.
 
     Without a role the only registration of that id is meant; where there are two, the role must be named. `stopped`:
     the operator states that the process does not run, which settles what cannot be seen from here (`departed`).
@@ -82,7 +82,7 @@ def plan_unregister(
 
 
 def read_answer(body: Mapping[str, Any] | None) -> tuple[Reply, str]:
-    """What an UnregisterBroker or UnregisterController answer says; None for an answer that never came.
+    """Return the meaning of an UnregisterBroker or UnregisterController answer; `body` is None without an answer.
 
     An id that is not registered (any more) is as good as done.
     """
@@ -98,7 +98,7 @@ def read_answer(body: Mapping[str, Any] | None) -> tuple[Reply, str]:
 def resolve_unregister(
     plan: UnregisterPlan, reply: Reply, after: FeatureState | None, *, message: str = "", settled: bool = False
 ) -> tuple[Outcome, tuple[Finding, ...]]:
-    """What became of it: the registrations are read again; `settled` as in `outcome.resolve`."""
+    """Return the outcome from the registrations that are read again; `settled` as in `outcome.resolve`."""
     still = _still_there(plan, after)
     if still is False:
         return Outcome.DONE, ()

@@ -30,11 +30,11 @@ class RegistryPort(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """Its time."""
+        """Return the clock of the port."""
         ...
 
     def observe(self) -> FeatureState:
-        """Everything that shows whether the node is gone. Raises UnreachableError."""
+        """Observe the state that shows if the node is gone. Raise UnreachableError."""
         ...
 
     def registrations(self) -> Registrations | None:
@@ -77,7 +77,7 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
         self.findings: tuple[Finding, ...] = ()
 
     def observe(self) -> FeatureState:
-        """Everything, for as long as a watch of the leader. Raises UnreachableError."""
+        """Observe the whole state, while the leader is watched. Raise UnreachableError."""
         return self.port.observe()
 
     def plan(self, seen: FeatureState) -> UnregisterPlan:
@@ -90,7 +90,7 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
         return changed(plan, findings=(*plan.findings, _registered_again(agreed)))
 
     def step_of(self, plan: UnregisterPlan) -> UnregisterPlan:
-        """The plan is one request."""
+        """Return the plan, which is one request."""
         return plan
 
     def key(self, step: UnregisterPlan) -> Hashable:

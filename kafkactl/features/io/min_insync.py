@@ -88,7 +88,7 @@ def _of(config: Mapping[str, Any], source: int) -> str | None:
 
 
 def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
-    """How many topics have no value of their own, and how many have one; (None, None) if no broker returns them."""
+    """Return the numbers of topics without and with a value of their own; (None, None) if no broker returns them."""
     addresses = [address for seat in view.seats if seat.role is Role.BROKER for address in seat.addresses]
     with client.sibling(Listener.BROKER, addresses) as asking:
         try:
@@ -105,7 +105,7 @@ def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
 
 
 def _own_values(client: Client, topics: Iterable[str]) -> list[bool]:
-    """Whether each of these topics has a value of its own; topics that may not be described are left out."""
+    """Return whether each of these topics has a value of its own; topics without the right to describe are omitted."""
     resources = [
         {"ResourceType": _TOPIC_RESOURCE, "ResourceName": name, "ConfigurationKeys": [MIN_INSYNC]} for name in topics
     ]

@@ -28,7 +28,7 @@ class Case:
 
     @property
     def proposed(self) -> dict[str, int]:
-        """The levels of all features once the wish is fulfilled."""
+        """Return the levels of all features after the request is fulfilled."""
         metadata = self.state.level(METADATA_VERSION)
         return {METADATA_VERSION: metadata, **self.state.finalized, **self.request.levels}
 

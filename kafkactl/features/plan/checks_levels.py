@@ -27,7 +27,7 @@ from kafkactl.features.plan.request import Operation
 
 
 def check_directions(case: Case) -> Iterator[Finding]:
-    """All features of one command go the way of the command."""
+    """Check that all features of one command move in the direction of the command."""
     upgrade = case.request.operation is Operation.UPGRADE
     for change in case.moving:
         if (change.after > change.before) == upgrade:
@@ -51,7 +51,7 @@ def check_directions(case: Case) -> Iterator[Finding]:
 
 
 def check_metadata_version(case: Case) -> Iterator[Finding]:
-    """What is true of metadata.version alone."""
+    """Report findings that concern metadata.version only."""
     change = case.change(METADATA_VERSION)
     if METADATA_VERSION not in case.state.finalized:
         yield warning(
@@ -88,7 +88,7 @@ def check_migration(case: Case) -> Iterator[Finding]:
 
 
 def check_dependencies(case: Case) -> Iterator[Finding]:
-    """Both ways: what a level needs must be there, and what others need must stay."""
+    """Check dependencies in both directions: those of a new level, and those of other features."""
     proposed = case.proposed
     moving = {change.name for change in case.moving}
     for name, level in sorted(proposed.items()):
@@ -103,7 +103,7 @@ def check_dependencies(case: Case) -> Iterator[Finding]:
 
 
 def check_promises(case: Case) -> Iterator[Finding]:
-    """What cannot be undone, and what kafkactl does not know."""
+    """Report irreversible changes, and changes unknown to kafkactl."""
     upgrade = case.request.operation is Operation.UPGRADE
     for change in case.moving:
         if change.name in unknown_features(case) or (change.after > change.before) != upgrade:
@@ -128,7 +128,7 @@ def check_promises(case: Case) -> Iterator[Finding]:
 
 
 def check_semantics(case: Case) -> Iterator[Finding]:
-    """What differs between releases in how several features of one request are treated."""
+    """Report differences between releases in the handling of several features of one request."""
     if case.rules.results == "each" and len(case.moving) > 1:
         yield note(
             "features-change-one-by-one",
@@ -144,7 +144,7 @@ def _loses(case: Case, change: FeatureChange) -> bool:
 
 
 def _crossed(case: Case, change: FeatureChange) -> Iterator[Finding]:
-    """Both a safe and an unsafe downgrade across a change of metadata are refused, in every release."""
+    """Report a downgrade across a change of metadata: every release refuses it, safe or unsafe."""
     doors = metadata_changes(case.release, change.after, change.before)
     if not doors:
         return
@@ -166,7 +166,7 @@ def _crossed(case: Case, change: FeatureChange) -> Iterator[Finding]:
 
 
 def dependencies(case: Case, name: str, level: int) -> dict[str, int]:
-    """What a level needs, by the table of the active controller's release; empty for nothing."""
+    """Return the dependencies of a level by the table of the active controller's release; empty if it has none."""
     facts = features_of(case.release).get(name)
     rows = () if facts is None else facts.levels
     return next((dict(row.dependencies) for row in rows if row.level == level), {})
@@ -198,7 +198,7 @@ def _needed(user: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
 
 
 def check_patches(case: Case) -> Iterator[Finding]:
-    """A dependency that only the first patches of the release ask for (a patch cannot be seen in a range)."""
+    """Report a dependency that only the first patches of the release require (ranges do not show the patch)."""
     first = features_of(find_release(f"{case.release.name}.0"))
     for change in case.moving:
         rows = first[change.name].levels if change.name in first else ()

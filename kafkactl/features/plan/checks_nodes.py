@@ -25,7 +25,7 @@ from kafkactl.protocol.schema.spec import Versions
 
 
 def check_nodes(case: Case) -> Iterator[Finding]:
-    """Every node that cannot take a level, and every one of which that cannot be said."""
+    """Report every node that cannot run a level, and every node of which that is unknown."""
     unknown = unknown_features(case)
     yield from (_unknown_feature(case, name) for name in unknown)
     wanted = {change.name: change.after for change in case.moving if change.name not in unknown}
@@ -40,7 +40,7 @@ def check_nodes(case: Case) -> Iterator[Finding]:
 
 
 def unsupported(member: Member, wanted: Mapping[str, int]) -> dict[str, tuple[int, Versions]]:
-    """The features that a node cannot have at these levels, by its registration or by its answer, with its range."""
+    """Return the features, with their ranges, whose levels the registration or the answer of a node excludes."""
     found = {}
     for ranges in (member.listed, member.answered):
         for name, level in wanted.items():
@@ -107,7 +107,7 @@ def _cannot(case: Case, member: Member, short: Mapping[str, tuple[int, Versions]
 
 
 def remedy_for_controller(case: Case, node_id: int) -> str:
-    """How to get a gone controller's registration out of the way on this cluster (KAFKA-20295)."""
+    """Return the step that removes a gone controller's registration on this cluster (KAFKA-20295)."""
     if case.rules.unregisters_controllers and case.state.level(METADATA_VERSION) >= CONTROLLERS_UNREGISTER_FROM:
         return f"kafkactl nodes unregister --id {node_id} --role controller"
     return (
@@ -153,7 +153,7 @@ def _stale_but_fits(case: Case, member: Member) -> Finding:
 
 
 def _unproved(case: Case, member: Member) -> Iterator[Finding]:
-    """A node that is expected to live and of which too little is known."""
+    """Report a node that should be alive but is insufficiently known."""
     if member.answers is not False and member.answered is not None:
         if _never_registered(case, member):
             yield _not_registered(member)

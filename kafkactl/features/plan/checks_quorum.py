@@ -23,7 +23,7 @@ _NOT_MEANT = {
 
 
 def check_view(case: Case) -> Iterator[Finding]:
-    """Whether enough was seen to judge by."""
+    """Check that the observation is sufficient for a decision."""
     state = case.state
     if state.active_controller is None:
         why = "" if state.leader_error is None else f" ({state.leader_error.reason})"
@@ -54,7 +54,7 @@ def check_view(case: Case) -> Iterator[Finding]:
 
 
 def check_majority(case: Case) -> Iterator[Finding]:
-    """Whether a majority of the voters was seen to follow the leader: only then is what is written committed."""
+    """Check that a majority of the voters follows the leader: only then is a record committed."""
     state = case.state
     if state.active_controller is None:
         return  # `check_view` reports it
@@ -90,7 +90,7 @@ def _why(voter: QuorumNode) -> str:
 
 
 def check_kraft_version(case: Case) -> Iterator[Finding]:
-    """What is true of kraft.version alone."""
+    """Report findings that concern kraft.version only."""
     if case.request.left_out and case.state.level(KRAFT_VERSION) == 0:
         yield note(
             "kraft-version-left-out",
@@ -136,7 +136,7 @@ def _upgrade(case: Case, change: FeatureChange) -> Iterator[Finding]:
 
 
 def _voters(case: Case) -> Iterator[Finding]:
-    """Every voter must have reported to this leader what it supports (KAFKA-16538), and should be alive to follow."""
+    """Check that every voter has reported its features to this leader (KAFKA-16538), and follows the leader."""
     for voter in case.state.voters or ():
         if voter.id != case.state.active_controller and not voter.fetching:
             yield blocker(
@@ -157,7 +157,7 @@ def _voters(case: Case) -> Iterator[Finding]:
 
 
 def _contradiction(case: Case) -> Iterator[Finding]:
-    """A finalized kraft.version 1 on a static quorum: what 3.9 leaves behind (KAFKA-18979)."""
+    """Report a finalized kraft.version 1 on a static quorum, a leftover of 3.9 (KAFKA-18979)."""
     known = case.state.registrations
     if case.state.level(KRAFT_VERSION) and known is not None and known.voters is None:
         yield warning(

@@ -25,7 +25,7 @@ _CLUSTER_VALUE: Final = (
 
 
 def check_min_insync(case: Case) -> Iterator[Finding]:
-    """A change of min.insync.replicas that was not asked for is refused, and so is one that cannot be predicted."""
+    """Refuse a change of min.insync.replicas that was not requested, or cannot be predicted."""
     change = case.change(ELR_VERSION)
     if change is None or change.before or not change.after:
         return

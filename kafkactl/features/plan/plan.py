@@ -71,7 +71,7 @@ class FeatureStep:
 
     @property
     def text(self) -> str:
-        """What it does, in the words of the plan and of the progress."""
+        """Return the text of the step for the plan and for the progress."""
         return ", ".join(
             f"{change.name} {level_name(change.name, change.before)} -> {level_name(change.name, change.after)}"
             for change in self.changes
@@ -108,7 +108,7 @@ class FeaturePlan:
 
 
 def plan_change(state: FeatureState, request: FeatureRequest) -> FeaturePlan:
-    """The plan that takes a cluster to the levels that are wanted, with every blocker there is."""
+    """Return the plan to the wanted levels, with all blockers."""
     case = make_case(state, request)
     checks = _CHECKS if _matters(case) else _CHECKS_OF_NOTHING
     findings = tuple(finding for check in checks for finding in check(case))
@@ -156,7 +156,7 @@ def check_unmoved(plan: FeaturePlan, state: FeatureState) -> list[Finding]:
 
 
 def _matters(case: Case) -> bool:
-    """A wish that is already fulfilled needs no checks, unless it is unknown what it means or what is fulfilled."""
+    """Return True unless the request is fulfilled already; an unknown meaning or state is handled as unfulfilled."""
     return bool(case.moving or unknown_features(case)) or case.state.active_controller is None
 
 

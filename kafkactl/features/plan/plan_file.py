@@ -150,7 +150,7 @@ def check_plan(file: FeaturePlanFile, plan: FeaturePlan) -> list[Finding]:
 
 
 def _differences(file: FeaturePlanFile, plan: FeaturePlan) -> Iterator[tuple[str, Any, Any]]:
-    """What differs from the file, as (what, planned, found)."""
+    """Yield the differences from the file, as (what, planned, found)."""
     taken = _steps_taken(file, plan.levels)
     if taken is None:
         for name in sorted({*file.levels, *plan.levels}):
@@ -197,7 +197,7 @@ def _words(steps: list[Any]) -> list[str]:
 
 
 def _forged(plan: FeaturePlanFile) -> Iterator[str]:
-    """What the file would not say if it had been made from its own request and levels."""
+    """Yield the statements of the file that contradict its own request and levels."""
     wanted = {name: (_level(plan, name), level) for name, level in plan.request.levels.items()}
     moving = {name: after for name, (before, after) in wanted.items() if before != after}
     stepped: dict[str, int] = {}
@@ -215,7 +215,7 @@ def _forged(plan: FeaturePlanFile) -> Iterator[str]:
 
 
 def _level(plan: FeaturePlanFile, name: str) -> int:
-    """As `FeatureState.level`."""
+    """Return the level of a feature as `FeatureState.level` does."""
     return plan.levels.get(name, LEVEL_OF_SILENCE if name == METADATA_VERSION else 0)
 
 

@@ -19,7 +19,7 @@ from kafkactl.protocol.schema.spec import Versions
 
 
 def predicted_acceptance(state: FeatureState, levels: Mapping[str, int], kind: UpgradeType) -> dict[str, bool | None]:
-    """Whether the controller accepts each feature of one request; None where only it can know.
+    """Return whether the controller accepts each feature of one request; None if only the controller can know.
 
     With the rules of 4.x one refusal refuses all. Without an active controller nothing is known.
     """
