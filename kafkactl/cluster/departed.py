@@ -51,7 +51,7 @@ def check_departed(state: FeatureState, member: Member, *, stopped: bool) -> Ite
 
 
 def _signs_of_life(member: Member) -> Iterator[str]:
-    """What shows that it lives, as clauses about the node."""
+    """Yield the evidence that a member is alive, as clauses about the node."""
     if member.answers:
         named = "" if member.named_itself else " (without saying under which id; that takes DESCRIBE_CONFIGS)"
         yield f"answers at its address{named}"
@@ -62,7 +62,7 @@ def _signs_of_life(member: Member) -> Iterator[str]:
 
 
 def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
-    """What could not be seen and may be life."""
+    """Report unobservable states in which the node may be alive."""
     if member.silence is Silence.HANGS:
         yield blocker(
             "node-port-open",

@@ -63,13 +63,13 @@ class MemberSeen:
 
 
 def describe_features(state: FeatureState) -> tuple[FeatureSeen, ...]:
-    """Every feature that a live node supports or that is finalized, by name; with all nodes that any source names."""
+    """Return every feature that is finalized or that a live node supports, by name, with all nodes of any source."""
     names = {name for member in state.members for name in member.answered or ()} | set(state.finalized)
     return tuple(_seen(state, name, state.members) for name in sorted(names))
 
 
 def describe_members(state: FeatureState) -> tuple[MemberSeen, ...]:
-    """Every node in each of its roles."""
+    """Return every node in each of its roles."""
     return tuple(
         MemberSeen(
             id=member.id,
@@ -135,7 +135,7 @@ def _level(name: str, level: int | None) -> str:
 
 
 def _word(name: str, level: int) -> str:
-    """As Kafka's tool prints a level: metadata.version by name, an unknown one as UNKNOWN n."""
+    """Return a level as Kafka's tool prints it: metadata.version by name, an unknown one as UNKNOWN n."""
     known = finalized_name(name, level)
     if known is not None:
         return known

@@ -195,12 +195,12 @@ class Difference:
 
     @property
     def controller_decides(self) -> str | None:
-        """What the active controller's value decides."""
+        """Return the effect that the value of the active controller decides."""
         return self.setting.controller or None
 
     @property
     def broker_decides(self) -> str | None:
-        """What the brokers' values decide."""
+        """Return the effect that the values of the brokers decide."""
         return self.setting.broker or None
 
     to_dict = json_of(
@@ -211,7 +211,7 @@ class Difference:
 
 @functools.cache
 def node_settings() -> tuple[Setting, ...]:
-    """Every row of schemas/node_settings.toml."""
+    """Return every row of schemas/node_settings.toml."""
     import tomli
 
     rows = tomli.loads(read_data("node_settings.toml").decode("utf-8"))["setting"]
@@ -219,7 +219,7 @@ def node_settings() -> tuple[Setting, ...]:
 
 
 def asked_keys() -> list[str]:
-    """What to ask a node for: DescribeConfigs names a value by the key itself, whatever synonym it came from."""
+    """Return the keys to request: DescribeConfigs returns a value under its key, whichever synonym set it."""
     return [key for row in node_settings() if not row.unseen for key in row.keys]
 
 
@@ -249,7 +249,7 @@ def of_file(
 def of_answer(
     configs: Iterable[Mapping[str, Any]], *, id: int, role: Role, release: Release | None = None
 ) -> NodeSettings:
-    """A node's values as it describes itself: `configs` of one result of DescribeConfigs (version 1 or later)."""
+    """Return a node's values from `configs` of one result of DescribeConfigs (version 1 or later)."""
     described = {config["Name"]: config for config in configs}
     values = {}
     for row in node_settings():
@@ -268,13 +268,13 @@ def of_answer(
 
 
 def differences(nodes: Iterable[NodeSettings]) -> tuple[Difference, ...]:
-    """What is not the same on all nodes of a KRaft cluster, in the order of the table."""
+    """Return the settings that differ between nodes of a KRaft cluster, in the order of the table."""
     every = tuple(nodes)
     return tuple(found for row in node_settings() if (found := _difference(row, every)) is not None)
 
 
 def difference_findings(found: Iterable[Difference]) -> Iterator[Finding]:
-    """One finding a setting that matters, and one for all that do not."""
+    """Yield one finding for each relevant setting, and one for all others."""
     shown: list[Difference] = []
     for difference in found:
         if difference.matters:
@@ -323,14 +323,14 @@ def difference_finding(difference: Difference) -> Finding:
 
 
 def _static(row: Setting, synonyms: Iterable[Mapping[str, Any]]) -> str | None:
-    """What the node's file sets, of the values that are in line for a setting."""
+    """Return the value in the node's file, among the candidate values of a setting."""
     found = (synonym for synonym in synonyms if synonym["Source"] == STATIC_SOURCE and synonym["Value"] is not None)
     first = next(found, None)
     return None if first is None else _in_unit(row, first["Name"], first["Value"])
 
 
 def values_by_node(nodes: Iterable[NodeSettings], key: str) -> dict[str, tuple[int, ...]]:
-    """Who has which value of a setting: ids by value, in the order of the values."""
+    """Return the ids of the nodes with each value of a setting, in the order of the values."""
     found: dict[str, list[int]] = {}
     for node in nodes:
         if key in node.values:

@@ -113,7 +113,7 @@ def _any(answers: list[bool | None]) -> bool | None:
 
 
 def _directory_ids(state: FeatureState, node_id: int, broker: BrokerRegistration | None) -> tuple[str, ...]:
-    """Those of a broker's registration, then that of the metadata log as the quorum knows it."""
+    """Return the directory ids of a broker's registration, then the quorum's id of the metadata log."""
     found = [] if broker is None else list(broker.directory_ids)
     quorum = (*(state.voters or ()), *state.observers)
     found += [node.directory_id for node in quorum if node.id == node_id and node.directory_id is not None]

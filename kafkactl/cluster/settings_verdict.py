@@ -44,7 +44,7 @@ class SettingsVerdict:
 
     @property
     def every_node(self) -> list[ReadNode]:
-        """Those that were read and those that were not, by role and id."""
+        """Return the nodes that were read and those that were not, by role and id."""
         read = [ReadNode(id=node.id, role=node.role, is_read=True, file=node.file) for node in self.nodes]
         unread = [
             ReadNode(id=int(name.rpartition(" ")[2]), role=role, is_read=False) for name, role, *_ in self.missing
@@ -71,7 +71,7 @@ def verdict_of(
 
 
 def _not_read(missing: Sequence[Missing]) -> Iterator[Finding]:
-    """One finding a reason, with the nodes that it is true of."""
+    """Yield one finding for each reason, with the nodes that it applies to."""
     reasons: dict[tuple[bool, str], list[Missing]] = {}
     for unread in missing:
         reasons.setdefault((unread[2], unread[4]), []).append(unread)

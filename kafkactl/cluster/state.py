@@ -201,7 +201,7 @@ class FeatureState:
         return self.registrations is None and all(node.versions is None for node in self.nodes)
 
     def node(self, role: Role, node_id: int) -> NodeSeen | None:
-        """That node as it was seen in that role."""
+        """Return the observation of that node in that role."""
         return next((node for node in self.nodes if node.role is role and node.id == node_id), None)
 
     @property
@@ -217,12 +217,12 @@ class FeatureState:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """Every broker and controller that is registered, answers, or votes: controllers first, by id."""
+        """Return every broker and controller that is registered, answers, or votes: controllers first, by id."""
         return tuple(_members(self))
 
     @property
     def controller_range(self) -> Mapping[str, Versions] | None:
-        """What the active controller supports, from its answer or its registration."""
+        """Return the features of the active controller, from its answer or its registration."""
         if self.active_controller is None:
             return None
         member = next((m for m in self.members if m.role is Role.CONTROLLER and m.id == self.active_controller), None)
@@ -326,7 +326,7 @@ def _members(state: FeatureState) -> Iterable[Member]:
 
 
 def _fetches(state: FeatureState, role: Role, node_id: int) -> tuple[bool | None, str | None]:
-    """Whether the process of that id and role fetches from the leader, and why that is said.
+    """Return whether the process of that id and role fetches from the leader, and the evidence.
 
     A fetch names an id and no role. Where a process of that id runs that says of itself that it has not this role, the
     fetches are that one's.

@@ -32,7 +32,7 @@ class UnregisterResult:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What speaks against it, what could not be seen, and what came up while it was done."""
+        """Return the findings of the plan, of the observation and of the execution."""
         return (*self.plan.findings, *self.view.findings, *self.notes)
 
     to_dict = json_of(
@@ -44,7 +44,7 @@ class UnregisterResult:
 def plan_unregister(
     client: Client, node_id: int, role: str | None = None, *, stopped: bool = False, timeout_ms: float = NO_LIMIT
 ) -> UnregisterResult:
-    """Whether the registration of a node can be taken out of the metadata log. Nothing is sent.
+    """Plan the removal of a node's registration from the metadata log. Nothing is sent.
 
     `role` (broker, controller) is needed where both are registered under the id. `stopped`: the operator made sure
     that the process does not run, which settles what cannot be seen, never a sign of life. The leader is watched for

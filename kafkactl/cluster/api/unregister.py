@@ -35,7 +35,7 @@ class Unregistered:
 def observe_and_plan(
     client: Client, node_id: int, role: Role | None, *, stopped: bool = False, observe_ms: float = OBSERVE_MS
 ) -> tuple[FeatureView, UnregisterPlan]:
-    """One observation of the cluster, and the plan for a node by it; one silent node costs `observe_ms`.
+    """Return one observation of the cluster, and the plan for a node; one silent node takes `observe_ms`.
 
     It lasts as long as a watch of the leader (2 s), in which a node that runs would be seen to fetch. Raises
     UnreachableError as `observe_features` does, RefusedError where the bootstrap nodes belong to several clusters.
@@ -80,11 +80,11 @@ class _LiveRegistry:
 
     @property
     def clock(self) -> Clock:
-        """That of the client."""
+        """Return the clock of the client."""
         return self._client.clock
 
     def observe(self) -> FeatureState:
-        """As `observe_and_plan` does. Raises RefusedError where another cluster answers."""
+        """Observe the state as `observe_and_plan` does. Raise RefusedError if another cluster answers."""
         state = observe_features(self._client, patience_ms=self._observe_ms, doubted=self._node_id).state
         check_planned_for(self._cluster_id, state.cluster_id, who=str(self._client.bootstrap[0]))
         return state

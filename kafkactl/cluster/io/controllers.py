@@ -41,7 +41,7 @@ class Place:
 
 
 def describe_quorum(client: Client) -> QuorumAnswer:
-    """What the leader says of the quorum, asked directly or through a broker.
+    """Return the leader's description of the quorum, asked directly or through a broker.
 
     Raises UnreachableError: `no-active-controller`, `not-authorised`, `quorum-not-described`, or of the nodes tried.
     """
@@ -142,7 +142,7 @@ def _described(client: Client) -> Iterator[Place]:
 
 
 def _configured(client: Client) -> Iterator[Place]:
-    """The static voters of the first broker whose configuration can be read and names some."""
+    """Yield the static voters in the first readable configuration of a broker that contains some."""
     try:
         view = client.cluster()
     except UnreachableError:

@@ -37,7 +37,7 @@ class SoundBatches:
         self.next_offset, self.last_epoch, self._may_begin_below = next_offset, last_epoch, False
 
     def take(self, data: bytes, *, end: int, committed: int, leader_epoch: int) -> FetchedPiece | None:
-        """The batches of an answer that begin below `end`; None where there are none.
+        """Return the batches of an answer that begin below `end`; None if there are none.
 
         None of them may reach above `committed`: followers acknowledge whole batches. A batch that is cut at the end
         of an answer is left for the next one. Raises UnreachableError `invalid-fetch-response`.

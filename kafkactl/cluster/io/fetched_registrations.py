@@ -20,7 +20,7 @@ _NO_OP = bytes.fromhex("14 00 00 00 01 08 01 14 00 00 00")
 
 
 def fetch_registrations(client: Client, quorum: QuorumAnswer | None = None) -> Registrations:
-    """What the committed log says of brokers, controllers, levels and voters, from its snapshot to its end.
+    """Read brokers, controllers, levels and voters from the committed log, from its snapshot to its end.
 
     `quorum` is what the leader said just now, and saves asking it again.
     Raises what `iterate_metadata_log` raises, and DecodeError for records that are not metadata records.

@@ -54,7 +54,7 @@ class SnapshotId:
     epoch: int
 
     def __str__(self) -> str:
-        """As its file is named."""
+        """Return the file name of the snapshot, without its suffix."""
         return f"{self.end_offset:020}-{self.epoch:010}"
 
 
@@ -139,7 +139,7 @@ def iterate_metadata_log(
 
 
 def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int) -> FetchedSnapshot | None:
-    """One snapshot from the active controller of a client of controllers; None where it has it no more.
+    """Fetch a snapshot from the active controller of a client of controllers; None if the controller deleted it.
 
     Raises UnreachableError as `iterate_metadata_log` does; `no-active-controller` also where the epoch is over.
     """
@@ -213,7 +213,7 @@ class _LogWalk:
             whole = whole and not goes_back
 
     def _at_log_start(self, wanted: int) -> SoundBatches:
-        """An empty run of batches at the start of the leader's log, or at `wanted` if that is later.
+        """Return an empty run of batches at the start of the leader's log, or at `wanted` if that is later.
 
         A fetch at the start has to name the epoch of the snapshot that ends there. No request returns that epoch, so
         the leader's epoch and those before it are tried.
@@ -230,7 +230,7 @@ class _LogWalk:
         return SoundBatches(start + 1, last_epoch=None)
 
     def _next(self, batches: SoundBatches, end: int) -> FetchedSnapshot | FetchedPiece | None:
-        """What comes next; None where nothing came."""
+        """Return the next snapshot or piece; None if the answer contained none."""
         last_epoch = self.epoch if batches.last_epoch is None else batches.last_epoch
         answer = _partition(self._controllers, "Fetch", self._request(batches.next_offset, last_epoch))
         _check_error(answer["ErrorCode"], "Fetch", self._controllers.login)
@@ -262,7 +262,7 @@ class _LogWalk:
         self.leader_id, self.epoch = quorum.leader_id, quorum.leader_epoch
 
     def _high_watermark(self) -> int:
-        """That of the leader; one that was just elected has none until it has committed a record of its own."""
+        """Return the leader's high watermark; a new leader has none until it has committed a record of its own."""
         while True:
             quorum = describe_quorum(self._controllers)
             if quorum.high_watermark >= 0:

@@ -72,7 +72,7 @@ def ask_nodes(
     again: bool = True,
     start: NodesNamed = _NONE_NAMED,
 ) -> tuple[tuple[NodeSeen, ...], tuple[Finding, ...]]:
-    """What each node shows at the first of its addresses where it answers, and what there is to say of the others.
+    """Return what each node reports at its first answering address, and the findings about the others.
 
     All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. With `again`
     also those that `client` has asked before say now what they support, on new connections. `start` are nodes at
@@ -171,7 +171,7 @@ def _visits(
 
 
 def _takes_connections(client: Client, addresses: Sequence[Address]) -> frozenset[Address]:
-    """Those of the addresses where connections are taken: the operating system does so for a process that hangs."""
+    """Return the addresses that accept connections: the operating system accepts them for a hanging process."""
 
     def knock(address: Address, deadline: Deadline) -> bool:
         connect(address, deadline=deadline, setup_timeout_ms=_CONNECT_MS, wrapper=None).close()
@@ -206,7 +206,7 @@ def _node(
 
 
 def _stranger(visit: Visit, seat: Seat, cluster_id: str | None) -> str | None:
-    """Who answers in the place of the node; None where it is the node, or does not say who it is."""
+    """Return the name of another node that answers at the address; None for the node, or an unknown one."""
     if visit.view is not None and cluster_id not in (None, visit.view.cluster_id):
         return f"a node of the cluster {visit.view.cluster_id}"
     return None if visit.node_id in (None, seat.id) else f"node {visit.node_id}"

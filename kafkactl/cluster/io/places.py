@@ -39,7 +39,7 @@ def seats(
     places: Iterable[Place] = (),
     own: Iterable[Place] = (),
 ) -> tuple[Seat, ...]:
-    """Every broker and controller that any of the sources names, by role and id.
+    """Return every broker and controller that any of the sources names, by role and id.
 
     `own` are nodes of the kind of `listener` that named themselves at an address given at the start.
     """

@@ -75,7 +75,7 @@ def _login_steps(visits: Sequence[Visit]) -> str:
 
 
 def _waits_for_leader(visit: Visit) -> bool:
-    """Whether it is a broker that accepted the request and did not answer it: it answers others without a leader."""
+    """Return True for a broker that accepted the request without an answer: without a leader it answers others."""
     return visit.role is Role.BROKER and visit.error is not None and visit.error.id == "connection-timed-out"
 
 
@@ -96,7 +96,7 @@ def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
 
 
 def _leader_not_reached(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
-    """A node follows a controller that could not be asked: that controller may lead, unreachable from here."""
+    """Report a followed controller that could not be asked: it may lead, and be unreachable from here."""
     if state.has_leader:
         return
     followers = {visit.leader_id: visit for visit in visits if visit.leader_id is not None and visit.leader_id >= 0}

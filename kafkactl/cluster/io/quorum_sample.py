@@ -22,7 +22,7 @@ PING_MS = 1_000.0
 
 
 def leaders_visit(visits: Sequence[Visit]) -> Visit | None:
-    """The visit whose answer is the newest word of a leader: of a controller's own rather than through a broker."""
+    """Return the visit with a leader's newest answer: preferably from the controller instead of through a broker."""
     answering = [visit for visit in visits if visit.answer is not None]
     return max(answering, key=lambda visit: (_epoch(visit), visit.role is Role.CONTROLLER), default=None)
 
@@ -30,7 +30,7 @@ def leaders_visit(visits: Sequence[Visit]) -> Visit | None:
 def sample_visits(
     visits: Sequence[Visit], lines: MutableMapping[Address, Connection], clock: Clock
 ) -> list[Visit] | None:
-    """These visits as they are now, by asking again on `lines`; None where the leader does not answer as one any more.
+    """Repeat these visits on `lines`; return None if the leader does not answer as leader.
 
     A line on which nothing is answered is closed and taken out.
     """

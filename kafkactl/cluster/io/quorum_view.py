@@ -140,7 +140,7 @@ class QuorumObserver(Closing):
         return found.address if found is not None and found.role is Role.CONTROLLER else None
 
     def now_ms(self) -> float:
-        """By the steady clock."""
+        """Return the monotonic time in ms."""
         return self._clock.now_ms()
 
     def sleep_ms(self, duration_ms: float) -> None:
@@ -166,7 +166,7 @@ class QuorumObserver(Closing):
     # --- the tour ---
 
     def _start(self) -> list[Visit]:
-        """The nodes named at the start: all controllers, of brokers the first that knows the leader."""
+        """Visit the nodes named at the start: all controllers, or brokers until one knows the leader."""
         if self._client.role is Role.CONTROLLER:
             return self._visit_all(dict.fromkeys(self._client.bootstrap))
         visits: list[Visit] = []
@@ -181,7 +181,7 @@ class QuorumObserver(Closing):
         return [again.get(visit.address, visit) for visit in visits]
 
     def _brokers_in_turn(self) -> Iterator[list[Address]]:
-        """The brokers named at the start, one by one; those that were silent together with the first of the rest."""
+        """Yield the brokers named at the start, one by one; silent ones together with the first of the rest."""
         silent = [address for address in self._client.bootstrap if address in self._silent]
         others = [address for address in self._client.bootstrap if address not in silent]
         if others:
@@ -332,7 +332,7 @@ def assembled(
 
 
 def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
-    """Where controllers should answer, and which: by the voter set, by registrations, by configurations."""
+    """Return the expected addresses of controllers, with ids: by voter set, registrations, configurations."""
     answers = [visit.answer for visit in visits if visit.answer is not None]
     best = max(answers, key=lambda answer: answer.leader_epoch, default=None)
     places: dict[Address, int | None] = {}
@@ -345,7 +345,7 @@ def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
 
 
 def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
-    """The facts of each node from its best visit: one that was answered, and of a controller's listener if possible."""
+    """Yield the facts of each node from its best visit: an answered one, at a controller's listener if possible."""
     best: dict[int, Visit] = {}
     for visit in visits:
         # An address where another node answers says nothing about the node that was expected there.
@@ -377,7 +377,7 @@ def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | Non
 
 
 def _probes(visits: Sequence[Visit], voters: Sequence[Replica]) -> Iterator[Probe]:
-    """What was found at the endpoints in the voter set; an endpoint where we were not let in says nothing."""
+    """Yield the result at each endpoint in the voter set; an endpoint that refused the login proves nothing."""
     by_address = {visit.address: visit for visit in visits}
     for endpoint in (endpoint for voter in voters for endpoint in voter.endpoints):
         asked = by_address.get(Address(endpoint.host, endpoint.port))

@@ -71,7 +71,7 @@ class Visit:
 
     @property
     def answers(self) -> bool | None:
-        """True: a Kafka node answered. False: nothing answered. None: a process is there, but could not be asked."""
+        """Return True if a Kafka node answered, False if nothing answered, None if a process could not be asked."""
         if self.versions is not None:
             return True
         return False if self.error is not None and self.error.id in _SILENT else None
@@ -88,7 +88,7 @@ class Visit:
 
     @property
     def auto_join(self) -> bool | None:
-        """Whether the node adds itself as a voter (KIP-853, from 4.2); None if its settings are unknown."""
+        """Return whether the node adds itself as a voter (KIP-853, from 4.2); None if its settings are unknown."""
         if AUTO_JOIN in self.settings:
             return self.settings[AUTO_JOIN] == "true"
         # Its settings were read and do not have this one: a release before 4.2.
@@ -141,7 +141,7 @@ def of_cluster(cluster_id: str | None, seen: Visit) -> Visit:
 
 
 def are_out_of_reach(visits: Sequence[Visit]) -> bool:
-    """Whether a broker reports a leader but no controller answers: then the controllers are unreachable from here."""
+    """Return True if a broker reports a leader but no controller answers: controllers are unreachable from here."""
     controllers = [visit for visit in visits if visit.expected_id is not None and visit.role is not Role.BROKER]
     return (
         any(visit.answer for visit in visits) and bool(controllers) and not any(visit.versions for visit in controllers)
@@ -213,7 +213,7 @@ def _cluster(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
 
 
 def _identity(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
-    """Who it is and how it is set up. It is asked as the node that it should be, and corrects us."""
+    """Return the identity and settings of a node; it is asked by its expected id, and its answer corrects the id."""
     if not connection.versions.knows(message("DescribeConfigsRequest").api_key or 0):
         leads = seen.answer is not None and seen.role is Role.CONTROLLER
         return changed(seen, node_id=seen.leader_id) if leads else seen

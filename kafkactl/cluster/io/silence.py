@@ -40,7 +40,7 @@ _ALIVE = (
 
 
 def silent_nodes(view: FeatureView) -> Iterator[Finding]:
-    """A warning for each node that was asked and does not answer."""
+    """Yield a warning for each queried node that does not answer."""
     addresses = {(seat.role, seat.id): seat.addresses for seat in view.seats}
     for member in view.state.members:
         silence = member.silence
@@ -60,7 +60,7 @@ def silent_nodes(view: FeatureView) -> Iterator[Finding]:
 
 
 def _known(member: Member) -> str:
-    """What other sources show of it, as clauses."""
+    """Return the evidence of other sources about the member, as clauses."""
     known = ["it is a voter, and counts for every majority"] if member.voter else []
     if member.fetches:
         known.append("it fetches the metadata log, so its process runs")

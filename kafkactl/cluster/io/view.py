@@ -52,7 +52,7 @@ class FeatureView:
 def observe_features(
     client: Client, *, with_log: bool = True, patience_ms: float | None = None, doubted: int | None = None
 ) -> FeatureView:
-    """Everything that a change of feature levels depends on, observed until it is known which nodes follow the leader.
+    """Observe the basis of a change of feature levels until it is known which nodes follow the leader.
 
     Without `with_log` the metadata log is read only if a node would stay unknown, and the leader is asked once: that is
     enough to describe, but not to plan. If `doubted` names a node, the leader is watched for the full 2 s, because it
@@ -133,7 +133,7 @@ class _FeatureObserver:
         )
 
     def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> FeatureState:
-        """The value of what was heard, after asking every node for its levels and, last, watching who follows."""
+        """Return the state, after all nodes were asked for their levels and the followers were watched last."""
         nodes, findings = ask_nodes(
             self._client,
             found,
@@ -173,7 +173,7 @@ class _FeatureObserver:
         )
 
     def _watched(self, nodes: Sequence[NodeSeen], cluster_id: str | None) -> Watched | None:
-        """Who follows the leader; where none answers as the leader any more, that."""
+        """Watch the followers of the leader; return None if no node answers as leader."""
         if self.quorum is None or not self._watches:
             return None
         found = watch_quorum(self._client, nodes=nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted)
@@ -271,7 +271,7 @@ class _FeatureObserver:
             return controller_places(client, self.quorum)
 
     def _cluster_id(self, found: Sequence[Seat]) -> str | None:
-        """As the nodes named at the start tell it, else brokers that were found on the way."""
+        """Return the cluster id from the nodes named at the start, else from discovered brokers."""
         brokers = _brokers(found)
         if self.cluster is not None or self._client.role is Listener.BROKER or not brokers:
             return None if self.cluster is None else self.cluster.cluster_id

@@ -96,7 +96,7 @@ class _Sampling:
 
 
 def _facts(nodes: Iterable[NodeSeen], cluster_id: str | None) -> Mapping[int, NodeFacts]:
-    """What controllers answered before the watch, so that the evidence also shows which of them did not answer."""
+    """Return the answers of controllers before the watch, so that the evidence shows which did not answer."""
     return {
         node.id: NodeFacts(
             id=node.id,

@@ -89,7 +89,7 @@ class Sampling(Protocol):
     """Where the samples of an observation come from, and the time that passes between them."""
 
     def now_ms(self) -> float:
-        """By a steady clock."""
+        """Return the monotonic time in ms."""
         ...
 
     def sleep_ms(self, duration_ms: float) -> None:
@@ -127,7 +127,7 @@ class Observation:
 
 
 def lives(observation: Observation) -> dict[ReplicaKey, Life]:
-    """The life of every voter and observer, for gates that protect a majority: `answers` alone is never alive."""
+    """Return the liveness of every voter and observer, for gates of a majority: `answers` alone is never alive."""
     samples = _of_one_leader(observation.samples)
     found = {
         replica.key: _life(replica, samples, _own_answers(replica.id, observation))
@@ -314,7 +314,7 @@ def _elsewhere(life: Life, key: ReplicaKey) -> Life:
 
 
 def _last_advance_ms(key: ReplicaKey, samples: Sequence[Sample]) -> float | None:
-    """When the replica was last seen to have advanced, by our clock; None where it was not."""
+    """Return the local time at which the replica was last observed to advance; None if it was not."""
     grew = _has_grown(samples)
     began_ms = _clock(samples[0].state)
     found: float | None = None
@@ -367,7 +367,7 @@ def _with_life(replica: Replica, life: Life) -> Replica:
 
 
 def _is_settled(observation: Observation, needed: frozenset[ReplicaKey], *, is_over: bool) -> bool:
-    """Whether nothing more is to be learned: who advances has just done so, and who does not has had time enough."""
+    """Return True if the observation is complete: live replicas just advanced, others had enough time."""
     samples = _of_one_leader(observation.samples)
     state = samples[-1].state
     is_moving = len(samples) > 1 and state.high_watermark is not None

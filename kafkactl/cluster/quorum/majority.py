@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable
 
 
 def majority(size: int) -> int:
-    """How many voters of `size` make a majority (`VoterSet`: size / 2 + 1). No voters have none: 1.
+    """Return the majority of `size` voters (`VoterSet`: size / 2 + 1), which is 1 without voters.
 
     >>> [majority(size) for size in (1, 2, 3, 4, 5)]
     [1, 2, 2, 3, 3]

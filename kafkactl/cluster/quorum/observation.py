@@ -98,7 +98,7 @@ def quorum_state(
     configured: Mapping[int, tuple[Endpoint, ...]] | None = None,
     alive_within_ms: int = ALIVE_WITHIN_MS,
 ) -> QuorumState:
-    """One state from everything that was heard and read.
+    """Return one state from all answers and files.
 
     `heard` is what nodes whose id is not known said of themselves, by their address. `configured` are the voters of
     controller.quorum.voters, which count in a static quorum without a leader. In a static quorum directory ids

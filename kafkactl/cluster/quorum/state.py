@@ -64,7 +64,7 @@ class Replica:
 
     @property
     def key(self) -> ReplicaKey:
-        """Its identity; an unknown directory is the zero one, as Kafka has it."""
+        """Return the identity of the replica; as in Kafka, an unknown directory is the zero one."""
         return ReplicaKey(node_id=self.id, directory_id=self.directory_id or ZERO_UUID)
 
     to_dict = by_fields
@@ -165,7 +165,7 @@ class QuorumState:
 
     @property
     def majority(self) -> int | None:
-        """How many voters make a majority; None where the voters are not known."""
+        """Return the number of voters in a majority; None if the voters are unknown."""
         return majority(len(self.voters)) if self.voters else None
 
     @property
@@ -191,7 +191,7 @@ class QuorumState:
         return next((voter for voter in self.voters if voter.id == node_id), None)
 
     def directories_of(self, node_id: int) -> tuple[Replica, ...]:
-        """Every voter and observer of that node id: a replaced disk is listed next to the old one."""
+        """Return every voter and observer of that node id: a replaced disk is listed next to the old one."""
         return tuple(replica for replica in self.replicas if replica.id == node_id)
 
     to_dict = json_of(
@@ -227,7 +227,8 @@ class Progress(StrEnum):
 
 
 def progress(earlier: QuorumState, later: QuorumState) -> Progress:
-    """Whether commits go on between two looks, best more than half a second apart (idle clusters write no-ops)."""
+    """Return the progress of commits between two observations, preferably half a second apart (idle clusters write
+    no-ops)."""
     if not later.has_leader:
         return Progress.NO_LEADER
     if (earlier.leader_id, earlier.leader_epoch) != (later.leader_id, later.leader_epoch):
