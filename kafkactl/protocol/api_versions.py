@@ -52,7 +52,7 @@ def request_body(software_version: str) -> dict[str, Any]:
 
 
 def next_version(asked: int, body: Mapping[str, Any], *, peer: str) -> int | None:
-    """The version to ask in again, or None where `body` is the answer.
+    """Return the version of the next attempt, or None if `body` is the answer.
 
     Kafka's client takes 0 where an UNSUPPORTED_VERSION answer names no range. Raises UnreachableError
     `no-common-version` where that leads nowhere.
@@ -70,7 +70,7 @@ def next_version(asked: int, body: Mapping[str, Any], *, peer: str) -> int | Non
 
 
 def node_versions(version: int, body: Mapping[str, Any]) -> NodeVersions:
-    """The value of an answer that was asked in `version` and holds no error."""
+    """Return the value of an error-free answer to a request of `version`."""
     return NodeVersions(
         version=version,
         requests=_requests(body),

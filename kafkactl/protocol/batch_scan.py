@@ -99,7 +99,7 @@ def _search(data: bytes, damaged: int, next_offset: int, budget: int, base: int)
 
 
 def _plausible(data: bytes, position: int, next_offset: int, base: int) -> BatchHeader | None:
-    """The header at `position` if its numbers can be those of a batch that follows in the log."""
+    """Return the header at `position` if its numbers can be those of the next batch in the log."""
     if len(data) - position < HEADER_BYTES:
         return None
     try:

@@ -58,7 +58,7 @@ def longer_string_length(data: bytes, position: int, first: int) -> tuple[int, i
 
 
 def numbers(code: str, data: bytes, position: int, count: int) -> list[Any]:
-    """An array of `count` numbers; `code` is the struct module's letter."""
+    """Read an array of `count` numbers; `code` is the struct module's letter."""
     return list(_array_layout(code, count).unpack_from(data, position))
 
 

@@ -139,7 +139,8 @@ def _decode_whole(spec: MessageSpec, version: int, value: bytes, *, file: str | 
 
 
 def _decode_marker(spec: MessageSpec, value: bytes, *, file: str | None, base: int) -> Message:
-    """The end of a producer's transaction. Bytes behind it belong to versions to come (`EndTransactionMarker.java`)."""
+    """Decode the end of a producer's transaction; bytes after it belong to later versions
+    (`EndTransactionMarker.java`)."""
     reader = Reader(value, file=file, base=base)
     reader.path.append(spec.name)
     version = reader.int16()

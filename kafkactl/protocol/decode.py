@@ -50,7 +50,7 @@ def _read_struct(reader: Reader, fields: Sequence[FieldSpec], form: Form) -> Mes
 
 
 def _read_tagged_fields(reader: Reader, fields: Sequence[FieldSpec], form: Form, value: Message) -> None:
-    """The section of tagged fields at the end of a struct: count, then tag, size and content of each."""
+    """Read the section of tagged fields at the end of a struct: count, then tag, size and content of each."""
     defined = {field.tag: field for field in fields if field.tag is not None}
     unknown: dict[int, bytes] = {}
     previous = -1
@@ -79,7 +79,7 @@ def _read_tag(reader: Reader, previous: int) -> int:
 
 
 def _read_tagged_field(reader: Reader, field: FieldSpec, form: Form, size: int) -> Any:
-    """One tagged field that the definition knows; it may not read beyond its size, nor leave some of it."""
+    """Read one defined tagged field; it must use exactly its size."""
     reader.path.append(field.name)
     if not form.tags(field):
         message = f"the tag {field.tag} does not exist in version {form.version}"

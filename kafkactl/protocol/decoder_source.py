@@ -49,7 +49,7 @@ def runs(fields: Iterable[FieldSpec]) -> list[list[FieldSpec]]:
 
 
 def layout(fields: Iterable[FieldSpec]) -> struct.Struct:
-    """How a run of fields of fixed size lies in the bytes."""
+    """Return the layout of consecutive fields of fixed size."""
     return struct.Struct(">" + "".join(CODES[field.kind] for field in fields))
 
 

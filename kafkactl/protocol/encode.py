@@ -168,7 +168,7 @@ def _byte_string(writer: Writer, value: object) -> bytes:
 
 
 def _write_length(writer: Writer, length: int, length_kind: str | None) -> None:
-    """A length, compact where `length_kind` is None."""
+    """Write a length, compact if `length_kind` is None."""
     if length >= MAX_INT32:
         raise writer.error(f"a length of {length}; at most {MAX_INT32 - 1} is allowed", id="value-out-of-range")
     if length_kind is None:

@@ -60,7 +60,7 @@ def _looked_up(out: SourceLines, field: FieldSpec, value: str) -> str:
 
 
 def _absent(out: SourceLines, field: FieldSpec, held: str) -> None:
-    """A field that the version does not have: its default, or ignorable."""
+    """Add code for a field that the version lacks: its value must be the default, or ignorable."""
     if field.ignorable:
         out.add(held)
         return

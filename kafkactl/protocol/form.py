@@ -43,12 +43,12 @@ class Form:
 
 
 def unsupported(spec: MessageSpec, version: int) -> str:
-    """What to say of a version that a message does not have."""
+    """Return the message about a version that a message does not have."""
     return f"version {version} is not known; expected {spec.valid_versions}"
 
 
 def least_size_of_one(field: FieldSpec, form: Form) -> int:
-    """The fewest bytes that one value of the field's kind can take."""
+    """Return the minimum size of one value of the field's kind."""
     kind = field.kind
     if kind in FIXED:
         return FIXED[kind].size
@@ -63,7 +63,7 @@ def least_size_of_one(field: FieldSpec, form: Form) -> int:
 
 
 def least_size(field: FieldSpec, form: Form) -> int:
-    """The fewest bytes that a field takes that is not tagged."""
+    """Return the minimum size of an untagged field."""
     if field.is_array:
         return least_length_size("array", compact=form.compact(field))
     if field.kind == "struct" and form.allows_null(field):

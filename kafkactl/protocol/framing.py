@@ -69,7 +69,7 @@ class Framing:
 
     @property
     def broken(self) -> DecodeError | None:
-        """Why the conversation cannot go on; None while it can."""
+        """Return the reason why the conversation cannot continue; None while it can."""
         return self._broken
 
     @property

@@ -21,9 +21,9 @@ _ODD_OR_LONG: Final = 0x81
 
 
 def plain_spans(data: bytes, position: int, end: int, count: int) -> list[Span]:
-    """The `count` records from `position` to `end`. Raises IrregularError where they are not all usual.
+    """Return the `count` records from `position` to `end`. Raise IrregularError if one of them is irregular.
 
-    One loop without calls where records are shorter than 64 bytes, for most of a log's are.
+    Records shorter than 64 bytes, the majority in most logs, are read in one loop without calls.
     """
     spans: list[Span] = []
     add = spans.append

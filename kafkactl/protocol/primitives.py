@@ -71,7 +71,7 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """How many bytes are left."""
+        """Return the number of remaining bytes."""
         return self.end - self.position
 
     def error(self, message: str, *, id: str, position: int | None = None) -> DecodeError:
@@ -112,7 +112,7 @@ class Reader:
         return int(self.number("int64"))
 
     def boolean(self) -> bool:
-        """One byte; as in Kafka, anything but 0 is true."""
+        """Read one byte; as in Kafka, any value but 0 is true."""
         return self.raw(1) != b"\0"
 
     def uuid(self) -> Uuid:
@@ -195,7 +195,7 @@ class Writer:
         self.path: list[PathSegment] = []
 
     def to_bytes(self) -> bytes:
-        """What was written so far."""
+        """Return the bytes written so far."""
         return bytes(self._out)
 
     def error(self, message: str, *, id: str) -> EncodeError:
@@ -207,26 +207,26 @@ class Writer:
         self._out += data
 
     def number(self, kind: str, value: object) -> None:
-        """A number of a fixed size (see `Reader.number`). Raises EncodeError `value-out-of-range`."""
+        """Write a number of a fixed size (see `Reader.number`). Raise EncodeError `value-out-of-range`."""
         try:
             self._out += FIXED[kind].pack(value)
         except (struct.error, OverflowError) as error:
             raise self.error(f"{value!r} is not an {kind}", id="value-out-of-range") from error
 
     def unsigned_varint(self, value: int) -> None:
-        """An unsigned number of at most 32 bits."""
+        """Write an unsigned number of at most 32 bits."""
         if not 0 <= value <= 0xFFFFFFFF:
             raise self.error(f"{value} does not fit an unsigned varint", id="value-out-of-range")
         self._out += base128(value)
 
     def varint(self, value: int) -> None:
-        """A signed 32-bit number, zigzag coded."""
+        """Write a signed 32-bit number, zigzag coded."""
         if not -(2**31) <= value < 2**31:
             raise self.error(f"{value} does not fit a varint", id="value-out-of-range")
         self._out += base128(zigzag_encoded(value))
 
     def varlong(self, value: int) -> None:
-        """A signed 64-bit number, zigzag coded."""
+        """Write a signed 64-bit number, zigzag coded."""
         if not -(2**63) <= value < 2**63:
             raise self.error(f"{value} does not fit a varlong", id="value-out-of-range")
         self._out += base128(zigzag_encoded(value))

@@ -427,7 +427,7 @@ def encode_batch(
 
 
 def _encoded_record(offset_delta: int, key: bytes | None, value: bytes | None) -> bytes:
-    """One record: attributes 0, timestamp delta 0, no headers."""
+    """Return one encoded record: attributes 0, timestamp delta 0, no headers."""
     head = b"\0\0" + base128(offset_delta << 1) + (b"\x01" if key is None else base128(len(key) << 1) + key)
     content = head + (b"\x01" if value is None else base128(len(value) << 1) + value) + b"\0"
     return base128(len(content) << 1) + content

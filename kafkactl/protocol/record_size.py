@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def record_size(offset_delta: int, key: bytes | None, value: bytes | None) -> int:
-    """How many bytes a record without headers takes in a batch, its length included."""
+    """Return the size of a record without headers in a batch, including its length field."""
     content = 3 + _base128_size(offset_delta << 1) + _nullable_size(key) + _nullable_size(value)
     return _base128_size(content << 1) + content
 

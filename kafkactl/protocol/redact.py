@@ -77,7 +77,7 @@ def shown_config(kind: int | None, name: str, value: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def is_secret_config(kind: int | None, name: str) -> bool:
-    """Whether no release defines a configuration as public for resources of this kind (`ConfigResource.Type`)."""
+    """Return True unless a release defines the configuration as public for this kind (`ConfigResource.Type`)."""
     return _type(kind, name) in (None, _PASSWORD)
 
 
@@ -137,7 +137,7 @@ _LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.(.+)", re.DOTALL)
 
 
 def _bases(name: str) -> tuple[str, ...]:
-    """The keys that a key with a prefix may stand for: `listener.name.NAME.[MECHANISM.]KEY`, `MECHANISM.sasl.KEY`."""
+    """Return the keys that a prefixed key may represent: `listener.name.NAME.[MECHANISM.]KEY`, `MECHANISM.sasl.KEY`."""
     listener = _LISTENER.fullmatch(name)
     key = listener[1] if listener else name
     mechanism, _, rest = key.partition(".")

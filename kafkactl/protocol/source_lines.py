@@ -21,7 +21,7 @@ class SourceLines:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """A line that opens a block, for the lines added inside."""
+        """Add a line that opens a block, for the lines added inside."""
         self.add(head)
         self._depth += 1
         yield
@@ -33,7 +33,7 @@ class SourceLines:
         return f"{prefix}{self._names}"
 
     def constant(self, value: object, prefix: str = "K") -> str:
-        """A name for a value that cannot be written as a literal."""
+        """Return a name for a value that cannot be written as a literal."""
         name = self.name(prefix)
         self.constants[name] = value
         return name

@@ -24,7 +24,7 @@ class Mechanism(Protocol):
 
 
 def exchange_broken(mechanism: str, words: str) -> UnreachableError:
-    """The error of a server that does not keep to its mechanism, or does not know the password itself."""
+    """Return the error for a server that violates its mechanism, or does not know the password itself."""
     return UnreachableError(f"the {mechanism} exchange failed: {words}", id="sasl-exchange-broken")
 
 

@@ -17,7 +17,7 @@ class Plain:
         return self._message
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """Nothing may follow."""
+        """Check that the server sends no further challenge."""
         if challenge:
             raise exchange_broken("PLAIN", "the server asks for more than there is to say")
         return None

@@ -35,7 +35,7 @@ def metadata_record(api_key: int) -> MessageSpec:
 
 
 def metadata_record_names() -> tuple[str, ...]:
-    """The names of all metadata records, those that newer releases have dropped among them, by api key."""
+    """Return the names of all metadata records by api key, including those removed in newer releases."""
     return tuple(_index()["metadata"].values())
 
 
@@ -63,7 +63,7 @@ def control_record(record_type: int) -> MessageSpec:
 
 
 def message_names() -> tuple[str, ...]:
-    """The names of all messages, sorted."""
+    """Return the names of all messages, sorted."""
     return tuple(sorted(_folder_of()))
 
 

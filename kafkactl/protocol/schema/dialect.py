@@ -14,7 +14,7 @@ from kafkactl.protocol.schema.spec import NO_VERSIONS, Versions
 
 
 def parse_definition(text: str, *, last_key_wins: bool = False) -> dict[str, Any]:
-    """One definition as plain data: an object; keys may not repeat.
+    """Parse one definition as plain data: an object without repeated keys.
 
     `last_key_wins` lets them, as Kafka's own reader does (Jackson); its DescribeTopicPartitions files of 3.8 and 3.9
     say `versions` twice in one field. Raises SchemaError `invalid-definition`.
@@ -56,7 +56,7 @@ def _is_number(text: str) -> bool:
 
 
 def invalid(message: str) -> SchemaError:
-    """The error of a definition that says what it must not."""
+    """Return the error of an invalid definition."""
     return SchemaError(message, id="invalid-definition", next_step="This is a bug of kafkactl: please report it.")
 
 

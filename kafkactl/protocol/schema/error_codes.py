@@ -33,7 +33,7 @@ def error_code(code: int) -> ErrorCode:
 
 
 def error_codes() -> tuple[ErrorCode, ...]:
-    """Every known error code, lowest number first."""
+    """Return every known error code, lowest number first."""
     return tuple(_table()[code] for code in sorted(_table()))
 
 

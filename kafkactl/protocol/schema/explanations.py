@@ -32,7 +32,8 @@ class Explanation:
 
 @functools.cache
 def explanations() -> Mapping[str, Explanation]:
-    """All explanations by id, in alphabetical order. Raises SchemaError for a invalid table or a duplicate id."""
+    """Return all explanations by id, in alphabetical order. Raise SchemaError for an invalid table or a
+    duplicate id."""
     found: dict[str, Explanation] = {}
     for name in list_data("explain", ".toml"):
         for id, table in tomli.loads(read_data(name).decode("utf-8")).items():

@@ -23,7 +23,7 @@ def first_level_with(part: str) -> int:
 
 
 def parts() -> Mapping[str, str]:
-    """Every part that some metadata.version cannot hold, with words for it."""
+    """Return every part that some metadata.version cannot contain, with its description."""
     return {part: held["words"] for part, held in _table()["needs"].items()}
 
 

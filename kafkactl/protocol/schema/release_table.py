@@ -38,7 +38,7 @@ class ReleaseTable(NamedTuple):
 
 
 def read_release_table(name: str, fields: Iterable[str]) -> ReleaseTable:
-    """The table in schemas/`name`, with a row that says every one of `fields` at its beginning.
+    """Read the table in schemas/`name`; its first row sets every one of `fields`.
 
     Raises SchemaError `invalid-release-table` where a field is missing or unknown, or rows are out of order.
     """

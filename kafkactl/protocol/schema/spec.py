@@ -27,11 +27,11 @@ class Versions:
         return self.lowest <= version <= self.highest
 
     def __iter__(self) -> Iterator[int]:
-        """Every version of the range; do not iterate over an open one without a cut."""
+        """Iterate over every version of the range; limit an open range first."""
         return iter(range(self.lowest, self.highest + 1))
 
     def __bool__(self) -> bool:
-        """False for the empty range."""
+        """Return False for the empty range."""
         return self.lowest <= self.highest
 
     def intersect(self, other: Versions) -> Versions:
@@ -40,7 +40,7 @@ class Versions:
         return Versions(low, high) if low <= high else NO_VERSIONS
 
     def __str__(self) -> str:
-        """As in a definition: `3`, `3+`, `3-5` or `none`."""
+        """Return the range as in a definition: `3`, `3+`, `3-5` or `none`."""
         if not self:
             return "none"
         if self.highest == self.OPEN_END:
@@ -51,7 +51,7 @@ class Versions:
 
     @classmethod
     def from_json(cls, data: Mapping[str, int]) -> Versions:
-        """As `to_dict` gives it."""
+        """Return the range from the result of `to_dict`."""
         return cls(data["min"], data["max"])
 
 
@@ -60,7 +60,8 @@ NO_VERSIONS = Versions(0, -1)
 
 @functools.cache
 def json_name(name: str) -> str:
-    """A field's name in Kafka's JSON: `KRaftVersion` becomes `kRaftVersion` (`MessageGenerator.lowerCaseFirst`).
+    """Return a field's name in Kafka's JSON: `KRaftVersion` becomes `kRaftVersion`
+    (`MessageGenerator.lowerCaseFirst`).
 
     For names of definitions only: there are few of them, and each is made once.
     """
@@ -115,5 +116,5 @@ class MessageSpec:
     about: str = ""
 
     def is_flexible(self, version: int) -> bool:
-        """True where compact lengths and tagged fields are used (KIP-482)."""
+        """Return True if the version uses compact lengths and tagged fields (KIP-482)."""
         return version in self.flexible_versions

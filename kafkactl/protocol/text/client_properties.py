@@ -55,13 +55,13 @@ class ClientProperties:
 
 @functools.cache
 def client_keys() -> Mapping[str, ClientKey]:
-    """All keys of an admin client by name."""
+    """Return all keys of an admin client by name."""
     rows = json.loads(read_data("config/client.json"))["keys"]
     return {row["name"]: ClientKey(**row) for row in rows}
 
 
 def other_tls(properties: ClientProperties) -> list[str]:
-    """The keys with which Kafka's client would make another TLS connection than kafkactl can."""
+    """Return the keys with which Kafka's client would make a TLS connection that kafkactl cannot make."""
     return [
         name
         for name, value in properties.values.items()
@@ -130,7 +130,7 @@ def _findings(given: Mapping[str, str], file: str) -> Iterator[Finding]:
 
 
 def _shown(name: str) -> str:
-    """A key that Kafka does not know: the rest of a login line that was broken in two is read as a key, too."""
+    """Return a key for a message; hide an unlikely one, since a broken login line continues as a key."""
     return name if re.fullmatch(_KEY, name) or _near(name) else "a key that may be a part of a login"
 
 

@@ -38,7 +38,7 @@ class JaasEntry:
 
     @property
     def shown_module(self) -> str:
-        """The class for a message, if its name is one of a login module: a secret may stand at the wrong place."""
+        """Return the class for a message if it is named like a login module: it may be a misplaced secret."""
         return self.short_name if re.fullmatch(r"\w{1,40}LoginModule", self.short_name) else "another one"
 
 
@@ -129,7 +129,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _shown(name: str) -> str:
-    """An option's name, unless it looks like anything else: a secret may stand at the wrong place."""
+    """Return an option's name for a message; hide an unusual one, which may be a misplaced secret."""
     return (
         name
         if re.fullmatch(r"(?i)(user(name|_\w{1,30})?|password|token\w{0,20}|\w{0,20}id|scope|\w{1,20}secret)", name)

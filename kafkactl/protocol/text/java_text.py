@@ -45,7 +45,7 @@ def split_at(text: str, separator: str) -> list[str]:
 
 
 def split_list(text: str) -> list[str]:
-    """A value of type LIST, as `ConfigDef.parseType` splits it: trimmed, at commas with the blanks around them."""
+    """Split a value of type LIST as `ConfigDef.parseType` does: trimmed, at commas with the blanks around them."""
     trimmed = trim(text)
     return split_at_commas(trimmed) if trimmed else []
 

@@ -46,7 +46,8 @@ class MetaProperties:
 
     @property
     def stored_id(self) -> int | None:
-        """The node's id as Kafka compares it with the configuration: broker.id in version 0, node.id in version 1."""
+        """Return the node id that Kafka compares with the configuration: broker.id in version 0, node.id in
+        version 1."""
         return self.broker_id if self.version == 0 else self.node_id
 
 

@@ -129,7 +129,7 @@ def _logical_lines(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _ends_with_escape(text: str) -> bool:
-    """True where it ends with an odd number of backslashes."""
+    """Return True if the text ends with an odd number of backslashes."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
@@ -217,7 +217,7 @@ def _mark_warnings(data: bytes) -> Iterator[PropertyWarning]:
 
 
 def _encoding_warnings(data: bytes) -> Iterator[PropertyWarning]:
-    """One warning for the first line (outside of comments) with a byte above 127."""
+    """Yield one warning for the first line (outside of comments) with a byte above 127."""
     if data.isascii() or data.startswith((_UTF8_MARK, *_UTF16_MARKS)):
         return
     for text, line, _ in _logical_lines(data.decode("latin-1")):
@@ -270,7 +270,7 @@ def _control_character(entry: Entry) -> PropertyWarning | None:
 
 
 def render_property(key: str, value: str, *, ascii_only: bool) -> str:
-    """One `key=value` line without its end, escaped as `Properties.store` escapes.
+    """Return one `key=value` line without its end, escaped as `Properties.store` escapes.
 
     `ascii_only` is Java's way of writing to a byte stream (what is not printable ASCII becomes a backslash, `u` and
     four digits); without it, the way of writing to a character stream.

@@ -54,7 +54,7 @@ def _placed(names: tuple[str, ...], counts: Mapping[Path, int]) -> Path:
 
 
 def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
-    """Where each statement begins, the names of its key or table, and `[[`, `[` or `=`."""
+    """Yield the position of each statement, the names of its key or table, and `[[`, `[` or `=`."""
     at = 0
     while at < len(text):
         if between := _BETWEEN.match(text, at):
@@ -74,7 +74,7 @@ def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
 
 
 def _behind_value(text: str, at: int) -> int:
-    """Where the line ends on which a value does; in brackets, a line end is none."""
+    """Return the end of the line on which a value ends; a line end in brackets does not count."""
     depth = 0
     while match := _PART.match(text, at):
         at = match.end()
