@@ -20,13 +20,13 @@ from kafkactl.dryrun.scenario import Needs, Scenario, ScenarioContext
 
 
 def scenario_names() -> tuple[str, ...]:
-    """The names of all scenarios, sorted."""
+    """Return the names of all scenarios, sorted."""
     modules = pkgutil.iter_modules(scenarios.__path__)
     return tuple(sorted(module.name.replace("_", "-") for module in modules))
 
 
 def find_scenario(name: str) -> Scenario:
-    """The scenario of that name. Raises InputError `unknown-scenario`."""
+    """Return the scenario of that name. Raise InputError `unknown-scenario`."""
     known = scenario_names()
     if name not in known:
         raise InputError(
@@ -78,7 +78,7 @@ def chain(
 
 
 def _on_what_was_read(found: Prediction, context: ScenarioContext) -> Prediction:
-    """What was wrong with the log belongs to the answer, and one that is not whole cannot carry a calm verdict."""
+    """Add the findings about the log to the prediction; a damaged log excludes a good verdict."""
     from kafkactl.dryrun.engine.local import GAP
 
     of_log = context.loaded.findings
@@ -91,7 +91,7 @@ def _on_what_was_read(found: Prediction, context: ScenarioContext) -> Prediction
 
 
 def _on_damage(error: InputError, context: ScenarioContext) -> InputError:
-    """What the log does not have may be in what could not be read of it."""
+    """Add the damage of the log to an error: the unreadable part may contain the missing object."""
     broken = next((finding for finding in context.loaded.findings if finding.severity is Severity.BLOCKER), None)
     if broken is None:
         return error
@@ -100,7 +100,7 @@ def _on_damage(error: InputError, context: ScenarioContext) -> InputError:
 
 
 def _by_id(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The first of each id, with the number of the others."""
+    """Yield the first finding of each id, with the number of the others."""
     groups: dict[str, list[Finding]] = {}
     for finding in findings:
         groups.setdefault(finding.id, []).append(finding)

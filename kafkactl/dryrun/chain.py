@@ -16,7 +16,7 @@ from kafkactl.metadata.replay.reference import Replaying
 
 
 def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:
-    """The image and the facts once everything that was predicted has happened."""
+    """Return the image and the facts after all predicted operations."""
     facts = prediction.facts
     operations = prediction.operations or ()
     changed = replayed(image, facts, records_of(operations, facts.rules))
@@ -33,7 +33,7 @@ def after(image: Image, prediction: Prediction) -> tuple[Image, Facts]:
 
 
 def replayed(image: Image, facts: Facts, records: Iterable[MetadataRecord]) -> Image:
-    """The image after these records."""
+    """Return the image after these records."""
     replaying = Replaying(image)
     for offset, record in enumerate(records, start=facts.next_offset):
         replaying.take(offset, facts.leader_epoch, facts.timestamp_ms, record)

@@ -19,9 +19,10 @@ _EPOCH = Partition._fields.index("partition_epoch")
 def changes_of(
     controller: ActiveController, outcomes: Outcomes | None = None, *, since_mark: bool = False
 ) -> tuple[Change, ...]:
-    """What became of every partition that the controller changed, the worst first.
+    """Return the change of every partition that the controller changed, the most severe first.
 
-    `outcomes` are all ends of those that have several. Compared is with the image, or with what was at the mark.
+    `outcomes` are all ends of partitions with several. The base of the comparison is the image, or the state at the
+    mark.
     """
     outcomes, touched = outcomes or {}, controller.touched
     found = []
@@ -34,14 +35,14 @@ def changes_of(
 
 
 def _differ(old: Partition, new: Partition) -> bool:
-    """Whether partitions differ in more than their partition epochs."""
+    """Return True if partitions differ in more than their partition epochs."""
     return old[:_EPOCH] != new[:_EPOCH] or old[_EPOCH + 1 :] != new[_EPOCH + 1 :]
 
 
 def change_of(
     controller: ActiveController, key: Key, old: Partition, new: Partition, several: Sequence[Partition] = ()
 ) -> Change:
-    """How a partition changed; `several` are the other ways in which it may end."""
+    """Return the change of a partition; `several` are its other possible ends."""
     topic = controller.image.topics[key[0]]
     ends: dict[Any, Outcome] = {}
     for end in (new, *several) if several else ():
@@ -74,7 +75,7 @@ def _outcome(partition: Partition) -> Outcome:
 
 
 def counts_of(controller: ActiveController, changes: Iterable[Change]) -> Counts:
-    """How many partitions there are and in which state they are now."""
+    """Return the number of partitions, in total and by their present state."""
     total, offline, under, at = controller.tally()
     moved = sum(change.leader_before != change.leader_after for change in changes)
     return Counts(total=total, leader_changes=moved, offline=offline, under_min_isr=under, at_min_isr=at)
@@ -98,7 +99,7 @@ def _is_less(change: Change) -> bool:
 
 
 def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[Finding]:
-    """What the changes mean for who produces and consumes."""
+    """Report the effects of the changes on producers and consumers."""
 
     def named(chosen: Callable[[Change], bool], most: int) -> tuple[int, list[str]]:
         names = [f"{change.topic}-{change.partition}" for change in changes if chosen(change)]
@@ -115,8 +116,11 @@ def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[F
 
 
 def findings_among(named: Callable[[Callable[[Change], bool], int], tuple[int, list[str]]]) -> Iterator[Finding]:
-    """The findings of `findings_of` from counts. `named` has a predicate and a limit, and returns how many changes
-    satisfy the predicate and the names of the first ones, at most as many as the limit."""
+    """Yield the findings of `findings_of` from counts.
+
+    `named` has a predicate and a limit, and returns the number of changes that satisfy the predicate and the names of
+    the first ones, at most as many as the limit.
+    """
     for id, severity, chosen, text, next_step in _MEANINGS:
         count, names = named(chosen, SHOWN_NAMES)
         if count:
@@ -164,7 +168,7 @@ _MEANINGS = (
 
 
 def leaderless(controller: ActiveController) -> int:
-    """How many partitions of the image have no leader."""
+    """Return the number of partitions of the image without a leader."""
     return sum(
         state[LEADER_AT] == NO_LEADER
         for topic in controller.image.topics.values()

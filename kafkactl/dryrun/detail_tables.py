@@ -75,7 +75,7 @@ _PARTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
 
 
 def changes_table(changes: Sequence[Change]) -> Table:
-    """Every partition that changes, by topic and number."""
+    """Return a table of every partition that changes, by topic and number."""
 
     def row(change: Change) -> tuple[Any, ...]:
         ends = change.alternatives
@@ -94,7 +94,7 @@ def records_table(records: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def state_tables(image: Image, counts: Mapping[str, int], sha256: str) -> Iterator[Table]:
-    """The whole state, and the counts of records by type."""
+    """Yield the tables of the whole state, and of the counts of records by type."""
     topics = sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw))
     parts = image_parts(image)
     yield Table("state", (("name", TEXT), ("value", TEXT)), _scalars(parts, sha256))

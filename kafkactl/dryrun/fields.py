@@ -54,7 +54,7 @@ class Field:
 
 @functools.cache
 def fields_of(kind: type[Any]) -> Mapping[str, Field]:
-    """The fields of an `Input` class, in their order."""
+    """Return the fields of an `Input` class, in their order."""
     types = typing.get_type_hints(kind, include_extras=True)
     found = {}
     for field in dataclasses.fields(kind):
@@ -68,10 +68,10 @@ def fields_of(kind: type[Any]) -> Mapping[str, Field]:
 
 
 def input_from(kind: type[Value], scenario: str, asked: Mapping[str, Any]) -> Value:
-    """The input of a scenario from the fields of `input` in its answer; a field that is null is treated as absent.
+    """Return the input of a scenario from the `input` in its answer; a null field is treated as absent.
 
-    `ONE_OF` of the class, where it has one, lists groups of fields of which one is needed. Raises InputError
-    `invalid-scenario-input` for a field that is unknown, missing, or holds something else.
+    `ONE_OF` of the class, if present, lists groups of fields of which one is needed. Raises InputError
+    `invalid-scenario-input` for an unknown or missing field, or one with another value.
     """
     declared: Any = kind
     fields = fields_of(declared)
@@ -101,27 +101,27 @@ def _invalid(scenario: str, fields: Mapping[str, Field], what: str) -> InputErro
 
 
 def list_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """The test for a list of such items."""
+    """Return the test for a list of such items."""
     return lambda value: isinstance(value, list | tuple) and all(map(holds, value))
 
 
 def table_of(key: Callable[[Any], bool], holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """The test for a table of such keys and values."""
+    """Return the test for a table of such keys and values."""
     return lambda value: isinstance(value, Mapping) and all(map(key, value)) and all(map(holds, value.values()))
 
 
 def is_number(value: Any) -> bool:
-    """A number that counts something."""
+    """Return True for a number that counts something."""
     return type(value) is int and value >= 0
 
 
 def is_text(value: Any) -> bool:
-    """A text."""
+    """Return True for a text."""
     return isinstance(value, str)
 
 
 def one_of(*known: Any, read: Callable[[Any], Any] = str) -> Kind:
-    """One of a few words."""
+    """Return the kind of a field with one of a few words."""
     words = tuple(str(word) for word in known)
     return Kind(
         words=" or ".join(map(repr, words)),
@@ -147,7 +147,8 @@ _PLAIN: Final[Mapping[type, Kind]] = {
 
 
 def _kind_of(declared: Any) -> Kind:
-    """The kind of a field by its annotation: `Annotated[..., Kind]`, a plain type, or an enum; `| None` is ignored."""
+    """Return the kind of a field by its annotation: `Annotated[..., Kind]`, a plain type, or an enum; `| None` is
+    ignored."""
     if typing.get_origin(declared) is not Annotated:
         declared = next((part for part in typing.get_args(declared) if part is not type(None)), declared)
     for extra in getattr(declared, "__metadata__", ()):

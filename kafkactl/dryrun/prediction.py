@@ -37,12 +37,12 @@ class Verdict(StrEnum):
 
     @property
     def exit_code(self) -> int:
-        """The process exit code of a prediction with this verdict."""
+        """Return the exit code of the process for a prediction with this verdict."""
         return _EXIT_CODES[self]
 
     @property
     def weight(self) -> int:
-        """The order of verdicts by severity: of several, the heaviest is the verdict of the whole."""
+        """Return the order of the verdict by severity: the heaviest of several is the verdict of the whole."""
         return _WEIGHTS.index(self)
 
 
@@ -122,28 +122,28 @@ class Change:
 
     @property
     def certain(self) -> bool:
-        """Whether there is but one outcome."""
+        """Return True if there is only one outcome."""
         return not self.alternatives
 
     @property
     def loses_leader(self) -> bool:
-        """Whether it has a leader before and may have none after."""
+        """Return True if the partition has a leader before and may have none after."""
         return self.leader_before >= 0 and any(outcome.leader < 0 for outcome in self.outcomes)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Every way it may end."""
+        """Return every possible outcome."""
         last = Outcome(self.leader_after, self.isr_after, self.elr_after, self.last_known_elr_after)
         return self.alternatives or (last,)
 
     @property
     def under_min_isr(self) -> bool:
-        """Whether it may end with too few in sync."""
+        """Return True if the partition may end with too few replicas in sync."""
         return any(outcome.leader < 0 or len(outcome.isr) < self.min_isr for outcome in self.outcomes)
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """The worst first: what loses its leader, what has none, what cannot be written to, what moves."""
+        """Return the sort key by severity: a lost leader, no leader, not writable, moved."""
         return (
             not self.loses_leader,
             self.leader_after >= 0,
@@ -169,7 +169,7 @@ class ServerError:
 
     @property
     def name(self) -> str:
-        """What Kafka calls the code."""
+        """Return Kafka's name of the code."""
         return error_code(self.code).name
 
     to_dict = json_of("code", "name", "message")
@@ -207,12 +207,12 @@ class Prediction:
 
     @property
     def appended(self) -> Appended | None:
-        """How much would be appended to the log."""
+        """Return the size of the appended records."""
         return None if self.operations is None else measured(self.operations, self.facts.rules)
 
     @property
     def reported(self) -> PredictionDict:
-        """The part of `dryrun.prediction` that does not depend on where the log came from."""
+        """Return the part of `dryrun.prediction` that does not depend on the source of the log."""
         return {
             "scenario": self.scenario,
             "input": dict(self.input),
@@ -278,7 +278,7 @@ _NO_STEP: Final[Step] = {
 
 
 def heaviest(verdicts: Iterable[Verdict]) -> Verdict:
-    """The heaviest of several verdicts; OK for none."""
+    """Return the heaviest of several verdicts; OK for none."""
     return max(verdicts, key=lambda verdict: verdict.weight, default=Verdict.OK)
 
 

@@ -29,7 +29,7 @@ class Move:
 
 
 def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
-    """The moves of a file; text behind the first JSON value is left out, as the tool does.
+    """Return the moves of a file; text after the first JSON value is ignored, as by the tool.
 
     Raises InputError `invalid-reassignment-plan`, `no-partitions-named`, `partition-named-twice`.
     """

@@ -52,12 +52,12 @@ class ScenarioContext:
 
     @property
     def image(self) -> Image:
-        """The state at the end of the log."""
+        """Return the state at the end of the log."""
         return self.loaded.image
 
     @property
     def voters(self) -> tuple[int, ...]:
-        """The ids of the voters, as far as the log has them."""
+        """Return the ids of the voters, as far as the log contains them."""
         known = self.image.voters
         return self.loaded.voters if known is None else tuple(voter.node_id for voter in known)
 
@@ -135,7 +135,7 @@ class Scenario:
     watches: Callable[[Any], frozenset[int]] | None = None
 
     def input_of(self, asked: Mapping[str, Any]) -> Any:
-        """The `Input` of the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        """Return the `Input` of the `input` fields in an answer. Raise InputError `invalid-scenario-input`."""
         from kafkactl.dryrun.fields import input_from
 
         return input_from(self.input, self.name, asked)

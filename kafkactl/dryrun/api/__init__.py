@@ -120,8 +120,8 @@ def context_of(
     static: Mapping[str, str] | None = None,
     cluster_id: str | None = None,
 ) -> ScenarioContext:
-    """A state that no log was read for. `release` is that of the controllers (default: what they registered), `static`
-    the settings of a controller's properties file."""
+    """Return the context of a state that was not read from a log. `release` is that of the controllers (default: the
+    registered one), `static` the settings of a controller's properties file."""
     from kafkactl.dryrun.controller.facts import facts_of
     from kafkactl.dryrun.engine.local import Loaded
 
@@ -152,11 +152,13 @@ def read_context(
     at: int | None = None,
     restarts: bool = False,
 ) -> ScenarioContext:
-    """The state at the end of a cluster's metadata log (after offset `at`), and what a prediction needs in addition.
+    """Read the state at the end of a cluster's metadata log (after offset `at`), and the other input of a
+    prediction.
 
     `paths` are replicas of one log, each a `__cluster_metadata-0` folder, the log directory around it, or single .log
-    and .checkpoint files. With `restarts` also what a node makes of it that starts from it, for the scenario `restart`.
-    `release` and `static` are as in `context_of`. Raises InputError `unknown-kafka-version`, and what reading raises.
+    and .checkpoint files. With `restarts` the state of a node that starts from the log is read, too, for the scenario
+    `restart`. `release` and `static` are as in `context_of`. Raises InputError `unknown-kafka-version`, and what
+    reading raises.
     """
     from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api.clusters import open_clusters
@@ -172,5 +174,5 @@ def read_context(
 
 
 def every_scenario() -> Iterable[Scenario]:
-    """All scenarios, by name."""
+    """Return all scenarios, by name."""
     return map(find_scenario, scenario_names())

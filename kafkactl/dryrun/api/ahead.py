@@ -20,10 +20,10 @@ LARGE: Final = 20_000  # partitions, from which on a scenario takes longer than 
 def simulated_ahead(
     scenarios: Iterable[Asked], simulate: Callable[[str, Any], Result], image: Image, *, processes: int | None = None
 ) -> Iterator[Result]:
-    """What simulating gives for each scenario and its inputs, in their order.
+    """Yield the result of each simulation, in the order of the scenarios and their inputs.
 
-    Of a large image several are simulated at once (default: as many processes as are of use here), and what they give
-    is pickled. Raises as `simulate`, once what comes before was given.
+    Of a large image several are simulated at once (default: as many processes as are useful here), and the results are
+    pickled. Raises as `simulate`, after the earlier results.
     """
     if processes is None:
         processes = useful_processes() if image.partition_count() >= LARGE else 1

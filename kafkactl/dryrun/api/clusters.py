@@ -32,7 +32,7 @@ class Cluster:
 
     @property
     def title(self) -> str:
-        """What distinguishes it from the others: its name, its id, or its path."""
+        """Return the name, the id, or the path that distinguishes the cluster."""
         return self.name or self.cluster_id or self.paths[0]
 
 
@@ -159,7 +159,7 @@ def _name(pattern: re.Pattern[str] | None, path: str) -> str | None:
 
 
 def _opened(paths: Mapping[str, str]) -> Iterator[LogSource]:
-    """Each log once, by whatever path it was named."""
+    """Yield each log once, whatever paths name it."""
     seen: set[str] = set()
     for given, path in paths.items():
         log = replace(open_source(path), name=given)

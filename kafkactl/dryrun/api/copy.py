@@ -44,13 +44,12 @@ def predict_copy(
     engine: str = "local",
     master: str | None = None,
 ) -> PredictedCopy:
-    """What the copy of the tree behind `source` comes to: a ZooKeeper (`host:port/chroot`), a saved tree, or the folder
-    of an observation.
+    """Predict the copy of the tree in `source`: a ZooKeeper (`host:port/chroot`), a saved tree, or the folder of an
+    observation.
 
-    `release` is that of the controllers (default: what the observation says, else the last with ZooKeeper), `config`
-    the file of a node with the settings of a ZooKeeper client, `static` the settings of a controller's file. `engine`
-    is `local` or `spark`. Raises InputError, and UnreachableError for a ZooKeeper that does not answer within
-    `timeout_ms`.
+    `release` is that of the controllers (default: the observed one, else the last with ZooKeeper), `config` the file of
+    a node with the settings of a ZooKeeper client, `static` the settings of a controller's file. `engine` is `local` or
+    `spark`. Raises InputError, and UnreachableError for a ZooKeeper that does not answer within `timeout_ms`.
     """
     named = None if release is None else find_release(release)
     read = read_copy_source(source, chroot=chroot, config=config, timeout_ms=timeout_ms)
@@ -68,7 +67,7 @@ def predict_copy(
 
 
 def _seen_release(source: CopySource) -> Release:
-    """What the observation says; the last one with ZooKeeper where it says nothing, or a release that is unknown."""
+    """Return the observed release; the last one with ZooKeeper if the observation has none, or an unknown one."""
     try:
         return find_release(source.release) if source.release else newest_with_zookeeper()
     except InputError:
@@ -123,7 +122,7 @@ def _verdict(outcome: CopyOutcome) -> Verdict:
 
 
 def _assumptions_of(forecast: CopyForecast, release: Release, *, knows_secrets: bool, is_observed: bool) -> list[str]:
-    """What the forecast takes for granted; `is_observed`: the observation says what the nodes run."""
+    """Return the assumptions of the forecast; `is_observed`: the observation contains the release of the nodes."""
     runs = "the nodes run, as the observation says," if is_observed else "the controllers run"
     texts = [
         f"{runs} Kafka {release.version_text}; its copy is that of {release.version}"
@@ -142,7 +141,7 @@ def _assumptions_of(forecast: CopyForecast, release: Release, *, knows_secrets: 
 
 
 def _source_of(source: CopySource, forecast: CopyForecast) -> Source:
-    """A tree has no offsets; `records` is how many znodes were read."""
+    """Return the source of a prediction; a tree has no offsets, and `records` is the number of znodes."""
     return {
         "paths": [source.name],
         "cluster": None,
@@ -157,7 +156,7 @@ def _source_of(source: CopySource, forecast: CopyForecast) -> Source:
 
 
 def _replayed(forecast: CopyForecast, engine: str, master: str | None) -> Loaded:
-    """What a quorum with these records holds, folded by the engine that was asked for."""
+    """Return the state of a quorum with these records, folded by the chosen engine."""
     fold = on_spark(master) if engine == "spark" else in_process
     with predicted_log(forecast.contents) as log:
         (loaded,) = fold([log], None, False)

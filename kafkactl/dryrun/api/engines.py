@@ -83,7 +83,7 @@ def context_master(name: str | None) -> str | None:
 
 
 def weighed(size: int, worth: float, cores: int, *, what: str) -> Weighed:
-    """What so many bytes of logs (`what` names them) mean for work that pays on Spark from `worth` bytes on.
+    """Decide if logs of this size (`what` names them) are worth Spark, which is faster from `worth` bytes on.
 
     >>> weighed(65_000_000, float("inf"), 1, what="log").why
     'in process: 0.07 GB of log, and Spark is never sooner done on 1 core'
@@ -104,7 +104,8 @@ def _bytes(log: LogSource) -> int:
 
 
 def worth_bytes(cores: int) -> float:
-    """From how many bytes on Spark is sooner done on one machine with so many cores; infinite where it never is.
+    """Return the size in bytes from which Spark is faster on one machine with so many cores; infinite if it
+    never is.
 
     >>> worth_bytes(1)
     inf
@@ -114,7 +115,7 @@ def worth_bytes(cores: int) -> float:
 
 
 def _missing() -> str | None:
-    """Why there can be no Spark here."""
+    """Return the reason why Spark is not available; None if it is."""
     from kafkactl.spark.session import check_spark
 
     try:

@@ -21,7 +21,7 @@ Event: TypeAlias = tuple[str, Mapping[str, Any]]  # the name of a scenario, and 
 def after_events(
     context: ScenarioContext, paths: Sequence[str], events: Iterable[Event], at: int | None
 ) -> tuple[ScenarioContext, list[Prediction]]:
-    """The context once the events have happened, and what each came to; `paths` are where the log was read.
+    """Return the context after the events, and the prediction for each event; `paths` are those of the log.
 
     Raises UnknownOutcomeError for a log without records, InputError `offset-not-in-log`, and what a scenario raises.
     """

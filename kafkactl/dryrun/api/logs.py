@@ -120,10 +120,10 @@ def read_contexts(
     past_damage: bool = False,
     engine: Engine = in_process,
 ) -> Iterator[ScenarioContext | KafkactlError]:
-    """For each cluster the state at the end of its log (or after offset `at`), and the other input of its
-    prediction; the error where it cannot be read.
+    """Yield the state at the end of each cluster's log (or after offset `at`) with the other input of a prediction, or
+    an error.
 
-    With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
+    With `restarts` the state of a node that starts from the newest checkpoint, and from offset 0, is read, too.
     """
     for chosen, loaded in zip(clusters, engine([chosen.log for chosen in clusters], at, past_damage), strict=True):
         try:
@@ -176,7 +176,7 @@ def _voters(loaded: Loaded) -> dict[int, Uuid | None]:
 
 
 def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator[Started]:
-    """From the newest checkpoint, and from offset 0 where nothing is missing since."""
+    """Yield the state from the newest checkpoint, and from offset 0 if no later record is missing."""
     announce([*log.checkpoints[-1:], *log.segments * TIMES_READ])
     yield started(log.segments, log.checkpoints, keeps_configs=keeps_configs)
     if is_whole and log.checkpoints and log.segments and log.segments[0].base_offset == 0:

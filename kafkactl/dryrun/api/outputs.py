@@ -128,7 +128,7 @@ def check_html(path: str | None) -> None:
 
 
 def page_part(answer: Mapping[str, Any], found: Prediction, context: ScenarioContext) -> SimulatedScenario:
-    """What a report shows of a prediction that was made on `context`: small, where the prediction may be large.
+    """Return the part of a report about a prediction on `context`: small, while the prediction may be large.
 
     `answer` is the printed answer, in JSON's types.
     """

@@ -25,16 +25,16 @@ class Report(Generic[Kept]):
 def report(
     context: ScenarioContext, keep: Callable[[int, Prediction], Kept] | None = None, *, processes: int | None = None
 ) -> Report[Kept]:
-    """What every scenario that needs no argument does to a cluster in this state.
+    """Report the effects of every scenario without arguments on a cluster in this state.
 
-    These are the content of the log, the state of a starting node, growth, the quorum, a rolling restart, preferred
-    elections, and the worst loss of one and of two brokers. `context` is what `read_context` gives with `restarts`.
+    These are the content of the log, the state of a starting node, growth, the quorum, a rolling restart,
+    preferred elections, and the worst loss of one and of two brokers. `context` is the result of `read_context`
+    with `restarts`.
 
-    `keep` makes of each prediction, and its number from 1, what is wanted of it (default: the prediction itself, which
-    is large where the cluster is). Of a large cluster several scenarios are simulated at once, each in a process of
-    its own, and what `keep` gives is pickled; without `keep`, and with `processes=1`, all is done in this process.
-
-    Raises InputError `scenario-needs-log` for a context that was read without `restarts`.
+    `keep` maps each prediction, and its number from 1, to the kept value (default: the prediction itself, which is
+    large for a large cluster). Of a large cluster several scenarios are simulated at once, each in a process of its
+    own, and the results of `keep` are pickled; without `keep`, and with `processes=1`, all scenarios run in this
+    process.
     """
     scenarios = list(_scenarios(context))
 

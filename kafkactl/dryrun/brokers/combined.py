@@ -51,8 +51,7 @@ def is_fatal(voters: Collection[int], lost: Collection[int]) -> bool:
 
 
 def out_of_reach(controller: ActiveController, away: Collection[int]) -> tuple[tuple[Change, ...], Counts]:
-    """The partitions that `controller` changed or that brokers lead which are away and cannot be fenced, and how many
-    partitions are in which state then.
+    """Return the changes of partitions whose absent leaders cannot be fenced, and the counts of all partitions then.
 
     The log keeps those leaders; the changes have -1, as for a partition that no replica leads.
     """

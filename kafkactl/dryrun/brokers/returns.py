@@ -76,10 +76,10 @@ class _State(NamedTuple):
 
 
 def deciding(partition: Partition, arrival: Arrival) -> frozenset[int]:
-    """The returning brokers whose steps can decide who leads; the others only follow.
+    """Return the returning brokers whose steps can decide the leader; the others only follow.
 
-    Without an unclean election those that ISR, ELR and last known leader name. On empty disks a broker that is
-    unfenced can be what makes another one lead, so there each replica counts.
+    Without an unclean election these are the brokers in ISR, ELR and last known leader. On empty disks the unfencing of
+    a broker can make another one lead, so each replica is included.
     """
     named = {*partition.isr, *partition.eligible_leader_replicas, *partition.last_known_elr}
     if arrival.settings[1] or any(comer.online is Online.REPORTED for comer in arrival.comers.values()):
@@ -88,7 +88,8 @@ def deciding(partition: Partition, arrival: Arrival) -> frozenset[int]:
 
 
 def ends_of_return(partition: Partition, arrival: Arrival) -> tuple[End, ...]:
-    """How a partition may end once all have come back and all live replicas are in sync; equal ends are given once.
+    """Return the possible ends of a partition after all have returned and all live replicas are in sync, without
+    duplicates.
 
     Ends that differ only in their epochs or in the order of their lists are equal.
     """
@@ -114,7 +115,7 @@ def _pending(state: _State, brokers: frozenset[int], arrival: Arrival) -> bool:
 
 
 def _steps(state: _State, brokers: frozenset[int], arrival: Arrival) -> Iterator[_State]:
-    """What may happen next."""
+    """Yield the possible next states."""
     grown = _grown(state, arrival)
     if grown != state:
         yield grown
@@ -157,13 +158,13 @@ def _unfence(state: _State, broker_id: int, arrival: Arrival) -> _State:
 
 
 def _settled(state: _State, arrival: Arrival) -> End:
-    """All that return are there, and all live replicas catch up."""
+    """Return the end after all have returned and all live replicas caught up."""
     end = _grown(state._replace(unfenced=frozenset(arrival.comers), reported=frozenset(arrival.comers)), arrival)
     return End(end.partition, end.unclean)
 
 
 def _grown(state: _State, arrival: Arrival) -> _State:
-    """The leader takes every live replica into the ISR."""
+    """Return the state after the leader added every live replica to the ISR."""
     partition, may_lead = state.partition, _may_lead(state, arrival)
     if partition.leader == NO_LEADER:
         return state
@@ -219,5 +220,5 @@ def _bare(partition: Partition) -> Partition:
 
 
 def _apart(partition: Partition) -> tuple[object, ...]:
-    """What has to differ for two final states of a partition to be different ones: the order within lists does not."""
+    """Return the key that distinguishes final states of a partition, which ignores the order within lists."""
     return tuple(frozenset(part) if isinstance(part, tuple) else part for part in partition)

@@ -86,17 +86,17 @@ class ShapedController(ActiveController):
         return topics, {str(ids[shape]): shape for shape in states}
 
     def weight(self, key: Key) -> int:
-        """How many partitions this one represents."""
+        """Return the number of partitions that this one represents."""
         return len(self.members[key])
 
     @property
     def next_offset(self) -> int:
-        """Where the next record would stand."""
+        """Return the offset of the next record."""
         return self.facts.next_offset + self._written
 
     @property
     def leaderless_before(self) -> int:
-        """How many partitions of the image have no leader."""
+        """Return the number of partitions of the image without a leader."""
         return sum(len(held) for key, held in self.members.items() if self.state(key)[LEADER_AT] == NO_LEADER)
 
     def state(self, key: Key) -> PartitionState:
@@ -122,7 +122,7 @@ class ShapedController(ActiveController):
 
     @property
     def written(self) -> int:
-        """How many records were written so far."""
+        """Return the number of records written so far."""
         return self._written
 
     def spread_operations(self) -> Iterator[Operation]:
@@ -147,13 +147,13 @@ class ShapedController(ActiveController):
         return LaterOperations(len(self.operations), self.spread_operations, self._measured)
 
     def _measured(self, rules: Rules) -> Appended:
-        """As `appended.measured` of the operations of the whole cluster."""
+        """Measure the operations of the whole cluster, as `appended.measured` does."""
         from kafkactl.dryrun.brokers.spread_size import spread_size
 
         return spread_size(list(zip(self.operations, self._runs_of, strict=True)), self.members, rules)
 
     def placed(self) -> Placed:
-        """Where the whole cluster has its leaders and replicas now."""
+        """Return the present leaders and replicas of the whole cluster."""
         leaders: Counter[int] = Counter()
         lists: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
         for topic, number, fields in self.all_fields():
@@ -179,7 +179,7 @@ class Spread:
         self._keys: list[Key] = [(names[change.topic], change.partition) for change in self.changes]
 
     def counts(self) -> Counts:
-        """As `compare.counts_of`."""
+        """Return the counts, as `compare.counts_of` does."""
         total, offline, under, at = self._controller.tally()
         moved = sum(
             self._controller.weight(key)
@@ -189,7 +189,7 @@ class Spread:
         return Counts(total=total, leader_changes=moved, offline=offline, under_min_isr=under, at_min_isr=at)
 
     def named(self, chosen: Callable[[Change], bool], most: int) -> tuple[int, list[str]]:
-        """How many partitions changed so, and the first of them by name, the worst first."""
+        """Return the number of partitions with a chosen change, and the first names, the most severe first."""
         groups = self._by_rank(chosen)
         found = self._first(groups, most)
         members = self._controller.all_members
@@ -204,18 +204,18 @@ class Spread:
 
     @property
     def total(self) -> int:
-        """How many partitions changed."""
+        """Return the number of changed partitions."""
         return sum(map(self._controller.weight, self._keys))
 
     def all(self) -> Iterator[Change]:
-        """All of them, the worst first."""
+        """Yield all changes, the most severe first."""
         for keys in self._by_rank(lambda _: True):
             pairs = [(at, number) for number, (key, _) in enumerate(keys) for at in self._controller.members[key]]
             for at, number in sorted(pairs):
                 yield self._of(at, keys[number][1])
 
     def _by_rank(self, chosen: Callable[[Change], bool]) -> list[list[tuple[Key, Change]]]:
-        """Those that were chosen, by what their rank says before the names."""
+        """Return the chosen changes, grouped by the rank before the names."""
         groups: dict[tuple[Any, ...], list[tuple[Key, Change]]] = {}
         for key, change in zip(self._keys, self.changes, strict=True):
             if chosen(change):

@@ -22,10 +22,10 @@ _VARINT_BITS = 7
 def spread_size(
     operations: Sequence[tuple[Operation, Sequence[int]]], members: Mapping[Key, Sequence[int]], rules: Rules
 ) -> Appended:
-    """As `appended.measured`, where a change represents those of all `members` of its key.
+    """Measure operations as `appended.measured` does, where a change represents those of all `members` of its key.
 
-    With each operation come the numbers of changes that were worked out in one go: within these, members are written in
-    the order of their numbers, which decides how large the offset delta of each is.
+    Each operation has the numbers of changes that were computed together: within these, members are written in the
+    order of their numbers, which decides the size of each offset delta.
     """
     spread = _Spread(members, rules)
     by_type: Counter[str] = Counter()
@@ -84,7 +84,7 @@ class _Spread:
 
 
 def _record_sizes(values: Numbers) -> Numbers:
-    """As `value_record_size`, of the records of a batch."""
+    """Return the sizes of the records of a batch, as `value_record_size` does."""
     content = 4 + _varint_sizes(np.arange(len(values)) << 1) + _varint_sizes(values << 1) + values
     return _varint_sizes(content << 1) + content
 

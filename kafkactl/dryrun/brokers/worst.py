@@ -134,7 +134,8 @@ def _parts(image: Image, facts: Facts, size: int) -> dict[Group, list[int]]:
 
 
 def _alike(image: Image, settings_of: Callable[[Topic], Settings]) -> dict[_Exact, _Counted]:
-    """How many partitions are equal in all but their epochs, replicas and directories and all, and one of each."""
+    """Return the number of partitions that are equal except for epochs, replicas and directories, with one of each
+    group."""
     found: dict[_Exact, _Counted] = {}
     for topic in image.topics.values():
         settings = settings_of(topic)
@@ -157,7 +158,7 @@ class _Shapes:
         self._known: dict[tuple[object, ...], list[tuple[Group, Harm]]] = {}
 
     def settings(self, topic: Topic) -> Settings:
-        """What holds for the partitions of a topic."""
+        """Return the settings of the partitions of a topic."""
         return self._controller.settings(topic)
 
     def parts(self, settings: Settings, state: PartitionState) -> list[tuple[Group, Harm]]:

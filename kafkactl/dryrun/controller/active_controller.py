@@ -108,7 +108,8 @@ class ActiveController:
         return [f"{self.image.topics[topic].name}-{number}" for topic, number in keys]
 
     def all_fields(self) -> Iterator[tuple[Topic, int, Any]]:
-        """Every partition as it is now: topic, number, fields in the order of Partition; by topic name and number."""
+        """Yield the present state of every partition: topic, number, fields in the order of Partition; by topic name
+        and number."""
         for topic in self._topics:
             changed = self._changed_of.get(topic.id, {})
             states = topic.partitions.states
@@ -144,7 +145,7 @@ class ActiveController:
         return sorted(self._leaderless, key=lambda key: (topics[key[0]].name, key[1]))
 
     def mark(self) -> None:
-        """From here on `touched` gathers what changes, and `unclean` who is elected uncleanly."""
+        """Clear `touched`, which collects changes from here on, and `unclean`, the unclean elections."""
         self.touched = {}
         self.unclean = set()
 
@@ -160,7 +161,7 @@ class ActiveController:
         return tuple(self._tally)  # type: ignore[return-value]
 
     def weight(self, _key: Key) -> int:
-        """How many partitions this one represents: more than 1 only in `shapes.ShapedController`."""
+        """Return the number of partitions that this one represents: more than 1 only in `shapes.ShapedController`."""
         return 1
 
     def _count(self, least: int, kind: tuple[int, bool, int], by: int) -> None:
@@ -175,14 +176,15 @@ class ActiveController:
     # --- events -----------------------------------------------------------------------------------------------------
 
     def fence(self, broker_id: int, keys: Iterable[Key] | None = None) -> Operation:
-        """Its session expired, or it asked to stop: out of every ISR, then fenced (`handleBrokerFenced`)."""
+        """Fence a broker after its session expired, or its stop: it leaves every ISR first (`handleBrokerFenced`)."""
         items = self._update(self.with_isr(broker_id) if keys is None else keys, remove=broker_id)
         change = self.registration_change(broker_id, Fenced=1)
         self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=True)
         return self._done(f"broker {broker_id} is fenced", *items, change)
 
     def begin_shutdown(self, broker_id: int) -> Operation:
-        """It asks to stop in order: marked, then out of every ISR (`handleBrokerInControlledShutdown`)."""
+        """Begin the controlled shutdown of a broker: mark it, then remove it from every ISR
+        (`handleBrokerInControlledShutdown`)."""
         head = []
         if not self.brokers[broker_id].in_controlled_shutdown:
             head.append(self.registration_change(broker_id, 1, InControlledShutdown=1))
@@ -191,14 +193,15 @@ class ActiveController:
         return self._done(f"broker {broker_id} begins a controlled shutdown", *head, *items)
 
     def unfence(self, broker_id: int) -> Operation:
-        """It has caught up: unfenced, then every partition without a leader is looked at (`handleBrokerUnfenced`)."""
+        """Unfence a broker that has caught up, then check every partition without a leader (`handleBrokerUnfenced`)."""
         change = self.registration_change(broker_id, Fenced=-1)
         items = self._update(self.without_leader(), add=broker_id)
         self.brokers[broker_id] = replace(self.brokers[broker_id], fenced=False)
         return self._done(f"broker {broker_id} is unfenced", change, *items)
 
     def unregister(self, broker_id: int) -> Operation:
-        """Its registration goes (`handleBrokerUnregistered`): from the ISRs it moves into the ELRs, and stays there."""
+        """Remove the registration of a broker (`handleBrokerUnregistered`): it moves from the ISRs to the ELRs, and
+        remains there."""
         items = self._update(self.with_isr(broker_id), remove=broker_id)
         items += self._update(self.with_elr(broker_id), remove=broker_id)
         broker = self.brokers[broker_id]
@@ -210,8 +213,10 @@ class ActiveController:
     def register(
         self, broker_id: int, incarnation_id: Uuid, *, clean: bool, directories: tuple[Uuid, ...] | None = None
     ) -> Operation:
-        """A new incarnation registers (`registerBroker`). With `clean` it reports a clean shutdown, and the controller
-        accepts that, except for a broker that is not registered: there is no broker epoch to compare with.
+        """Register a new incarnation (`registerBroker`).
+
+        With `clean` it reports a clean shutdown, and the controller accepts that, except for a broker that is not
+        registered: there is no broker epoch to compare with.
 
         After an unclean shutdown, with ELR, the broker is removed from every ISR and ELR. Its broker epoch is the
         offset at which this operation begins, or close to it.
@@ -235,7 +240,7 @@ class ActiveController:
         return self._done(f"broker {broker_id} registers", *items, self._registration(broker_id))
 
     def report_cordoned(self, broker_id: int) -> Operation | None:
-        """Its first heartbeats tell which directories are cordoned: at each start, from metadata.version 4.3-IV0."""
+        """Report the cordoned directories of the first heartbeats: at each start, from metadata.version 4.3-IV0."""
         if not self.facts.rules.cordons:
             return None
         cordoned = self.image.brokers[broker_id].cordoned or () if broker_id in self.image.brokers else ()
@@ -244,7 +249,7 @@ class ActiveController:
         return self._done(f"broker {broker_id} reports its cordoned directories", change)
 
     def report_directories(self, broker_id: int, moved: Mapping[Uuid, Uuid]) -> Operation | None:
-        """The broker reports the directories of its replicas, as old to new id (`handleAssignReplicasToDirs`)."""
+        """Report the directories of the broker's replicas, as old to new id (`handleAssignReplicasToDirs`)."""
         if not self.facts.rules.elections.directories:
             return None
         items = []
@@ -257,7 +262,7 @@ class ActiveController:
         return self._done(f"broker {broker_id} reports the directories of its replicas", *items) if items else None
 
     def alter_isr(self, changes: Iterable[tuple[Key, tuple[int, ...]]], name: str) -> Operation | None:
-        """What leaders report: the ISR as it is now, which also ends the recovery of a partition (`alterPartition`)."""
+        """Apply the present ISR that leaders report, which also ends the recovery of a partition (`alterPartition`)."""
         items = self._alike(changes, self.is_active, recovery_state=0)
         return self._done(name, *items) if items else None
 
@@ -281,7 +286,7 @@ class ActiveController:
         return [] if change is None else [self.put(key, before, change)]
 
     def change_of(self, before: Partition, target: Target, may_lead: Callable[[int], bool]) -> PartitionChange | None:
-        """What would be written for a partition that is so; nothing is changed."""
+        """Return the change that would be written for a partition in this state, without applying it."""
         elections = self.facts.rules.elections
         return change_partition(before, target, self.acceptor(before, may_lead), elections, self.default_directory)
 
@@ -306,7 +311,8 @@ class ActiveController:
         return Changed(key[0], key[1], change)
 
     def acceptor(self, partition: Partition, may_lead: Callable[[int], bool]) -> Callable[[int], bool]:
-        """Who may lead this partition: its broker may, and the directory of the replica is online there."""
+        """Return the test for a leader of this partition: its broker may lead, and the replica's directory is
+        online."""
         where = dict(zip(partition.replicas, partition.directories, strict=False))
 
         def acceptable(broker_id: int) -> bool:
@@ -319,7 +325,7 @@ class ActiveController:
         return is_online_in(self.brokers.get(broker_id), directory)
 
     def default_directory(self, broker_id: int) -> Uuid:
-        """Where a new replica is put on a broker (`ClusterControlManager.defaultDir`)."""
+        """Return the directory of a new replica on a broker (`ClusterControlManager.defaultDir`)."""
         broker = self.brokers.get(broker_id)
         if broker is None:
             return UNASSIGNED
@@ -331,7 +337,7 @@ class ActiveController:
 
     @property
     def next_offset(self) -> int:
-        """Where the next record would stand."""
+        """Return the offset of the next record."""
         return self.facts.next_offset + sum(len(operation.items) for operation in self.operations)
 
     def registration_change(self, broker_id: int, version: int = 0, **fields: Any) -> MetadataRecord:
@@ -398,7 +404,7 @@ class ActiveController:
 
 
 def _kind(fields: Any) -> tuple[int, bool, int]:
-    """How many are in sync, whether there is a leader, how many replicas there are."""
+    """Return the size of the ISR, whether there is a leader, and the number of replicas."""
     return len(fields[ISR_AT]), fields[LEADER_AT] != NO_LEADER, len(fields[REPLICAS_AT])
 
 

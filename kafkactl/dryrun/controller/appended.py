@@ -45,7 +45,7 @@ class Operation(NamedTuple):
 
 
 def record(type: str, data: Message, version: int = 0) -> MetadataRecord:
-    """A record by its name in Kafka; fields that are left out have their defaults."""
+    """Return a record by its name in Kafka; omitted fields have their defaults."""
     spec = message(type)
     assert spec.api_key is not None, type
     whole = {field.name: data[field.name] if field.name in data else default_value(field) for field in spec.fields}
@@ -53,7 +53,7 @@ def record(type: str, data: Message, version: int = 0) -> MetadataRecord:
 
 
 def records_of(operations: Iterable[Operation], rules: Rules) -> Iterator[MetadataRecord]:
-    """All records in their order."""
+    """Yield all records in their order."""
     alike: dict[PartitionChange, MetadataRecord] = {}  # of another partition
     for operation in operations:
         for item in operation.items:

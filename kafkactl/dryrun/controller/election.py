@@ -115,10 +115,10 @@ def change_partition(
     rules: ElectionRules,
     default_directory: Callable[[int], Uuid] = lambda _: MIGRATING,
 ) -> PartitionChange | None:
-    """The change that the controller would write; None where it would write nothing.
+    """Return the change that the controller would write; None if it would write nothing.
 
-    `acceptable` says whether a broker may lead this partition: registered, not fenced, not shutting down, its
-    directory online. `default_directory` gives the directory of a replica that is new on a broker.
+    `acceptable` returns whether a broker may lead this partition: registered, not fenced, not shutting down, its
+    directory online. `default_directory` returns the directory of a replica that is new on a broker.
     """
     builder = _Builder(partition, target, acceptable, rules)
     change = builder.build(default_directory)

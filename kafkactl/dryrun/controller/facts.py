@@ -93,7 +93,8 @@ def facts_of(
 
 
 def topic_setting(image: Image, facts: Facts, topic: str, name: str) -> str:
-    """The value in force for a topic: the topic's, the active controller's own, the cluster's, the file's, Kafka's."""
+    """Return the effective value for a topic: the topic's, the active controller's own, the cluster's, the file's,
+    Kafka's."""
     keys = [(TOPIC_CONFIG, topic)]
     if facts.leader_id is not None:
         keys.append((BROKER_CONFIG, str(facts.leader_id)))
@@ -116,7 +117,7 @@ def _is_number(text: str) -> bool:
 
 
 def unclean_allowed(image: Image, facts: Facts, topic: str) -> bool:
-    """Whether the controller may elect an out-of-sync leader for a topic's partitions without an operator's request."""
+    """Return True if the controller may elect an out-of-sync leader of a topic without an operator's request."""
     return (
         facts.rules.elections.unclean_by_config
         and topic_setting(image, facts, topic, UNCLEAN).strip().lower() == "true"

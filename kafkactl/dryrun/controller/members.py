@@ -74,7 +74,7 @@ def last_registration(image: Image, facts: Facts, broker_id: int) -> Broker:
 
 
 def _in_partitions(image: Image, wanted: Iterable[int]) -> set[int]:
-    """Those of the ids that a partition names as replica, in its ISR or ELR, or as its last known leader."""
+    """Return the ids that a partition contains as replica, in its ISR or ELR, or as its last known leader."""
     left, found = set(wanted), set()
     for topic in image.topics.values():
         for state in topic.partitions.states.values():

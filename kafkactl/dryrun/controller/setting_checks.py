@@ -115,7 +115,7 @@ def _is_lower(after: str | None, before: str | None, *, since: bool) -> bool:
 
 
 def _ways(image: Image, facts: Facts) -> tuple[bool, ...]:
-    """Both possibilities where it is unknown whether the cluster has tiered storage."""
+    """Return whether the cluster has tiered storage: both possibilities if that is unknown."""
     known = tiered_known(image, facts)
     return (True, False) if known is None else (known,)
 

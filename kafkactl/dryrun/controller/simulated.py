@@ -112,6 +112,6 @@ def _simulated(
 
 
 def _timeouts(static: Mapping[str, str], known: Iterable[str]) -> dict[str, int]:
-    """Those that the file sets to a number; what is none would stop the node, and is its default here."""
+    """Return the timeouts that the file sets to a number; another value would stop the node, and is omitted here."""
     return {name: int(static[name]) for name in known if static.get(name, "").strip().isascii() and
             static.get(name, "").strip().isdigit()}  # fmt: skip

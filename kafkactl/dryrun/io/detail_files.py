@@ -53,7 +53,7 @@ def check_details_target(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """The folder for those of several clusters. Raises FailedError `details-not-written`."""
+    """Create the folder for the folders of several clusters. Raise FailedError `details-not-written`."""
     try:
         path.mkdir(exist_ok=True)
         sync_found_name(path)

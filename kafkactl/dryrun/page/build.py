@@ -38,7 +38,7 @@ def report_of(
     timeline: Timeline | None = None,
     written_by: str = "kafkactl",
 ) -> Report:
-    """One report of one or several scenarios, all of one log."""
+    """Return one report of one or several scenarios, all of one log."""
     first = simulated[0].answer
     shared = [
         text for text in first["assumptions"] if all(text in scenario.answer["assumptions"] for scenario in simulated)
@@ -62,7 +62,7 @@ def report_of(
 
 
 def _decided_by(sections: Iterable[Section], verdict: str) -> Iterator[str]:
-    """Which scenarios make the verdict what it is, where it is not a good one."""
+    """Yield the scenarios that decide the verdict, unless it is a good one."""
     heavy = [section.title for section in sections if section.verdict == verdict != _WEIGHTS[0]]
     if heavy:
         yield f"Decided by: {'; '.join(heavy)}."
@@ -167,7 +167,8 @@ def overview(sections: Iterable[Section]) -> Table:
 
 
 def _findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
-    """How many of each sort, and the first: "2 warnings, first leaderless-partition: partition a-0"."""
+    """Return the number of findings by severity, and the first: "2 warnings, first leaderless-partition: partition
+    a-0"."""
     counts = Counter(finding["severity"] for finding in findings)
     counted_by_severity = [
         counted(counts[severity], severity) for severity in ("blocker", "warning") if counts[severity]

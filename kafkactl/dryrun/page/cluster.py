@@ -58,8 +58,11 @@ def cluster_of(image: Image) -> Cluster:
 def changed_cluster(
     image: Image, brokers: Mapping[int, Broker], leaders: Mapping[int, int], lists: Mapping[Lists, int]
 ) -> Cluster:
-    """The cluster of an image once its brokers are these, with so many partitions that each leads (`NO_LEADER`: that
-    have none), and so many with these replicas and this ISR."""
+    """Return the cluster of an image with these brokers.
+
+    `leaders` has the number of partitions that each broker leads (`NO_LEADER`: those without one), `lists` the number
+    with these replicas and this ISR.
+    """
     replicas: Counter[int] = Counter()
     lagging: Counter[int] = Counter()
     for (held, isr), count in lists.items():

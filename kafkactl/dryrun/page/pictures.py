@@ -77,7 +77,7 @@ def pictures(effects: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def at_risk(counts: Mapping[str, int]) -> Bars:
-    """All partitions in one bar: what cannot be used, what cannot be written to, what is at the edge."""
+    """Return all partitions in one bar: offline, not writable, at the minimum ISR."""
     no_leader, under = counts["offline"], counts["under_min_isr"] - counts["offline"]
     safe = counts["total"] - counts["under_min_isr"] - counts["at_min_isr"]
     return Bars(

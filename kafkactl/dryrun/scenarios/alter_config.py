@@ -62,7 +62,7 @@ class Entity:
 
     @property
     def key(self) -> tuple[int, str]:
-        """Its key in the image: type and name."""
+        """Return the key in the image: type and name."""
         return _SCOPES[self.kind], self.name
 
     def __str__(self) -> str:
@@ -88,10 +88,10 @@ def alter_config(
     *,
     through_broker: bool = False,
 ) -> Prediction:
-    """What setting and deleting these keys does (IncrementalAlterConfigs).
+    """Predict a change or removal of these keys (IncrementalAlterConfigs).
 
-    The request goes to the active controller, or with `through_broker` to a broker, which passes on what it found to be
-    right for itself: `kafka-configs.sh` with `--bootstrap-controller` and with `--bootstrap-server`.
+    The request goes to the active controller, or with `through_broker` to a broker, which forwards what it has
+    validated for itself: `kafka-configs.sh` with `--bootstrap-controller` and with `--bootstrap-server`.
     """
     asked = {
         "entity": str(entity),
@@ -159,7 +159,7 @@ def _refused(entity: Entity, error: ServerError, wanted: Mapping[str, str | None
 
 
 def _records(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None]) -> Iterator[MetadataRecord]:
-    """A record for each key that changes (for brokers also for one that does not), then what forgets the ELRs."""
+    """Yield a record for each changed key (for brokers also an unchanged one), then records that clear the ELRs."""
     present = image.configs.get(entity.key, {})
     kind, name = entity.key
     written = [key for key, value in wanted.items() if present.get(key) != value or kind == BROKER_CONFIG]

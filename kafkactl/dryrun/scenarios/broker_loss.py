@@ -45,10 +45,10 @@ def broker_loss(
     in_order: bool = False,
     voters: Collection[int] = (),
 ) -> Prediction:
-    """The state of the cluster after these brokers are lost. `voters` are those of the quorum.
+    """Predict the state of the cluster after these brokers are lost. `voters` are those of the quorum.
 
-    Without `in_order` every order is simulated, and a result that depends on the order is given with all its outcomes;
-    the records are those of the given order. Raises InputError `unknown-broker`, `no-brokers-named`,
+    Without `in_order` every order is simulated, and a result that depends on the order has all its outcomes; the
+    records are those of the given order. Raises InputError `unknown-broker`, `no-brokers-named`,
     `too-many-brokers-lost`.
     """
     brokers = checked(image, facts, brokers)
@@ -109,7 +109,7 @@ def lose(controller: ActiveController, broker_id: int, mode: LossMode) -> None:
 
 
 def stop_of(controller: ActiveController, broker_id: int, mode: LossMode) -> tuple[Verdict, Finding]:
-    """What losing a broker that is not registered comes to: nothing, or a controlled shutdown that does not end."""
+    """Return the effect of the loss of an unregistered broker: none, or a controlled shutdown that does not end."""
     subject, before = f"broker {broker_id}", controller.facts.departed.get(broker_id)
     start = f"broker {broker_id} is not registered: no partition is led by it, and its loss changes none"
     if mode is LossMode.CRASH or (before is not None and before.fenced):
@@ -124,7 +124,7 @@ def stop_of(controller: ActiveController, broker_id: int, mode: LossMode) -> tup
 
 
 def _outcomes(image: Image, facts: Facts, lost: Sequence[int]) -> dict[Key, Sequence[Partition]]:
-    """The ends of every partition that has two or more of the lost as replicas, where they differ."""
+    """Return the different ends of every partition that has two or more lost brokers as replicas."""
     start = ActiveController(image, facts)
     found: dict[Key, Sequence[Partition]] = {}
     for key in start.keys(lambda fields: sum(replica in lost for replica in fields[REPLICAS_AT]) > 1):
@@ -180,7 +180,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """The loss of the brokers named, or of the worst set, with what it means for a quorum that has them as voters."""
+    """Predict the loss of the named brokers, or of the worst set, and its effect on a quorum with them as voters."""
     if asked.worst is not None:
         return _worst(context, asked.worst)
     brokers, voters = asked.brokers or (), context.voters

@@ -47,12 +47,12 @@ def broker_return(
     clean: bool | None = None,
     in_order: bool = False,
 ) -> Prediction:
-    """What the cluster is after these brokers came back and caught up.
+    """Predict the cluster after these brokers returned and caught up.
 
-    Without `in_order` several return at once: every order is simulated, what depends on it is shown with all its
-    outcomes, and records are those of the order given. With it each is back and in sync before the next one starts.
-    `clean`: they went down in order (default: those that the log saw begin a controlled shutdown). Raises InputError
-    `unknown-broker`, `no-brokers-named`, `too-many-brokers-returned`.
+    Without `in_order` several return at once: every order is simulated, a result that depends on the order has all its
+    outcomes, and the records are those of the given order. With `in_order` each broker is back and in sync before the
+    next one starts. `clean`: the brokers had a controlled shutdown (default: those that the log contains one of).
+    Raises InputError `unknown-broker`, `no-brokers-named`, `too-many-brokers-returned`.
     """
     brokers = checked(image, facts, brokers)
     controller = ActiveController(image, facts)
@@ -120,8 +120,11 @@ class _Ends:
         self._known: dict[tuple[object, ...], tuple[End, ...]] = {}
 
     def of_all(self) -> tuple[dict[Key, Sequence[Partition]], set[Key]]:
-        """Every partition whose end is not the same in all orders, with its ends; and those that may be led on the way
-        by a replica that was not known to be in sync. Partitions with a live leader keep it."""
+        """Return every partition whose end depends on the order, with its ends, and those that may have an unclean
+        leader meanwhile.
+
+        Partitions with a live leader keep it.
+        """
         found: dict[Key, Sequence[Partition]] = {}
         unclean: set[Key] = set()
         start, brokers = self._start, set(self._returns)
@@ -167,7 +170,7 @@ class _Ends:
         return Online.ALWAYS if is_online_in(self._held[broker_id], directory) else Online.NEVER
 
     def _named(self, shape: Partition, ids: Ids) -> Partition:
-        """With node ids again, and the ISR in the order in which a leader would report it."""
+        """Return the partition with node ids again, and the ISR in the order in which a leader would report it."""
         end = named(shape, ids)
         if end.leader == NO_LEADER:
             return end
@@ -208,9 +211,9 @@ def come_back(
 
 
 def catch_up(controller: ActiveController, brokers: set[int], only: Sequence[Key] | None = None) -> None:
-    """The leaders of partitions that these brokers hold (`only` these) take every live replica into the ISR again.
+    """Add every live replica to the ISR by the leaders of partitions that these brokers have (`only` these).
 
-    A leader that was elected while recovering reports that it has recovered with the first change of its ISR.
+    A leader that was elected while recovering reports the end of the recovery with its first change of the ISR.
     """
     by_leader: dict[int, list[tuple[Key, tuple[int, ...]]]] = {}
     held = dict.fromkeys(key for broker_id in sorted(brokers) for key in controller.held_by(broker_id))
@@ -228,7 +231,7 @@ def catch_up(controller: ActiveController, brokers: set[int], only: Sequence[Key
 
 
 def _derived(before: Uuid) -> Uuid:
-    """An id in place of one that only the broker can make; never one that Kafka keeps for itself."""
+    """Return an id in place of one that only the broker can generate; never one that Kafka reserves."""
     return Uuid(bytes(255 - byte for byte in before.raw))
 
 

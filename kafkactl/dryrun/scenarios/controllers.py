@@ -79,7 +79,7 @@ def parse_voter_change(text: str) -> VoterChange:
 
 
 def controllers(image: Image, facts: Facts, event: ControllerEvent, logged_voters: Collection[int] = ()) -> Prediction:
-    """What becomes of the quorum. `logged_voters` are the voters that the last LeaderChange record of the log names."""
+    """Predict the state of the quorum. `logged_voters` are the voters in the last LeaderChange record of the log."""
     known = known_voters(image, facts, logged_voters)
     if known is None:
         return _unknown(facts, event)
@@ -133,7 +133,7 @@ def _unknown(facts: Facts, event: ControllerEvent) -> Prediction:
 def _refusal(
     image: Image, facts: Facts, event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]
 ) -> ServerError | None:
-    """What the leader answers instead of appending anything, in the order in which it looks."""
+    """Return the leader's refusal of a change, checked in the leader's order; None if it appends."""
     change = event.add or event.remove
     if change is None:
         return None
@@ -154,7 +154,7 @@ def _refusal(
 
 
 def _of_listener(image: Image, facts: Facts, endpoint: str) -> ServerError | None:
-    """The error for a new voter without an endpoint for the leader's default listener, the first that it configures."""
+    """Return the error for a new voter without an endpoint for the leader's default listener, its first one."""
     known = [listener.strip() for listener in facts.static.get(LISTENERS, "").split(",") if listener.strip()][:1]
     known = known or _listeners(image, facts.leader_id)
     found = _ENDPOINT.fullmatch(endpoint)

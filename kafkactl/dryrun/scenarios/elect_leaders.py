@@ -39,9 +39,10 @@ Wanted = Sequence[tuple[str, int | None]]  # topic, and a partition or None for 
 
 
 def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted = ()) -> Prediction:
-    """What an election would do; without `wanted` it is asked for all partitions.
+    """Predict an election; without `wanted` it is requested for all partitions.
 
-    `results` has a line for each partition; as Kafka does, what needs no election is left out where all were asked.
+    `results` has a line for each partition; as in Kafka, a partition without a need for an election is omitted if all
+    were requested.
     """
     controller = ActiveController(image, facts)
     elections = _Elections(controller, election)

@@ -53,9 +53,11 @@ def feature_levels(
     down: frozenset[int] = frozenset(),
     not_alive: Mapping[int, str] | None = None,
 ) -> Prediction:
-    """What a change of levels comes to. `down` are nodes that do not answer now; `voters` those of a static quorum, as
-    the last LeaderChange record names them. `not_alive` are voters that were not seen to follow the live leader, where
-    it was asked, with what was seen instead; they count as down.
+    """Predict a change of levels.
+
+    `down` are nodes that do not answer now; `voters` those of a static quorum, as the last LeaderChange record names
+    them. `not_alive` are voters that were not observed to follow the live leader, if it was asked, with the evidence;
+    they are handled as down.
 
     The verdict is `refused` where Kafka refuses all of it, and where Kafka would accept a change that a blocker speaks
     against (`kafkactl features` refuses that; `accepted_by_kafka` and the records say what Kafka does). `steps` are
@@ -105,7 +107,8 @@ def _quorum_of(image: Image, facts: Facts, voters: Collection[int]) -> tuple[tup
 
 
 def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> Iterator[str]:
-    """What an expected conversion to a dynamic quorum rests on: a log does not show what voters report to a leader."""
+    """Yield the assumption of an expected conversion to a dynamic quorum: a log lacks the voters' reports to a
+    leader."""
     raised = any(change.name == KRAFT_VERSION and change.after > change.before for change in plan.changes)
     if raised and update_rules(rules_release(state)).kraft_version == "converts":
         ids = ", ".join(str(voter.id) for voter in state.voters or ()) or "none known"
@@ -234,7 +237,7 @@ def _dependency(state: FeatureState, request: FeatureRequest, name: str, level: 
 
 
 def _ranges_asked(state: FeatureState, name: str) -> Iterator[tuple[str, Versions | None]]:
-    """The supported ranges that the controller checks a level against, each with the name that its message uses."""
+    """Yield the supported ranges that the controller checks, each with the name in its message."""
     yield f"Local controller {state.active_controller}", (state.controller_range or {}).get(name)
     for member in state.members:
         if member.listed is None or (member.role is Role.CONTROLLER and member.id == state.active_controller):
@@ -246,7 +249,7 @@ def _ranges_asked(state: FeatureState, name: str) -> Iterator[tuple[str, Version
 
 
 def _operations(image: Image, facts: Facts, levels: Mapping[str, int]) -> Iterator[Operation]:
-    """One batch: configurations first, then the levels; kraft.version is in control records from 4.1 on.
+    """Yield one batch: configurations first, then the levels; kraft.version is in control records from 4.1 on.
 
     A level that is already finalized is written again (measured).
     """

@@ -158,7 +158,7 @@ def _kept(limits: Limits, start_bytes: int, log_a_day: int, snapshots_a_day: int
 
 
 def _settings_text(limits: Limits, facts: Facts) -> str:
-    """Which settings were reckoned with."""
+    """Return a text about the settings of the prediction."""
     given = [key for key in _SETTINGS.values() if key in facts.static]
     where = f"of the file given ({', '.join(given)})" if given else "at Kafka's defaults"
     return (

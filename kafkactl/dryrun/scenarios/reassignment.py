@@ -35,7 +35,7 @@ UNKNOWN_SERVER_ERROR = -1
 
 
 def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Prediction:
-    """What a plan does: the records at once, and those at its end, or why it never ends."""
+    """Predict a plan: its first records, and those at its end, or the reason why it never ends."""
     controller = ActiveController(image, facts)
     results: list[Result] = []
     items: list[Any] = []
@@ -164,7 +164,7 @@ def _cancel(controller: ActiveController, key: Key, partition: Partition) -> tup
 
 
 def _invalid(controller: ActiveController, replicas: Sequence[int]) -> str:
-    """What is wrong with a list of replicas, in Kafka's words; "" for nothing."""
+    """Return the error of a list of replicas, in Kafka's words; "" for a valid list."""
     start = "The manual partition assignment includes"
     if not replicas:
         return f"{start} an empty replica list."
@@ -226,7 +226,7 @@ def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Findi
 
 
 def _under_way_before(image: Image, moves: Sequence[Move]) -> Iterator[Finding]:
-    """A note on Kafka's tool, which has a check of its own; the controller accepts a second plan."""
+    """Report partitions that are being reassigned: Kafka's tool refuses them, the controller accepts a second plan."""
     names = [
         f"{topic.name}-{number}"
         for topic in sorted(image.topics.values(), key=lambda topic: topic.name)

@@ -15,7 +15,7 @@ NAME: Final = "replay"
 
 
 def sizes_of(image: Image) -> dict[str, int]:
-    """How much of everything there is."""
+    """Return the number of objects of each kind."""
     return {
         "topics": len(image.topics),
         "partitions": image.partition_count(),
@@ -37,7 +37,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """What the log leads to: record counts, the state in numbers, its SHA-256, and what does not fit together."""
+    """Return the result of the log: record counts, the state in numbers, its SHA-256, and inconsistencies."""
     image = context.image
     return Prediction(
         scenario=NAME,

@@ -74,7 +74,7 @@ def _stranger(node: int | None) -> Finding:
 
 
 def _shown(difference: Difference, offset: int) -> DifferenceDict:
-    """Which thing and how; not its content, which may be a secret."""
+    """Return the kind and the key of a difference without its content, which may be a secret."""
     return {
         "from_offset": offset,
         "part": difference.part,
@@ -132,7 +132,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """What a node makes of the log from each point at which it may start."""
+    """Predict the state of a node from each point at which it may start."""
     return restart(context.image, context.facts, context.started, asked.node, context.voters)
 
 

@@ -27,7 +27,7 @@ NAME: Final = "rolling-restart"
 
 
 def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = None) -> Prediction:
-    """What each step of a rolling restart does to the partitions, and a safe order where none is given.
+    """Predict each step of a rolling restart, and a safe order if none is given.
 
     A step's effects are those while its broker is down. Raises InputError `unknown-broker`.
     """

@@ -27,7 +27,7 @@ BROKER_ID_NOT_REGISTERED = 102
 
 
 def unregister_broker(image: Image, facts: Facts, broker_id: int) -> Prediction:
-    """What unregistering a broker does: to partitions, to the log, to the broker itself if it lives."""
+    """Predict the removal of a broker: the effects on partitions, on the log, and on the broker if it is alive."""
     asked = {"broker": broker_id}
     controller = ActiveController(image, facts)
     if broker_id not in image.brokers:
