@@ -15,11 +15,11 @@ _INTERRUPTED = 130  # `exit_codes.INTERRUPTED`, which may be what was being load
 
 
 def _open_closed_streams() -> None:
-    """Where a standard stream was closed by the process that started us (`>&-`), open one in its place.
+    """Open a null device for each standard stream that the parent process closed (`>&-`).
 
-    Otherwise the first file that is opened takes its number, and what is printed goes there. Nothing is read from a
-    closed stdin, and nothing said on a closed stderr is missed; but an answer that cannot be printed has to fail, so
-    stdout is opened for reading.
+    Otherwise the first opened file gets its number, and receives the output. Nothing is read from a closed stdin, and
+    no message on a closed stderr is missed; but an answer that cannot be printed has to fail, so stdout is opened for
+    reading.
     """
     places = (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
     for number, (name, flags, mode) in enumerate(places):

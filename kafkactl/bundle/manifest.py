@@ -103,7 +103,7 @@ class Manifest:
     """Every file but the manifest itself."""
 
     def part(self, name: str) -> PartResult | None:
-        """The part with this name."""
+        """Return the part with this name."""
         return next((part for part in self.parts if part.name == name), None)
 
     to_dict = by_fields

@@ -66,7 +66,7 @@ def packed_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def too_large(sizes: Iterable[int], archive_bytes: int) -> str | None:
-    """Why members of these sizes are more than an archive of this size may come to; None where they are not."""
+    """Return why members of these sizes exceed the limit for an archive of this size; None if they do not."""
     total = sum(sizes)
     if total > MOST_BYTES:
         return f"its members have {total} bytes uncompressed, and the limit is {MOST_BYTES}"
@@ -102,7 +102,7 @@ def _refusal(entries: Sequence[Entry], archive_bytes: int) -> str | None:
 
 
 def _clashing_names(paths: Sequence[str]) -> str | None:
-    """Why the members could not lie in one folder side by side."""
+    """Return why the members cannot be stored in one folder; None if they can."""
     names = set(paths)
     if len(names) < len(paths):
         return "two members have the same name"

@@ -82,7 +82,7 @@ def _facts(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table of cells that are HTML already."""
+    """Yield a table of cells that are HTML already."""
     head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     yield f'<div class="wide" tabindex="0" role="region" aria-label="{title}">\n<table>\n<thead><tr>{head}</tr></thead>'
     yield "\n<tbody>\n"

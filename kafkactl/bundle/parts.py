@@ -41,12 +41,12 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Its name in the manifest: `storage.verify-2`."""
+        """Return the part's name in the manifest: `storage.verify-2`."""
         return self.kind.word if self.number is None else f"{self.kind.word}-{self.number}"
 
     @property
     def about(self) -> str:
-        """What it is about, and of which source."""
+        """Return the subject of the part, and its source."""
         return self.kind.about if self.source is None else f"{self.kind.about} ({self.source})"
 
 

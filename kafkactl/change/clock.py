@@ -36,7 +36,7 @@ class Deadline:
 
     @property
     def left_ms(self) -> float:
-        """How long it is until then; never below 0."""
+        """Return the time in ms until the deadline; never below 0."""
         return max(0.0, self.at_ms - self.clock.now_ms())
 
     @property

@@ -58,7 +58,7 @@ class Plan(Protocol):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything that there is to say about it."""
+        """Return all findings of the plan."""
         ...
 
 
@@ -123,7 +123,7 @@ class Taken:
 
     @property
     def word(self) -> str:
-        """As answers show it."""
+        """Return the result as answers show it."""
         return self.label or self.result.value
 
 
@@ -150,7 +150,7 @@ class Journey(ABC, Generic[O, P, S, A]):
 
     @abstractmethod
     def observe(self) -> O:
-        """Everything that the next plan is made of. Raises UnreachableError where nothing can be seen."""
+        """Observe the input of the next plan. Raise UnreachableError if nothing can be observed."""
 
     @abstractmethod
     def plan(self, seen: O) -> P:
@@ -158,15 +158,15 @@ class Journey(ABC, Generic[O, P, S, A]):
 
     @abstractmethod
     def step_of(self, plan: P) -> S:
-        """The step that a plan whose outcome is `planned` takes first."""
+        """Return the first step of a plan whose outcome is `planned`."""
 
     @abstractmethod
     def key(self, step: S) -> Hashable:
-        """What makes two steps the same."""
+        """Return the key by which two steps are equal."""
 
     @abstractmethod
     def intent(self, ready: Ready) -> Mapping[str, Any]:
-        """What the journal says of a step before its request leaves."""
+        """Return the journal entry for a step before its request is sent."""
 
     @abstractmethod
     def send(self, ready: Ready, seq: int) -> A | NotSent:
@@ -185,42 +185,42 @@ class Journey(ABC, Generic[O, P, S, A]):
         return False
 
     def waits(self, plan: P) -> None:
-        """What refuses the plan is waited for: for the operator who watches."""
+        """Inform the operator that the run waits until the refused plan becomes possible."""
 
     def admit(self, plan: P, seen: O) -> Ready | End | None:
-        """The gate of the first step: what may be sent now, an end, or None where the run has to observe again."""
+        """Check the first step: return it, an end, or None if the run has to observe again."""
         return Ready(step=self.step_of(plan), plan=plan, seen=seen)
 
     def begin(self, ready: Ready) -> Mapping[str, Any]:
-        """What the journal says of the run before its first intent; `goal` is compared with that of later runs."""
+        """Return the journal entry before the first intent; `goal` is compared with that of later runs."""
         return {"goal": None}
 
     def begun(self, ready: Ready) -> None:
-        """The run has begun; its first intent follows."""
+        """Note that the run has begun; its first intent follows."""
 
     def prepare(self, ready: Ready) -> None:
-        """The intent of this step is about to be written."""
+        """Note that the intent of this step is written next."""
 
     def answered(self, answer: A) -> Mapping[str, Any] | None:
-        """What the journal says of an answer; None where nothing is written of it."""
+        """Return the journal entry for an answer; None if no entry is written."""
         return None
 
     def not_sent(self, ready: Ready, error: KafkactlError) -> Finding:
-        """Why nothing of a request left."""
+        """Return the reason why a request was not sent."""
         return self.error_finding(error)
 
     def again(self, step: S, found: Verification) -> None:
-        """The step left nothing and is planned again."""
+        """Note that the step had no effect and is planned again."""
 
     def after(self, step: S) -> Finding | None:
         """Wait until the cluster is well after a step that was done; what stops the run there."""
         return None
 
     def reached(self, seen: O) -> None:
-        """The goal is reached by this observation."""
+        """Note that the goal is reached by this observation."""
 
     def noted(self, taken: Taken) -> None:
-        """A step was taken: for the operator who watches."""
+        """Inform the operator about a finished step."""
 
     def changes(self, step: S) -> bool:
         """Return True if a step that was done changed something."""
@@ -303,7 +303,7 @@ class Engine(Generic[O, P, S, A]):
         return self.saw(self.journey.observe())
 
     def saw(self, seen: O) -> O:
-        """This observation is the newest from here on: the only one on which a step may be taken."""
+        """Store the newest observation: only on this one a step may be started."""
         self._newest = seen
         self.first = seen if self.first is None else self.first
         return seen
@@ -382,7 +382,7 @@ class Engine(Generic[O, P, S, A]):
         return self.end(self._unless_changed(outcome), found.findings, found.seen)
 
     def note(self, step: S, result: StepResult, label: str = "") -> None:
-        """A step was taken, a gate of its own included: it is part of the answer."""
+        """Record a finished step, also one ended by its own gate, for the answer."""
         if self.journey.lists_once:
             key = self.journey.key(step)
             self.taken = [taken for taken in self.taken if self.journey.key(taken.step) != key]
@@ -392,7 +392,7 @@ class Engine(Generic[O, P, S, A]):
     # --- ends ---
 
     def refused(self, findings: Sequence[Finding], seen: O | None) -> End:
-        """The end where a blocker was found: `partial` where steps were done before."""
+        """Return the end for a blocker: `partial` if steps were done before."""
         return self.end(self._unless_changed(Outcome.REFUSED), findings, seen)
 
     def _reached(self, findings: Sequence[Finding], seen: O) -> End:
@@ -400,7 +400,7 @@ class Engine(Generic[O, P, S, A]):
         return self.end(Outcome.DONE if self._has_changed else Outcome.NOTHING_TO_DO, findings, seen)
 
     def stopped(self, error: KafkactlError | None = None, *, interrupted: bool = False) -> End:
-        """The end in the middle: by the operator, by the time limit, or by an error after something was changed."""
+        """Return the end before the goal: by the operator, by the timeout, or by an error after a change."""
         is_unknown = self.in_flight is not None or isinstance(error, UnknownOutcomeError)
         if self.in_flight is not None:
             self.note(self.in_flight, StepResult.UNKNOWN)
@@ -428,7 +428,7 @@ class Engine(Generic[O, P, S, A]):
         interrupted: bool = False,
         error: KafkactlError | None = None,
     ) -> End:
-        """The run is over. What is unknown, or was interrupted, has no `end` in the journal: it is resumed."""
+        """End the run. An unknown or interrupted run has no `end` in the journal, and is resumed."""
         if self.began and outcome is not Outcome.UNKNOWN and not interrupted:
             with contextlib.suppress(FailedError):  # what counts is done; the next run looks anyway
                 self.journal.append(END, {"outcome": outcome.value})

@@ -40,7 +40,7 @@ class Journal(Protocol):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Everything in it, oldest first."""
+        """Return all entries, oldest first."""
         ...
 
     def append(self, entry: str, data: Mapping[str, Any]) -> Entry:
@@ -121,16 +121,16 @@ class JournalFold:
                 self.keeps(entry)
 
     def begins(self, data: Mapping[str, Any]) -> None:
-        """A run begins; `goal` and `outcome` are still those of the one before."""
+        """Begin a run; `goal` and `outcome` are still those of the run before."""
 
     def intends(self, data: Mapping[str, Any]) -> None:
-        """A request is about to leave."""
+        """Record the intent of a request."""
 
     def settles(self, flight: InFlight, entry: Entry) -> None:
         """`done` or `failed` was written of an intent."""
 
     def keeps(self, entry: Entry) -> None:
-        """A fact of the journey's own."""
+        """Record a fact of the journey."""
 
 
 def _in_present_words(entry: Entry) -> Entry:

@@ -52,7 +52,7 @@ class JournalText:
 
     @property
     def chain(self) -> str:
-        """What the next line is chained to."""
+        """Return the hash to which the next line is chained."""
         return self.entries[-1].chain if self.entries else _SEED
 
 
@@ -68,7 +68,7 @@ def entry_line(entry: Entry) -> bytes:
 
 
 def torn_data(torn: bytes) -> dict[str, Any]:
-    """What the entry behind a torn line says of it."""
+    """Return the data of the entry that follows a torn line."""
     return {"bytes": len(torn), "sha256": hashlib.sha256(torn).hexdigest()}
 
 

@@ -64,7 +64,7 @@ def read_document(data: bytes, *, file: str, kind: str, schema_version: int, mad
 
 
 def not_a_plan(file: str, why: str, made_by: str) -> InputError:
-    """The error of a file that is not a plan of the kind that is read."""
+    """Return the error for a file that is not a plan of the expected kind."""
     return InputError(
         f"{file} is not a plan of kafkactl: {why}", id="not-a-plan-file", next_step=f"Make one with `{made_by}`."
     )
@@ -105,7 +105,7 @@ def number_in(document: Mapping[str, Any], key: str) -> int:
 
 
 def flag_in(document: Mapping[str, Any], key: str) -> bool:
-    """True or false."""
+    """Return the boolean with this key."""
     return checked(document[key], bool, key)
 
 

@@ -28,4 +28,4 @@ ProgressCallback = Callable[[Event], None]
 
 
 def in_silence(_event: Event) -> None:
-    """For changes of which no line is wanted."""
+    """Ignore the event."""

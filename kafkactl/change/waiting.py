@@ -20,17 +20,17 @@ class WaitPolicy(Protocol):
 
     @property
     def passing_ms(self) -> int:
-        """How long findings that may pass without help are waited for before they refuse a step."""
+        """Return the time in ms to wait for temporary findings to disappear before they refuse a step."""
         ...
 
     @property
     def attempts(self) -> int:
-        """How often one step is sent, where it is certain that the earlier requests left nothing."""
+        """Return the number of attempts for one step whose earlier requests certainly had no effect."""
         ...
 
 
 def _silently(_found: object) -> None:
-    """No line for what is waited for."""
+    """Ignore the findings that the run waits for."""
 
 
 def wait_until(

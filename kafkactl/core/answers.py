@@ -85,7 +85,7 @@ def json_of(*entries: str, kind: str = "") -> Callable[[Any], dict[str, Any]]:
 
 
 def _path(entry: str) -> tuple[str, str, list[str]]:
-    """The name in JSON, empty where all entries of the value are meant, and the attributes that lead to the value."""
+    """Return the name in JSON (empty for all entries of the value), and the attributes that lead to the value."""
     if entry.startswith("**"):
         return "", entry[2:], []
     name, _, path = entry.partition("=")

@@ -28,4 +28,4 @@ def ignore_note(text: str) -> None:
 
 
 def ignore_moment() -> None:
-    """Nothing is to be done at that moment."""
+    """Do nothing at that moment."""

@@ -59,7 +59,7 @@ class KafkactlError(Exception):
 
     @property
     def advice(self) -> str:
-        """What to do: the next step that was given, or the remedy of the id (schemas/explain)."""
+        """Return the action to take: the given next step, or the remedy of the id (schemas/explain)."""
         return self.next_step or remedy_of(self.id)
 
     def to_dict(self) -> dict[str, Any]:

@@ -42,9 +42,9 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """What to do: the next step that was given, or the remedy of the id (schemas/explain).
+        """Return the action to take: the given next step, or the remedy of the id (schemas/explain).
 
-        A finding that only informs has none but the one that was given.
+        A finding of severity info has no remedy, only a given next step.
         """
         return self.next_step or ("" if self.severity is Severity.INFO else remedy_of(self.id))
 
@@ -88,7 +88,7 @@ def _finding(severity: Severity, evidence: Mapping[str, Any], **words: str) -> F
 
 
 def each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings without those that say of the same thing what was said before."""
+    """Remove findings with equal id, subject and message."""
     return tuple({(finding.id, finding.subject, finding.message): finding for finding in findings}.values())
 
 
@@ -143,7 +143,8 @@ _EXIT_CODES: dict[Outcome, int] = {
 
 
 def planned_outcome(findings: Iterable[Finding], changes: bool) -> Outcome:
-    """How a plan ends: refused if a finding stops it, else planned, or nothing to do if it `changes` nothing."""
+    """Return the outcome of a plan: refused if a finding blocks it, nothing to do if it `changes` nothing, else
+    planned."""
     if blockers(findings):
         return Outcome.REFUSED
     return Outcome.PLANNED if changes else Outcome.NOTHING_TO_DO

@@ -40,7 +40,7 @@ def frozen(cls: Any = None, /, *, kw_only: bool = True, order: bool = False) -> 
 
 
 def field_names(value: Any) -> Iterable[str]:
-    """The names of the fields of a frozen value, in their order."""
+    """Return the names of the fields of a frozen value, in their order."""
     names: Iterable[str] = value._shape_.kinds
     return names
 

@@ -38,7 +38,7 @@ def lazy_names(
 
 
 def lazy_api(package: str, operations: str) -> Callable[[str], Any]:
-    """A `__getattr__` for `package` that gives what the module `operations` has in `__all__`."""
+    """Return a `__getattr__` for `package` that returns the names in `__all__` of the module `operations`."""
 
     def get(name: str) -> Any:
         # The import system asks for names with underscores; no operation has such a name.

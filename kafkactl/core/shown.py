@@ -45,7 +45,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """The same for a text whose line ends are ours."""
+    """Replace unsafe characters as `visible` does, but keep line ends, which are kafkactl's own."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return _unsafe_but_line_ends().sub(_written_out, text)

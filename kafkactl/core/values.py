@@ -55,7 +55,7 @@ class Uuid:
 
     @property
     def is_reserved(self) -> bool:
-        """True for ids that Kafka keeps for itself: high half zero, low half below 100 as a signed number."""
+        """Return True for ids that Kafka reserves: high half zero, low half below 100 as a signed number."""
         low = int.from_bytes(self.raw[8:], "big", signed=True)
         return self.raw[:8] == bytes(8) and low < 100
 

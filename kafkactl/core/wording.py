@@ -9,7 +9,7 @@ _PLAIN_IN_FILE_NAMES: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm
 
 
 def first_few(names: Sequence[str], most: int = 5, *, count: int | None = None) -> str:
-    """The first names of a list in its order; `count` is how many there are, where `names` does not have all of them.
+    """Return the first names of a list in its order; `count` is the whole number if `names` is incomplete.
 
     >>> first_few(["a-1", "a-0", "b-0"], most=2)
     'a-1, a-0 and 1 more'
@@ -19,7 +19,7 @@ def first_few(names: Sequence[str], most: int = 5, *, count: int | None = None) 
 
 
 def some(names: Iterable[str], most: int = 5) -> str:
-    """A few of many names, sorted.
+    """Return a few of many names, sorted.
 
     >>> some(["b", "c", "a"], most=2)
     'a, b and 1 more'

@@ -33,7 +33,7 @@ class LeftToParentError(Exception):
 
 
 def useful_processes() -> int:
-    """How many children are of use here: 1, which is none, where forking is not safe or there is one processor."""
+    """Return the useful number of children: 1, which means none, if forking is unsafe or there is one processor."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return 1
     return min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
@@ -47,13 +47,13 @@ def done_ahead(
     alone: Callable[[Piece], bool],
     held: int | None = None,
 ) -> Generator[tuple[Piece, Iterator[bytes] | None], None, None]:
-    """Each piece, in order, with what `work` makes of it in a child; None where it has to be done here.
+    """Yield each piece, in order, with the result of `work` in a child; None if this process must do the work.
 
-    What was made is to be read before the next piece is asked for. `work` gives None or raises for what it leaves to
-    this process (LeftToParentError), and `alone` says of which pieces that is known before. At most `processes`
-    children are at work, and `held` pieces are held (default: as many): more where one may take as long as several of
-    those behind it, and what they make is small. Raises what `pieces` raises, after the pieces before it;
-    children that are still at work when this is closed are killed.
+    A result must be read before the next piece is requested. `work` returns None or raises for work that it leaves to
+    this process (LeftToParentError), and `alone` selects such pieces in advance. At most `processes` children run, and
+    `held` pieces are kept (default: as many): more if one piece may take as long as several later ones, and the results
+    are small. What `pieces` raises is raised after the earlier pieces; children that still run when the generator is
+    closed are killed.
     """
     waiting: deque[tuple[Piece, _Child[Piece] | None]] = deque()
     failure: BaseException | None = None
@@ -117,7 +117,7 @@ class _Child(Generic[Piece]):
 
     @classmethod
     def started(cls, work: Work[Piece], piece: Piece) -> _Child[Piece] | None:
-        """None where the system has no room for another process."""
+        """Start a child; return None if the system has no room for another process."""
         opened: list[int] = []
         try:
             opened.append(os.memfd_create("made"))
@@ -137,7 +137,7 @@ class _Child(Generic[Piece]):
         return cls(pid, ours, memory)
 
     def fileno(self) -> int:
-        """What can be read once it has ended."""
+        """Return the descriptor that is readable once the child has ended."""
         return self._pipe
 
     def has_ended(self) -> bool:
@@ -146,7 +146,7 @@ class _Child(Generic[Piece]):
         return self._ended
 
     def result(self) -> Iterator[bytes] | None:
-        """What it made, to be read before it is stopped; None where that is not all. Waits for its end."""
+        """Return the result, to be read before the child is stopped; None if it is incomplete. Wait for its end."""
         head = b""
         while len(head) < _SIZE.size and (data := os.read(self._pipe, _SIZE.size - len(head))):
             head += data

@@ -84,7 +84,7 @@ class Target:
 
 
 def contexts_file(environment: Mapping[str, str]) -> Path:
-    """Where the file is: `KAFKACTL_CONFIG`, or `kafkactl/config.toml` in the user's folder for configuration (XDG)."""
+    """Return the path: `KAFKACTL_CONFIG`, or `kafkactl/config.toml` in the user's folder for configuration (XDG)."""
     from pathlib import Path  # not where the cluster is named in words: start-up counts
 
     if given := environment.get("KAFKACTL_CONFIG"):
@@ -214,7 +214,7 @@ def _problems(name: str, table: Any) -> Iterator[str]:
 
 
 def _check_safe(path: Path, status: os.stat_result) -> None:
-    """Who else may write the file could turn our changes, and our login, to another cluster."""
+    """Refuse a file that other users may write: they could redirect changes, and the login, to another cluster."""
     others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if others_write or status.st_uid not in (os.geteuid(), 0):
         raise InputError(

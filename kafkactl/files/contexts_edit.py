@@ -31,9 +31,9 @@ Change = Callable[[Contexts], Contexts]
 
 
 def with_context(contexts: Contexts, name: str, changes: Mapping[str, str | None]) -> Contexts:
-    """One context with some keys set, or unset (None). Naming brokers unsets the controllers, and the other way round.
+    """Return the contexts with some keys of one set, or unset (None). Brokers unset controllers, and vice versa.
 
-    A context that was not there is made. Raises InputError `invalid-context-name`.
+    A missing context is created. Raises InputError `invalid-context-name`.
     """
     if not _CONTEXT_NAME.fullmatch(name):
         raise InputError(f"{name!r} cannot name a context", id="invalid-context-name")
@@ -46,7 +46,7 @@ def with_context(contexts: Contexts, name: str, changes: Mapping[str, str | None
 
 
 def without_context(contexts: Contexts, name: str) -> Contexts:
-    """All contexts but this one, which is the current one no more. Raises InputError `unknown-context`."""
+    """Return the contexts without this one, which is also no longer current. Raise InputError `unknown-context`."""
     contexts.context(name)
     kept = {key: value for key, value in contexts.by_name.items() if key != name}
     return replace(contexts, by_name=kept, current=None if contexts.current == name else contexts.current)
@@ -89,7 +89,7 @@ def change_contexts(
 
 
 def _settle(path: Path, files: Filesystem) -> None:
-    """What is reported as being in the file already may be the work of a run that was killed before its last sync."""
+    """Sync a file with unchanged content: a run that was killed before its last sync may have written it."""
     if not path.exists():
         return
     try:
@@ -138,7 +138,7 @@ def _edited_file(path: Path, before: Contexts, after: Contexts) -> bytes:
 
 
 def _region(lines: list[str], name: str | None) -> tuple[int, int]:
-    """Where the keys of a context begin and end; of no context: those above the first table."""
+    """Return the first and the end line of a context's keys; without a context, of the keys above the first table."""
     headers = [number for number, line in enumerate(lines) if _HEADER.match(line)]
     if name is None:
         return 0, headers[0] if headers else len(lines)

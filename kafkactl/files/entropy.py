@@ -11,9 +11,9 @@ _SALT_BYTES = 24
 
 
 def random_uuid() -> Uuid:
-    """A fresh version 4 uuid that Kafka does not reserve and whose text does not begin with `-`.
+    """Return a new version 4 uuid that Kafka does not reserve and whose text does not begin with `-`.
 
-    A text that begins with `-` would be taken for an option by Kafka's own tools (KAFKA-13741, KAFKA-15754).
+    Kafka's own tools would parse a text that begins with `-` as an option (KAFKA-13741, KAFKA-15754).
     """
     while True:
         fresh = _version_4(os.urandom(16))

@@ -103,23 +103,23 @@ class OsFilesystem:
         return descriptor
 
     def write(self, descriptor: int, data: bytes) -> int:
-        """One write(2)."""
+        """Call write(2) once."""
         return os.write(descriptor, data)
 
     def fsync(self, descriptor: int) -> None:
-        """One fsync(2)."""
+        """Call fsync(2)."""
         os.fsync(descriptor)
 
     def close(self, descriptor: int) -> None:
-        """One close(2)."""
+        """Call close(2)."""
         os.close(descriptor)
 
     def mkdir(self, path: str, *, at: int | None = None) -> None:
-        """One mkdir(2); the mode is the umask's."""
+        """Call mkdir(2); the mode is the umask's."""
         os.mkdir(_name(path, at), dir_fd=at)  # the port speaks in operations, not in paths
 
     def rename(self, source: str, target: str) -> None:
-        """One rename(2)."""
+        """Call rename(2)."""
         os.rename(source, target)  # noqa: PTH104
 
     def publish(self, source: str, target: str, *, at: int) -> None:
@@ -141,19 +141,19 @@ class OsFilesystem:
             os.close(descriptor)
 
     def chmod(self, descriptor: int, mode: int) -> None:
-        """One fchmod(2)."""
+        """Call fchmod(2)."""
         os.fchmod(descriptor, mode)
 
     def chown(self, descriptor: int, uid: int, gid: int) -> None:
-        """One fchown(2)."""
+        """Call fchown(2)."""
         os.fchown(descriptor, uid, gid)
 
     def unlink(self, path: str, *, at: int | None = None) -> None:
-        """One unlink(2)."""
+        """Call unlink(2)."""
         os.unlink(_name(path, at), dir_fd=at)
 
     def rmdir(self, path: str, *, at: int | None = None) -> None:
-        """One rmdir(2)."""
+        """Call rmdir(2)."""
         os.rmdir(_name(path, at), dir_fd=at)
 
 

@@ -109,7 +109,8 @@ def check_regular(found: os.stat_result, path: str) -> None:
 
 
 def irregular(path: Path) -> str | None:
-    """What a path leads to, in words, if it is not a regular file or a link to one; None if it is, or if it is free.
+    """Return the kind of file at a path that is not a regular file or a link to one; None if it is, or nothing is
+    there.
 
     Raises OSError if the path cannot be examined.
     """
@@ -125,7 +126,7 @@ def irregular(path: Path) -> str | None:
 
 
 def read_open(descriptor: int, kind: InputKind, path: str) -> bytes:
-    """All bytes of an open file. Raises OSError, also where it is larger than its kind may be."""
+    """Read all bytes of an open file. Raise OSError, also if the file exceeds the limit of its kind."""
     size = os.fstat(descriptor).st_size
     if size > kind.most_bytes:
         words = f"{size} bytes long, at most {kind.most_bytes} are read of {kind.words}"
@@ -175,12 +176,12 @@ def read_input(path: Path, what: str, kind: InputKind) -> bytes:
 
 
 def read_advice(error: BaseException) -> str | None:
-    """What helps where a file is there and this user may not read it; None for other errors."""
+    """Return the next step if this user may not read a file; None for other errors."""
     if not isinstance(error, PermissionError):
         return None
     return "Run the command as a user who may read it: its owner, or root."
 
 
 def unreadable_input(path: Path, what: str, why: str, next_step: str | None = None) -> InputError:
-    """The error for a file of the operator's that cannot be read."""
+    """Return the error for an operator's file that cannot be read."""
     return InputError(f"{what} {path} cannot be read: {why}", id="input-file-unreadable", next_step=next_step)

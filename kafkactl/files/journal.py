@@ -38,7 +38,7 @@ _FOLDER_MODE = 0o700
 
 
 def journal_path(subject: str, cluster_id: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Where the journal of a cluster is kept: in the user's state folder (XDG), one file a subject and cluster."""
+    """Return the journal's path in the user's state folder (XDG): one file for each subject and cluster."""
     state = environment.get("XDG_STATE_HOME") or ""
     home = Path(state) if Path(state).is_absolute() else Path(environment.get("HOME") or "/") / ".local/state"
     return str(home / "kafkactl" / f"{subject}-{file_name_of(cluster_id)}.jsonl")
@@ -77,7 +77,7 @@ class Journal(Closing):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Everything in it, oldest first."""
+        """Return all entries, oldest first."""
         return self._text.entries
 
     def append(self, entry: str, data: Mapping[str, Any]) -> Entry:
@@ -164,9 +164,9 @@ def open_journal(
 
 
 def _of_whom(path: str) -> str | None:
-    """What helps where a journal is another user's, whose change may still run; None where none is there.
+    """Return the next step if a journal belongs to another user; None without a journal.
 
-    The general advice, another file, would ignore what that user's run has written, and that it may still run.
+    The general advice, another file, would ignore the entries of that user's run, and that it may still run.
     """
     try:
         owner = Path(path).stat().st_uid

@@ -16,7 +16,7 @@ def each_once(paths: Iterable[str], place_of: Callable[[str], str]) -> dict[str,
 
 
 def named_twice(names: Mapping[str, tuple[str, ...]], what: str) -> Iterator[Finding]:
-    """That other names lead to the same `what`, for each that has some; the same name again is not worth a word."""
+    """Report each path that has other names among the inputs; the same name twice is not reported."""
     for path, others in names.items():
         more = [other for other in others if other != path]
         if more:

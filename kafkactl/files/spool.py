@@ -50,7 +50,7 @@ class Spool:
         self._file, self._is_on_disk = file, True
 
     def pieces(self) -> Iterator[bytes]:
-        """All of it, as it is now."""
+        """Yield the whole present content."""
         at = 0
         while at < self.size_bytes:
             self._file.seek(at)

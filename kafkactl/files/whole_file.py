@@ -52,11 +52,11 @@ def write_whole(
 def whole_file(
     path: Path, *, mode: int, exclusive: bool = False, owner: tuple[int, int] | None = None
 ) -> Iterator[BinaryIO]:
-    """A file to write to. When the body ends it replaces what is at `path`; if the body raises, nothing is replaced.
+    """Yield a file that replaces `path` when the body ends; if the body raises, nothing is replaced.
 
-    With `exclusive` it must not replace anything. The temporary file has mode 0600 until `mode` is set. `owner` (uid,
-    gid) is set if this user may do so, through the open file, because the name could lead to another file by then.
-    What a killed process left of an earlier attempt is removed. Raises OSError; with `exclusive` FileExistsError.
+    With `exclusive` no file is replaced. The temporary file has mode 0600 until `mode` is set. `owner` (uid, gid) is
+    set if this user may do so, through the open file, because the name could lead to another file by then. Leftovers of
+    a killed process are removed. Raises OSError; with `exclusive` FileExistsError.
     """
     remove_leftovers(path, mode=mode)
     descriptor, temporary = _made(lambda: tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=".tmp"))
@@ -99,10 +99,10 @@ def _publish(temporary: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def whole_folder(place: Path) -> Iterator[Path]:
-    """A folder to write in that is at `place` when the body ends; not where it fails.
+    """Yield a folder that is moved to `place` when the body ends; if the body raises, nothing is moved.
 
-    Only where nothing or an empty folder stands. What is written in it is synced, and it and the folders in it have
-    mode 0700. What a killed process left of an earlier attempt is removed. Raises OSError.
+    `place` must be free or an empty folder. The content is synced, and the folder and its folders have mode 0700.
+    Leftovers of a killed process are removed. Raises OSError.
     """
     prefix = f".{place.name[:100]}."
     _remove_leftovers(place.parent, prefix, stat.S_IFDIR, (_FOLDER_MODE,))
@@ -131,9 +131,9 @@ def _new_folder(parent: Path, prefix: str) -> tuple[int, str]:
 
 
 def _made(make: Callable[[], tuple[int, str]]) -> tuple[int, str]:
-    """What `make` makes, locked for as long as it is open: this is how others see that its process is alive.
+    """Create a temporary file or folder with `make` and lock it while it is open: the lock marks a live process.
 
-    Another process may have found it before it was locked, and have removed it: then the next one is made.
+    Another process may find and remove it before it is locked: then the next one is created.
     """
     while True:
         descriptor, path = make()

@@ -30,16 +30,16 @@ _CHECK_EVERY_S = 0.005
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where completion keeps what it learned (XDG)."""
+    """Return the folder of the completion cache (XDG)."""
     given = environment.get("XDG_CACHE_HOME") or ""
     home = Path(given) if Path(given).is_absolute() else Path(environment.get("HOME") or "/") / ".cache"
     return home / "kafkactl" / "completion"
 
 
 def cached_words(key: Sequence[str], gather: Callable[[], dict[str, Any]], *, folder: Path) -> dict[str, Any]:
-    """What `gather` gave for this key, a minute old at most where it can be had in time, else what there is.
+    """Return the result of `gather` for this key, at most a minute old if it arrives in time, else the cached one.
 
-    Empty where nothing is known yet. Raises nothing for a cluster that is away or a cache that cannot be written.
+    The result is empty if nothing is known yet. An unavailable cluster and an unwritable cache raise nothing.
     """
     name = hashlib.sha256("\0".join(key).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     path = folder / f"{name}.json"
@@ -87,7 +87,7 @@ def _gather_in_child(path: Path, gather: Callable[[], dict[str, Any]]) -> int:
 
 @contextlib.contextmanager
 def _only_once(path: Path) -> Any:
-    """One process at a time gathers for a file; a second one ends. Raises OSError for it."""
+    """Hold the lock of a file for one process at a time. Raise OSError in a second process."""
     lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     yield

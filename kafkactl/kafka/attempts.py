@@ -79,17 +79,17 @@ class SilentNodes:
         return address in self._silent and address in self._asked
 
     def ask(self, address: Address) -> None:
-        """The node has a question from now on."""
+        """Record a pending request to the node."""
         self._asked.add(address)
 
     def answered(self, address: Address, error: KafkactlError | None) -> None:
-        """The question was answered, or it failed."""
+        """Record the answer to a request, or its error."""
         self._asked.discard(address)
         if error is None or error.id != TIMED_OUT:
             self._silent.discard(address)
 
     def add(self, address: Address) -> None:
-        """The node had the whole time for an answer."""
+        """Record that the node did not answer within the whole time."""
         self._silent.add(address)
 
 
@@ -103,12 +103,12 @@ def all_at_once(
     silent: SilentNodes | None = None,
     is_enough: Callable[[Collection[T]], bool] = bool,
 ) -> dict[Address, T | KafkactlError]:
-    """Every node's answer, or error, in the order of `addresses`; one thread per node.
+    """Return every node's answer, or error, in the order of `addresses`; one thread per node.
 
-    `meanwhile` is called once all are asked: what the caller has to do anyhow costs no time then. Where the answers so
-    far are enough, by default one, nodes that have not answered are not waited for from `soon` on, nor are those that
-    were `silent` before. Threads go on to the deadline, as does one that is stuck in a call without a deadline
-    (resolving a name); their nodes have timed out.
+    `meanwhile` is called once all are asked, for work that the caller can do in parallel. If the answers so far are
+    enough, by default one, silent nodes are not waited for after `soon`, nor are those that were `silent` before.
+    Threads continue to the deadline, as does one in a call without a deadline (resolving a name); their nodes have
+    timed out.
     """
     found: dict[Address, T | KafkactlError] = {}
     bugs: list[BaseException] = []

@@ -149,7 +149,7 @@ class Client(Closing):
 
     @property
     def left_ms(self) -> float:
-        """How long a question that is asked now may take."""
+        """Return the time in ms that a request may take now."""
         return self._deadline().left_ms
 
     # --- who is there ---
@@ -191,11 +191,11 @@ class Client(Closing):
         meanwhile: Callable[[], object] | None = None,
         soon_ms: float | None = None,
     ) -> dict[Address, NodeVersions | KafkactlError]:
-        """What each of these nodes says of itself now, features and finalized levels included, asked at once.
+        """Return the present versions, features and finalized levels of these nodes, asked at once.
 
-        `meanwhile` is called while they are waited for. With `soon_ms` nodes that have not answered by then are not
-        waited for once one has. They are asked last until they answer; this contact with them goes on, and the next
-        question to them waits for it.
+        `meanwhile` is called while requests are pending. With `soon_ms` nodes that have not answered by then are not
+        waited for once another node has. They are asked last until they answer; a pending contact with them continues,
+        and the next request waits for it.
         """
         deadline = self._deadline()
         soon = None if soon_ms is None else deadline.at_most(soon_ms)
@@ -372,7 +372,7 @@ class Client(Closing):
         self._silent.discard(address)
 
     def _answering_first(self, addresses: Iterable[Address]) -> tuple[Address, ...]:
-        """These nodes, those that did not answer in time when they were asked last at the end."""
+        """Return these nodes, with those that last timed out at the end."""
         return tuple(sorted(addresses, key=self._silent.__contains__))
 
     # --- whom to ask ---

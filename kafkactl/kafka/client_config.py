@@ -69,9 +69,9 @@ class ClientConfig:
         )
 
     def access(self) -> Access:
-        """How to get in, with stores and tokens read from their files now.
+        """Return the credentials, with stores and tokens read from their files now.
 
-        Raises InputError, which names the file and the line of the key that it is about.
+        Raises InputError, which contains the file and the line of the key.
         """
         with placed(self.file, self.lines):
             return self._access()

@@ -35,7 +35,7 @@ class Role(Enum):
 
     @property
     def word(self) -> Literal["broker", "controller"]:
-        """As Kafka writes it in `process.roles`."""
+        """Return the role as written in `process.roles`."""
         return "broker" if self is Role.BROKER else "controller"
 
     @property
@@ -127,7 +127,7 @@ def _may_alter(operations: int, role: Role) -> bool | None:
 
 
 def error_codes_in(body: object) -> Iterator[int]:
-    """Every error code other than 0 in an answer, from the top level down to single topics or features."""
+    """Yield every error code other than 0 in an answer, from the top level down to single topics or features."""
     if isinstance(body, Mapping):
         if body.get("ErrorCode"):
             yield body["ErrorCode"]
@@ -139,7 +139,7 @@ def error_codes_in(body: object) -> Iterator[int]:
 
 
 def is_not_the_leader(body: Mapping[str, Any]) -> bool:
-    """Whether a node says that the question is for the active controller, and that it is not it (or no longer)."""
+    """Return True if a node answers that it is not the active controller, to which the request must go."""
     return any(code in NOT_THE_LEADER for code in error_codes_in(body))
 
 

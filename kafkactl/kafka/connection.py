@@ -89,7 +89,7 @@ class Connection(Closing):
 
     @property
     def versions(self) -> NodeVersions:
-        """What the node said of itself when the connection was opened. Finalized levels may have changed since."""
+        """Return the versions that the node reported at connect. Finalized levels may have changed since."""
         assert self._versions is not None, "the connection was not opened by connect()"
         return self._versions
 
@@ -165,9 +165,9 @@ class Connection(Closing):
         return node_versions(version, response.body)
 
     def _login_expected(self, name: str, error: UnreachableError, deadline: Deadline) -> UnreachableError | None:
-        """Why a listener hung up on the first request after ApiVersions, where it says on a new connection: SASL.
+        """Return the error if a listener closed the first request after ApiVersions because it requires SASL.
 
-        Such a listener closes the connection without a word, before anything looks at the request.
+        Such a listener closes the connection without a response, before it reads the request.
         """
         if error.id != "connection-closed" or self._was_answered or self._access.authenticator is not None:
             return None
@@ -178,7 +178,7 @@ class Connection(Closing):
         return None if offered is None else _sasl_expected(self.address, offered)
 
     def _check_sound(self) -> None:
-        """Nothing is sent where more came after the last answer than belongs to it."""
+        """Check that the last answer had no excess bytes before anything is sent."""
         if (broken := self._framing.broken) is not None:
             self.close()
             reason = _malformed(broken)

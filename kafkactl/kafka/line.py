@@ -28,7 +28,7 @@ class Line:
 
     @contextlib.contextmanager
     def held(self, address: Address, deadline: Deadline) -> Iterator[None]:
-        """For the caller alone. Raises UnreachableError where another thread waits for the node for all that time."""
+        """Lock the line for the caller. Raise UnreachableError if another thread uses the node for all that time."""
         if not self.lock.acquire(timeout=min(deadline.left_ms / 1000, threading.TIMEOUT_MAX)):
             raise UnreachableError(f"{address} did not answer in time", id=TIMED_OUT)
         try:

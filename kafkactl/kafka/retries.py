@@ -26,7 +26,7 @@ class Backoff:
     rounds: int = 6
 
     def wait_ms(self, number: int, randomness: Callable[[], float]) -> float:
-        """The wait after round `number` (from 0); `randomness` gives numbers from 0 up to 1."""
+        """Return the wait after round `number` (from 0); `randomness` returns numbers from 0 up to 1."""
         plain = min(self.most_ms, self.first_ms * self.factor**number)
         return plain * (1 + self.jitter * (2 * randomness() - 1))
 

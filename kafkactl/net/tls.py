@@ -62,7 +62,7 @@ class Tls:
         return self._context.wrap_socket(plain, server_hostname=address.host)
 
     def explain(self, error: OSError, address: Address, *, shaking_hands: bool) -> UnreachableError | None:
-        """What an error means where it is TLS's own; None for any other."""
+        """Return the meaning of a TLS error; None for any other error."""
         if isinstance(error, ssl.SSLEOFError) and not shaking_hands:
             return closed_by_peer(address)
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -121,7 +121,7 @@ def _present(context: ssl.SSLContext, store: Store, key_password: str | None) ->
 
 @contextmanager
 def _unnamed_file(text: str) -> Iterator[str]:
-    """A path with this content, for an interface that takes nothing else: in memory, else a file of ours alone."""
+    """Yield a path with this content for an interface that needs one: in memory, else a private file."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("keystore", os.MFD_CLOEXEC)
         path = f"/proc/self/fd/{descriptor}"

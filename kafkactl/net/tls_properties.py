@@ -35,7 +35,7 @@ def tls_settings(properties: ClientProperties) -> TlsSettings:
 
 
 def not_supported(keys: Iterable[str]) -> InputError:
-    """The error for settings that decide about TLS and that kafkactl cannot follow."""
+    """Return the error for TLS settings that kafkactl does not support."""
     names = ", ".join(keys)
     return InputError(
         f"{names}: kafkactl cannot do that, and the connection would be another one without it",

@@ -27,7 +27,7 @@ class Address:
     port: int
 
     def __str__(self) -> str:
-        """As people write it; numbers of IPv6 in brackets."""
+        """Return the address as text; IPv6 addresses are in brackets."""
         return host_port(self.host, self.port)
 
 
@@ -68,7 +68,7 @@ class Wrapper(Protocol):
         ...
 
     def explain(self, error: OSError, address: Address, *, shaking_hands: bool) -> UnreachableError | None:
-        """What an error of the secured socket means, where it is TLS's own."""
+        """Return the meaning of an error of the secured socket; None if it is not a TLS error."""
         ...
 
 
@@ -139,7 +139,7 @@ class Transport:
         return explained or _unreachable(error, self.address, verb)
 
     def _said_before_hanging_up(self, error: OSError) -> OSError:
-        """Why the other side hung up, where it has said so in TLS: the alert waits to be read."""
+        """Return the TLS alert that was sent before the connection was closed, else the error."""
         if self._wrapper is None or isinstance(error, TimeoutError):
             return error
         try:

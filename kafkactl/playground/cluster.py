@@ -70,15 +70,15 @@ class FakeCluster:
 
     @property
     def address(self) -> str:
-        """Of controller 1, which leads."""
+        """Return the address of controller 1, which leads."""
         return str(self._quorum.address(CONTROLLERS[0]))
 
     def directory_id(self, controller: int) -> str:
-        """As in `Cluster`."""
+        """Return the directory id; see `Cluster`."""
         return str(directory_of(controller))
 
     def stop_controller(self, controller: int) -> None:
-        """As in `Cluster`."""
+        """Stop a controller; see `Cluster`."""
         if controller not in self._stopped:
             self._stopped.add(controller)
             self._quorum.kill(controller)

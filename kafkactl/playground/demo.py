@@ -77,7 +77,7 @@ def run_demo(request: DemoRequest, audience: Audience) -> Demo:
 
 @contextmanager
 def _folder(*, keeps: bool) -> Iterator[Path]:
-    """A new folder for the length of the block, readable by its owner only."""
+    """Yield a new folder for the length of the block, readable by its owner only."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_place())).resolve()
     try:
         yield folder

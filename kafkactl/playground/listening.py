@@ -23,7 +23,7 @@ class Listening:
 
     @property
     def address(self) -> Address:
-        """Where it listens: 127.0.0.1 and a free port."""
+        """Return the listening address: 127.0.0.1 and a free port."""
         host, port = self._listener.getsockname()
         return Address(host, port)
 
@@ -43,7 +43,7 @@ class Listening:
             thread.join(5)
 
     def _welcome(self, connection: socket.socket) -> None:
-        """What becomes of a connection; for a subclass to say."""
+        """Handle a connection; overridden by subclasses."""
         connection.close()
 
     def _spawn(self, work: Callable[..., None], *arguments: Any) -> None:
@@ -62,7 +62,7 @@ class Listening:
 
 
 def exactly(connection: socket.socket, count: int) -> bytes:
-    """The next `count` bytes of a connection. Raises EOFError where it ends before them, OSError where it fails."""
+    """Read the next `count` bytes of a connection. Raise EOFError if it ends before them, OSError if it fails."""
     read = b""
     while len(read) < count:
         chunk = connection.recv(count - len(read))

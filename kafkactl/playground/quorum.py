@@ -101,11 +101,11 @@ class FakeQuorum:
         self._stack.close()
 
     def _door(self, node: FakeController) -> Listening:
-        """What listens where clients are sent to: the controller itself, or what a subclass places before it."""
+        """Return the listener for clients: the controller itself, or a proxy of a subclass."""
         return node
 
     def address(self, node_id: int) -> Address:
-        """Where clients find a controller."""
+        """Return the address of a controller for clients."""
         return self._addresses[node_id]
 
     def kill(self, node_id: int, *, ago_ms: int = 300) -> None:
@@ -115,18 +115,18 @@ class FakeQuorum:
         self._doors[node_id].__exit__(None, None, None)
 
     def cut(self, node_id: int) -> None:
-        """That controller cannot be reached from here; it goes on fetching."""
+        """Cut the controller off from clients; it continues to fetch."""
         self._doors[node_id].__exit__(None, None, None)
 
     @property
     def addresses(self) -> list[Address]:
-        """All controllers."""
+        """Return the addresses of all controllers."""
         return [self.address(node) for node in self.nodes]
 
     # --- answers ---
 
     def answer(self, asked: Asked, node_id: int) -> Action | None:
-        """This controller's answer; None leaves it to the fake broker (ApiVersions)."""
+        """Return this controller's answer; None leaves it to the fake broker (ApiVersions)."""
         leads = node_id == self.leader_id
         match asked.name:
             case "DescribeQuorum":

@@ -97,7 +97,7 @@ def open_released(kafka: Kafka, folder: Path) -> Iterator[Cluster]:
 
 
 def _reserved_port(stack: ExitStack) -> int:
-    """A free port, kept by a socket that is bound and never listens: Java's servers may bind it, and no other."""
+    """Reserve a free port with a bound socket that never listens: only Java's servers may bind it."""
     holder = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind((_HOST, 0))
@@ -118,17 +118,17 @@ class _Released:
 
     @property
     def address(self) -> str:
-        """Of the controller that leads since the start."""
+        """Return the address of the controller that leads since the start."""
         return f"{_HOST}:{self._ports[self.controllers[0]]}"
 
     def directory_id(self, controller: int) -> str:
-        """As in `Cluster`: what formatting wrote."""
+        """Return the directory id that formatting wrote; see `Cluster`."""
         text = (self._disk(controller) / "meta.properties").read_text(encoding="utf-8")
         found: list[str] = re.findall(r"(?m)^directory\.id=(\S+)$", text)
         return found[0]
 
     def stop_controller(self, controller: int) -> None:
-        """As in `Cluster`: SIGKILL."""
+        """Stop a controller by SIGKILL; see `Cluster`."""
         self._running[controller].kill()
         self._running[controller].wait()
 

@@ -40,27 +40,27 @@ class Audience(Protocol):
     captures: bool
 
     def open(self, folder: Path, *, keeps: bool) -> None:
-        """The demo begins; its files are in this folder."""
+        """Begin the demo; its files are in this folder."""
         ...
 
     def begin(self, name: str, title: str) -> None:
-        """A scene begins."""
+        """Begin a scene."""
         ...
 
     def say(self, text: str) -> None:
-        """A paragraph."""
+        """Show a paragraph."""
         ...
 
     def will_run(self, line: str) -> None:
-        """This command runs when the method returns."""
+        """Announce the command that runs when the method returns."""
         ...
 
     def ran(self, run: Run) -> None:
-        """It has run."""
+        """Show a finished command."""
         ...
 
     def close(self) -> None:
-        """The last scene is over. What the demo made is removed when the method returns, unless it is kept."""
+        """End the demo after the last scene. Its files are removed when the method returns, unless they are kept."""
         ...
 
 
@@ -86,7 +86,7 @@ class Stage:
         return self._cluster()
 
     def say(self, text: str) -> None:
-        """A paragraph for the audience."""
+        """Show a paragraph to the audience."""
         self._audience.say(text)
 
     def run(self, *words: str, expect: int = 0) -> None:

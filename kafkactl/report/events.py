@@ -31,7 +31,7 @@ class Pieces(Protocol):
 
     @property
     def name(self) -> str:
-        """How it is shown."""
+        """Return the name of the log in messages."""
 
     @property
     def pieces(self) -> Callable[[], Iterable[bytes]]:
@@ -50,7 +50,7 @@ class Event:
 
 
 def events_of(segments: Iterable[Pieces], *, up_to: int | None = None) -> Iterator[Event]:
-    """Every event of a log up to the record at offset `up_to`, in order. Damage is skipped: the replay reports it."""
+    """Yield every event up to the record at offset `up_to`, in order. Damage is skipped: the replay reports it."""
     waiting: list[Event] | None = None
     for offset, time_ms, record in _wanted(segments):
         if up_to is not None and offset > up_to:
@@ -104,7 +104,7 @@ def _values(data: bytes, header: BatchHeader) -> Iterator[tuple[int, int, bytes]
 
 
 def _plain_spans(data: bytes, header: BatchHeader) -> list[Span]:
-    """Where the values of a usual batch are; most records are of other types, and nothing is made of them."""
+    """Return the positions of the values of a usual batch without decoding its records."""
     if header.attributes or header.record_count > MOST_BATCH_RECORDS:
         raise IrregularError
     begin, end = header.position + HEADER_BYTES, header.position + header.size_bytes

@@ -50,7 +50,7 @@ def _environment() -> Environment:
 
 
 def _final(value: Any) -> Any:
-    """What a template shows of a text: as on a terminal, nothing that steers, hides or begins a line."""
+    """Return a text for a template as on a terminal, without control, hidden or line-breaking characters."""
     return visible(value) if type(value) is str else value
 
 
@@ -66,11 +66,11 @@ class _Blocks:
         return "facts" if isinstance(block, Facts) else "table" if isinstance(block, Table) else "picture"
 
     def numbers(self, block: Picture) -> Table:
-        """What a picture shows, as a table."""
+        """Return the numbers of a picture as a table."""
         return numbers_of(block)
 
     def picture(self, block: Block) -> Any:
-        """Its SVG."""
+        """Return the SVG of a picture."""
         if isinstance(block, Facts | Table):
             raise TypeError(f"{type(block).__name__} is not a picture")
         self._drawn += 1

@@ -40,9 +40,9 @@ class Metric:
 
 
 def metrics_text(answer: Mapping[str, Any], *, exit_code: int, ended_s: float) -> str:
-    """All metrics of one answer; `ended_s` is the time of its end in seconds since 1970.
+    """Return all metrics of one answer; `ended_s` is the time of its end in seconds since 1970.
 
-    Numbers that are not known (null in the answer) have no sample.
+    Unknown numbers (null in the answer) have no sample.
     """
     command = {"command": _command_of(answer["kind"])}
     findings = Counter((finding["id"], finding["severity"]) for finding in answer.get("findings", ()))

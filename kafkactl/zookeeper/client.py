@@ -63,7 +63,7 @@ class ZooKeeper(Closing):
 
     @property
     def connect(self) -> Connect:
-        """Where it is."""
+        """Return the servers and the chroot of the connection."""
         return self._link.connect
 
     @property
@@ -108,14 +108,14 @@ class ZooKeeper(Closing):
         return self._tree(found, moving, zxid_before, zxid_after)
 
     def read(self, path: str, *, deadline: Deadline | None = None) -> Znode | None:
-        """One znode, as the leader has it; None where there is none. Raises UnreachableError."""
+        """Read one znode from the leader's state; None if it does not exist. Raise UnreachableError."""
         reader = self._reader(deadline)
         reader.sync()
         ((_, znode),) = reader.data([path])
         return znode
 
     def children(self, path: str, *, deadline: Deadline | None = None) -> tuple[str, ...]:
-        """The names below a znode, sorted; empty where it is not there."""
+        """Return the sorted names below a znode; empty if it does not exist."""
         from kazoo.protocol.serialization import GetChildren
 
         until = deadline or self._deadline()
@@ -152,7 +152,7 @@ class ZooKeeper(Closing):
             self._clock.sleep_ms(poll_ms)
 
     def members(self) -> tuple[Member, ...]:
-        """What each server of zookeeper.connect says of itself, where `srvr` is allowed."""
+        """Return the status of each server of zookeeper.connect, if `srvr` is allowed."""
         return tuple(_member(server, self._word(server, b"srvr")) for server in self.connect.servers)
 
     # --- writing ---

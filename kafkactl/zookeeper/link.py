@@ -260,7 +260,7 @@ class Link:
         self._proven = True
 
     def _prove(self, deadline: Deadline) -> None:
-        """A first answer: kazoo speaks of a connection before the login is through."""
+        """Check the session by a first answer: kazoo reports a connection before the login is finished."""
         from kazoo.protocol.serialization import Exists
 
         for _ in range(_ATTEMPTS):
@@ -292,7 +292,7 @@ class Link:
         )
 
     def _probed(self, server: Address) -> str:
-        """Why this server gave no session, asked once more by the simplest way."""
+        """Return why this server opened no session, by one plain connection."""
         try:
             with socket.create_connection((server.host, server.port), timeout=0.5):
                 return (
@@ -348,7 +348,7 @@ def _check_sasl_is_installed() -> None:
 
 
 def read_only(connect: Connect) -> UnreachableError:
-    """The error of a write where only reading is allowed."""
+    """Return the error for a write while only reads are allowed."""
     return UnreachableError(
         f"ZooKeeper at {connect} has lost its quorum and only lets read",
         id="zookeeper-read-only",
@@ -369,7 +369,7 @@ def _tls(settings: ZooKeeperSettings) -> Tls | None:
 
 @functools.cache
 def _silent_logger() -> logging.Logger:
-    """What kazoo logs would only be in the way: failures come as errors."""
+    """Return a logger that discards kazoo's messages: failures are raised as errors."""
     logger = logging.getLogger("kafkactl.zookeeper")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

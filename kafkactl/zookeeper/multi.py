@@ -47,7 +47,8 @@ class MultiRead:
         return b"".join(parts) + _DONE
 
     def deserialize(self, data: bytes, offset: int) -> list[Answer]:
-        """One answer a path, in their order. Raises ValueError and struct.error for an answer of another shape."""
+        """Return one answer for each path, in order. Raise ValueError and struct.error for an answer of another
+        shape."""
         self.answer_bytes = len(data) - offset
         read = _read_data if self._operation == GET_DATA else _read_children
         answers: list[Answer] = []

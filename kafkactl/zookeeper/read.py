@@ -85,7 +85,7 @@ class Reader:
         return self._link.last_zxid
 
     def walk(self, roots: Iterable[str]) -> dict[str, Znode]:
-        """Every znode at and below these paths that is of interest, by path; without their ACLs."""
+        """Return every relevant znode at and below these paths, by path; without their ACLs."""
         found: dict[str, Znode] = {}
         level, data_bytes = list(roots), 0
         while level:
@@ -131,7 +131,7 @@ class Reader:
     # --- many znodes ---
 
     def data(self, paths: list[str]) -> Iterator[tuple[str, Znode | None]]:
-        """Each path with its znode, None where there is none; data that may not be read are hidden."""
+        """Yield each path with its znode, None if it does not exist; unreadable data is hidden."""
         barred = []
         for path, answer in zip(paths, self._read(GET_DATA, paths), strict=True):
             if answer == NO_AUTH:
@@ -149,7 +149,7 @@ class Reader:
                 yield path, None
 
     def acls(self, paths: list[str]) -> Iterator[tuple[str, tuple[ZnodeAcl, ...]]]:
-        """Each path with its access list; empty where it may not be read."""
+        """Yield each path with its access list; empty if it is unreadable."""
         for path, answer in zip(paths, self._singles("GetACL", paths), strict=True):
             entries = answer[0] if isinstance(answer, tuple) else ()
             yield path, tuple(ZnodeAcl(perms=entry.perms, scheme=entry.id.scheme, id=entry.id.id) for entry in entries)
@@ -191,7 +191,7 @@ class Reader:
             yield from answers
 
     def _singles(self, name: str, paths: list[str], *more: object) -> Iterator[Any]:
-        """The answers, or the code of an error in the place of one."""
+        """Yield the answers, or the code of an error in the place of one."""
         from kazoo.protocol import serialization
 
         make = getattr(serialization, name)
@@ -279,7 +279,7 @@ def _below(path: str, name: str) -> str:
 
 
 def changed(before: dict[str, Znode], reader: Reader) -> set[str]:
-    """The paths that are not as they were: other data, other children, or gone."""
+    """Return the changed paths: other data, other children, or removed."""
     found = set()
     for path, znode in reader.data(list(before)):
         was = before[path]

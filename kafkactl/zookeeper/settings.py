@@ -50,7 +50,7 @@ class Connect:
     chroot: str = ""
 
     def __str__(self) -> str:
-        """As it is written in server.properties."""
+        """Return the text for server.properties."""
         return ",".join(map(str, self.servers)) + self.chroot
 
 

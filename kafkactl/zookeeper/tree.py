@@ -40,7 +40,7 @@ class Tree:
         return self.znodes.get(path)
 
     def children(self, path: str) -> tuple[str, ...]:
-        """The names of the children of a znode, sorted; also where the znode itself was not saved."""
+        """Return the sorted names of a znode's children, also if the znode itself was not saved."""
         return self.names.get(path, ())
 
 
@@ -135,7 +135,7 @@ def _nothing(kept: Mapping[str, Znode], root: str) -> list[Finding]:
 
 
 def _duplicates(paths: Sequence[str]) -> list[Finding]:
-    """One for each of the first paths, and one for all others."""
+    """Return one finding for each of the first paths, and one for all others."""
     named = list(dict.fromkeys(paths[:_TWICE_NAMED]))
     findings = [_twice(path, f"the saved tree has {path} more than once; the newest one is used") for path in named]
     more = len(paths) - _TWICE_NAMED

@@ -117,7 +117,7 @@ def encode_znodes(znodes: Iterable[Znode]) -> bytes:
 
 
 def render_znode(znode: Znode) -> str:
-    """One line without its end, in ASCII."""
+    """Return one line without its end, in ASCII."""
     line = {
         "path": znode.path,
         "data": _data_text(znode),

@@ -98,7 +98,7 @@ class Gatherer:
         return SOUND
 
     def storage_info(self, part: Part) -> int:
-        """What is on the node's log directories, as `kafkactl storage info` reports it."""
+        """Add the content of the node's log directories, as `kafkactl storage info` reports it."""
         from kafkactl.storage.api.reading import node_info
 
         assert part.source is not None
@@ -107,7 +107,7 @@ class Gatherer:
         return PROBLEMS if found.has_problems else SOUND
 
     def storage_verify(self, part: Part) -> int:
-        """Whether the node starts on them."""
+        """Add the result of `kafkactl storage verify` for the node."""
         from kafkactl.storage.api.reading import verify_node
 
         assert part.source is not None
@@ -118,7 +118,7 @@ class Gatherer:
     # --- metadata logs ------------------------------------------------------------------------------------------------
 
     def log(self, part: Part) -> int:
-        """What a log comes to, and the log itself where it is wanted."""
+        """Add the answers about a log, and the log itself if it is requested."""
         codes = [SOUND]
         for kind, name, payload, code in self.logs.answers(part):
             self._answer(part, payload, kind, name)
@@ -128,7 +128,7 @@ class Gatherer:
         return max(codes)
 
     def log_verify(self, part: Part) -> int:
-        """Whether all logs are whole, and agree."""
+        """Add the verification of all logs: each alone, and compared with the others."""
         found, code = self.logs.verify()
         self._answer(part, found.to_dict())
         return code
@@ -198,7 +198,7 @@ class Gatherer:
         return PROBLEMS if blockers(found.findings) else SOUND
 
     def versions(self, part: Part) -> int:
-        """What this host runs, and what was seen of Kafka."""
+        """Add the versions on this host, and the observed releases of Kafka."""
         payload: BundleVersions = {**_this_host(), "kafka_releases": sorted(self.logs.releases)}
         self._answer(part, payload, "bundle.versions")
         return SOUND
@@ -230,7 +230,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _error_of(error: Exception) -> PartError:
-    """What the bundle says about an error. The text of a foreign exception may hold secrets: only its type is kept."""
+    """Return an error for the bundle. The text of a foreign exception may contain secrets: only its type is kept."""
     match error:
         case KafkactlError():
             return PartError(id=error.id, message=redacted_text(error.message), next_step=redacted_text(error.advice))

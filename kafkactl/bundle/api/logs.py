@@ -87,7 +87,7 @@ class Logs:
         self.opened.append(log)
 
     def verify(self) -> tuple[LogVerification, int]:
-        """Whether those that can be read are whole, and agree. Raises InputError where there is none."""
+        """Verify the readable logs, and compare them. Raise InputError if there is none."""
         if not self.opened:
             raise InputError("no metadata log could be read, so there is none to verify", id="no-metadata-log")
         found = compare_logs([changed(read_node_log(log.path), path=log.title) for log in self.opened])
@@ -110,7 +110,7 @@ class Logs:
         return OpenedLog(number=part.number, title=title, path=path, source=source)
 
     def _place(self, part: Part) -> tuple[str, str]:
-        """Where the log of a part is, and how it is called."""
+        """Return the path and the name of a part's log."""
         if part.source is None:
             from kafkactl.metadata.io.live import saved_log
 
@@ -167,7 +167,8 @@ def _small(path: Path, kind: InputKind) -> bytes:
 
 
 def _without_comments(data: bytes) -> bytes:
-    """A properties file that Kafka wrote, without comments: its values are ids and epochs, comments may be anything."""
+    """Return a properties file that Kafka wrote without its comments: only its values are known to be ids and
+    epochs."""
     return b"".join(line for line in data.splitlines(keepends=True) if not line.lstrip().startswith((b"#", b"!")))
 
 

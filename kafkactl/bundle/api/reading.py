@@ -79,7 +79,7 @@ def stored_log_answer(bundle: OpenBundle, kind: str) -> dict[str, Any]:
 
 @contextmanager
 def unpacked_logs(path: str) -> Iterator[dict[str, str]]:
-    """All metadata logs of a bundle as folders of this machine while the context lasts, by how they are shown.
+    """Unpack all metadata logs of a bundle while the context lasts: folders on this machine by shown name.
 
     Raises as `open_bundle`, InputError `bundle-without-log`, FailedError `bundle-not-unpacked`.
     """

@@ -31,7 +31,7 @@ class Sources:
 
     @property
     def wanted(self) -> Wanted:
-        """What the parts are planned from."""
+        """Return the input for the plan of the parts."""
         return Wanted(
             configs=self.configs,
             logs=self.logs,

@@ -50,7 +50,7 @@ _FLAWS: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueEr
 
 @contextmanager
 def open_bundle(path: str) -> Iterator[OpenBundle]:
-    """A bundle while the context lasts.
+    """Open a bundle while the context lasts.
 
     Raises InputError: `input-file-unreadable`; `not-a-bundle` for another file or one that is cut, `hostile-bundle`,
     `invalid-bundle`, `bundle-too-new`, `damaged-bundle`.
@@ -241,7 +241,7 @@ def _checked_pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str,
 
 
 def _check_values(data: bytes, name: str, path: str) -> None:
-    """Each value takes a hundred times the memory of its text."""
+    """Check the number of values: each takes a hundred times the memory of its text."""
     try:
         check_parts(data, InputKind.DOCUMENT, path)
     except OSError as error:

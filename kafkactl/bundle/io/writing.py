@@ -42,7 +42,7 @@ class StagedMembers:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """Those that are kept, by their paths."""
+        """Return the kept members, by their paths."""
         return tuple(self._places[path][1] for path in sorted(self._places))
 
     def add(self, path: str, pieces: Iterable[bytes]) -> Member:

@@ -38,7 +38,7 @@ class HookRun:
         return self.end is HookEnd.DONE
 
     def to_dict(self) -> dict[str, Any]:
-        """For the journal: everything but the output, which may hold anything."""
+        """Return the journal entry without the output, which may contain secrets."""
         return {
             "end": self.end.value,
             "exit_code": self.exit_code,

@@ -85,7 +85,7 @@ def parse_template(given: Any, *, where: str) -> tuple[str, ...]:
 
 
 def placeholders(template: Iterable[str], *, where: str) -> frozenset[str]:
-    """The names that a template uses. Raises InputError `hook-template-invalid` for a brace that is none of its."""
+    """Return the names in a template. Raise InputError `hook-template-invalid` for an unmatched brace."""
     found = set()
     for number, word in enumerate(template, 1):
         for match in _PLACE.finditer(word):

@@ -26,7 +26,7 @@ def resolve_target(
     controller_command_config: str | None = None,
     context: str | None = None,
 ) -> Target:
-    """These words together with the context that they name, or with the current one. Raises InputError."""
+    """Resolve these arguments with the context that they name, or with the current one. Raise InputError."""
     needs_contexts = context is not None or not (bootstrap_server or bootstrap_controller)
     contexts = load_contexts(contexts_file(os.environ)) if needs_contexts else Contexts(file="", by_name={})
     return resolve(
@@ -92,7 +92,7 @@ def connect(
 
 
 def _contexts_exposure(target: Target) -> Iterable[Finding]:
-    """Any user that may change the contexts file decides where a login is sent."""
+    """Report a contexts file that other users can change: they decide the target of a login."""
     return () if target.context is None else writable_by_others(str(contexts_file(os.environ)), "the file of contexts")
 
 

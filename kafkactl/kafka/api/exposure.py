@@ -38,7 +38,7 @@ def client_exposures(*configs: ClientConfig) -> tuple[Finding, ...]:
 
 
 def client_exposure(config: ClientConfig) -> tuple[Finding, ...]:
-    """What is to be said of client properties, as they were read."""
+    """Return the findings about client properties."""
     values = config.properties.values
     secrets = [name for name in values if client_keys()[name].type == "PASSWORD"]
     found = [*_login(config), *_host_names(config), *_authorization_server(config)]
@@ -54,7 +54,7 @@ def client_exposure(config: ClientConfig) -> tuple[Finding, ...]:
 
 
 def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
-    """What is to be said of an inventory of a migration and of the settings that it names.
+    """Return the findings about an inventory of a migration and the settings that it names.
 
     Settings that cannot be read are left out: they are reported when they are opened.
     """
@@ -86,7 +86,7 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
 
 
 def zookeeper_exposure(properties: Mapping[str, str], file: str) -> tuple[Finding, ...]:
-    """What is to be said of the `zookeeper.*` settings of a file."""
+    """Return the findings about the `zookeeper.*` settings of a file."""
     found: list[Finding] = []
     uses_tls = properties.get("zookeeper.ssl.client.enable", "").strip().lower() == "true"
     if uses_tls and not properties.get(f"zookeeper.{_OFF}", "https").strip():
@@ -101,7 +101,7 @@ def zookeeper_exposure(properties: Mapping[str, str], file: str) -> tuple[Findin
 
 
 def file_exposure(path: str, what: str) -> tuple[Finding, ...]:
-    """A file with secrets that others on this machine may read, or change."""
+    """Report a file with secrets that other users can read or change."""
     state = _state(path)
     if state is None:
         return ()
@@ -121,7 +121,7 @@ def file_exposure(path: str, what: str) -> tuple[Finding, ...]:
 
 
 def _readers(state: os.stat_result) -> str | None:
-    """Who else may read a file; None where only its owner may.
+    """Return the other users who can read a file; None if only its owner can.
 
     A group counts but for two: the owner's private group, which bears the owner's name, and the group of a file of
     root: root gives a service its secrets that way, and only root could give the file to that group (libpq has the same
@@ -154,7 +154,7 @@ def _group_name(number: int) -> str:
 
 
 def writable_by_others(path: str, what: str) -> Iterator[Finding]:
-    """A file that is trusted, and that every user of this machine may change, or replace."""
+    """Report a trusted file that every user of this machine can change or replace."""
     from pathlib import Path  # a client without files need not wait for it
 
     folder = str(Path(path).absolute().parent)
@@ -212,7 +212,7 @@ def _not_checked(file: str, key: str) -> Finding:
 
 
 def _authorization_server(config: ClientConfig) -> Iterator[Finding]:
-    """What goes to the server that gives tokens, where the login needs one."""
+    """Report insecure settings of the token server, or of the token file, if the login uses one."""
     url = str(config.properties.get(_URL) or "")
     if not config.protocol.has_sasl or config.properties.get("sasl.mechanism") != "OAUTHBEARER" or not url:
         return

@@ -33,7 +33,7 @@ def has_assertion(properties: ClientProperties) -> bool:
 
 
 def assertion_source(properties: ClientProperties) -> Callable[[], str]:
-    """What gives a fresh assertion. Raises InputError `invalid-assertion`, `assertion-needs-extra`."""
+    """Return a function that returns a new assertion. Raise InputError `invalid-assertion`, `assertion-needs-extra`."""
     if file := properties.get(f"{_PREFIX}.file"):
         _read(file, "file")
         return lambda: _read(file, "file").decode("ascii", "replace").strip()

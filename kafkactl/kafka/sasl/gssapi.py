@@ -180,7 +180,7 @@ class _Tickets:
         ) from failures[-1]
 
     def _stores(self) -> list[dict[str, str]]:
-        """Where to look, in Java's order."""
+        """Return the stores of tickets in Java's order."""
         stores: list[dict[str, str]] = []
         if self._login.uses_ticket_cache:
             stores.append({"ccache": f"FILE:{self._login.ticket_cache}"} if self._login.ticket_cache else {})
@@ -225,7 +225,7 @@ def within(work: Callable[[], T], deadline: Deadline) -> T:
 
 
 def said(error: Exception) -> str:
-    """What Kerberos says of an error, without the numbers."""
+    """Return the text of a Kerberos error, without the numbers."""
     words = getattr(error, "min_code", 0) and error.get_all_statuses(error.min_code, False)  # type: ignore[attr-defined]
     texts = [word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word) for word in words or ()]
     return "; ".join(texts) or type(error).__name__

@@ -94,7 +94,7 @@ def _retriever(properties: ClientProperties) -> str:
 
 
 def _by_jwt_bearer(url: str, entry: JaasEntry, properties: ClientProperties) -> TokenSource:
-    """A signed assertion is given for a token (RFC 7523, KIP-1139)."""
+    """Exchange a signed assertion for a token (RFC 7523, KIP-1139)."""
     from kafkactl.kafka.sasl.assertion import assertion_source
 
     assertion = assertion_source(properties)
@@ -194,7 +194,7 @@ def _post(
 
 
 def _reason(error: HTTPError) -> str:
-    """Why the server refuses, where it says so in a word of RFC 6749; no other text of it is repeated."""
+    """Return the server's reason if it is a word of RFC 6749; its other text is not repeated."""
     from http.client import HTTPException
 
     try:

@@ -29,12 +29,12 @@ _HARMLESS: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+=-]{0,248}")
 
 
 def harmless(words: list[str]) -> list[str]:
-    """Those of the words that no shell reads as anything but a word."""
+    """Return the words that every shell reads as plain words."""
     return [word for word in words if _HARMLESS.fullmatch(word)]
 
 
 def context_words() -> list[str]:
-    """The names of all contexts; none where their file cannot be read."""
+    """Return the names of all contexts; none if their file cannot be read."""
     try:
         return harmless(sorted(load_contexts(contexts_file(os.environ)).by_name))
     except KafkactlError:
@@ -129,7 +129,7 @@ def feature_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def feature_names(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The names of the features that are on, with their levels; without a cluster all of the newest release."""
+    """Return the names of enabled features with levels; without a cluster, all names of the newest release."""
     return [
         (name, f"now {finalized}" if facts else "")
         for name, (_, _, finalized) in _levels(facts).items()
@@ -154,5 +154,5 @@ def node_words(facts: Mapping[str, Any], *roles: str) -> list[tuple[str, str]]:
 
 
 def topic_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The names of the topics."""
+    """Return the names of the topics."""
     return [(name, "") for name in harmless(facts.get("topics", []))]

@@ -139,7 +139,7 @@ def _changed(
 
 
 def _remarks(key: str, path: str | None) -> list[Finding]:
-    """Whether the client properties can be read and understood now: they may come later, so it is not an error."""
+    """Report unreadable client properties; the file may be created later, so this is not an error."""
     from kafkactl.kafka.client_config import load_client_config
 
     if path is None:

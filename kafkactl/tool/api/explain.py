@@ -68,7 +68,7 @@ def _is_id(text: str) -> bool:
 
 
 def explanations() -> list[Explanation]:
-    """All explanations, by id."""
+    """Return all explanations, by id."""
     return list(texts.explanations().values())
 
 
