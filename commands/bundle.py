@@ -92,7 +92,7 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
 
 @contextmanager
 def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Iterator[Sources]:
-    """What is named; a cluster where an address or a context is, or nothing else."""
+    """Yield the named sources; a cluster if an address or a context is named, or if nothing else is."""
     from kafkactl.bundle.api.sources import Sources
     from kafkactl.core.frozen import changed
 

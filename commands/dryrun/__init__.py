@@ -45,7 +45,7 @@ class ScenarioGroup(LazyGroup):
     """A group that makes the command of a scenario from its description."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name; None if the table has none."""
+        """Return the command of this name; None if the table has none."""
         entry = self.entries.get(cmd_name)
         if entry is None or entry.module != _SCENARIO:
             return super().get_command(ctx, cmd_name)

@@ -128,7 +128,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
 
 
 def _places(common: Common) -> dict[str, str]:
-    """Where each source is on this machine, those that Hadoop has to read until the command ends."""
+    """Return the local path of each source; sources that Hadoop has to read are kept until the command ends."""
     from kafkactl.dryrun.api.logs import fetched, needs_fetch, plain_paths
 
     engine = _engine(common, ()) if needs_fetch(common.sources) else None
@@ -154,7 +154,7 @@ def _live(common: Common) -> dict[str, str]:
 
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
-    """By what was asked for, by the context, and by the longest log of each cluster."""
+    """Choose the engine by the options, by the context, and by the longest log of each cluster."""
     from kafkactl.dryrun.api.engines import chosen_engine, context_master
 
     master = None
@@ -222,7 +222,7 @@ def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedC
 
 
 def _none_answered(failed: Sequence[tuple[Chosen, KafkactlError]]) -> KafkactlError:
-    """The first of the errors, with the messages of all clusters: there is one object on stderr, and nothing else."""
+    """Return the first error with the messages of all clusters: stderr must contain exactly one object."""
     first = failed[0][1]
     first.message = "; ".join(f"{chosen.cluster.title}: {error.message}" for chosen, error in failed)
     return first

@@ -54,7 +54,7 @@ def _asked(scenario: Scenario, given: dict[str, Any]) -> Any:
 
 
 def _click_option(scenario: Scenario, option: Option) -> Callable[[Any], Any]:
-    """The option as click knows it: its form, default and whether it is needed are those of the field that it gives."""
+    """Return the click option; its form, default and necessity are those of the field that it sets."""
     from kafkactl.dryrun.api import Form, fields_of
 
     field = fields_of(scenario.input).get(option.field or option.name)

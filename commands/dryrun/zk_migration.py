@@ -78,7 +78,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
 
 
 def _limit_ms() -> float:
-    """For ZooKeeper: less than the command has, so that nodes that did not answer are reported."""
+    """Return a timeout in ms for ZooKeeper below the command's own, so that silent nodes are reported."""
     return 0.7 * (current_settings().timeout_ms or 3_600_000)
 
 
@@ -106,7 +106,7 @@ def _write_details(common: Common, copy: PredictedCopy) -> str | None:
 
 
 def _write_page(path: str, payload: Mapping[str, Any], copy: PredictedCopy) -> None:
-    """The page of `--html`."""
+    """Write the page of `--html`."""
     from kafkactl.dryrun.api.copy import ABOUT
     from kafkactl.dryrun.api.outputs import write_report
     from kafkactl.dryrun.page.build import SimulatedScenario

@@ -96,7 +96,7 @@ def _show(page: Page, answer: FeatureDescription) -> None:
 
 
 def _show_nodes(page: Page, answer: FeatureDescription) -> None:
-    """Who runs what; left out where all nodes answer and are alike."""
+    """Show the version of each node; nothing if all nodes answer and are alike."""
     versions = {node.kafka_version for node in answer.nodes}
     if len(versions) > 1 or any(node.answers is not True for node in answer.nodes):
         page.table(
@@ -142,7 +142,7 @@ def _span(name: str, low: int, high: int) -> str:
 
 
 def _differing(feature: FeatureSeen) -> str:
-    """The nodes whose range is not the one that all have in common."""
+    """Return the nodes whose range differs from the common one."""
     common = (feature.supported_min, feature.supported_max)
     levels = [
         f"{node.role} {node.id}: {_range_of(feature.name, node)}" for node in feature.nodes if _is_other(node, common)

@@ -32,7 +32,7 @@ def bundle_option(function: Function) -> Function:
 
 
 def until_the_end(context: AbstractContextManager[Held]) -> Held:
-    """What a context gives, kept until the command ends; what it left on this machine then goes."""
+    """Keep the value of a context until the command ends; then its local files are removed."""
     return click.get_current_context().with_resource(context)
 
 
@@ -49,9 +49,9 @@ def stored(path: str, part: str) -> tuple[dict[str, Any], int]:
 
 
 def stored_as(read: Callable[[Mapping[str, Any]], Value], path: str, part: str) -> tuple[Value, dict[str, Any], int]:
-    """The answer of a part of a bundle as the value that `read` makes of it; then as `stored`.
+    """Return a part of a bundle as the value that `read` makes of its answer, and the result of `stored`.
 
-    The value is for the page. What is printed as JSON is the saved answer, with all that a newer kafkactl wrote into
+    The value is for the page. The printed JSON is the saved answer, with all fields that a newer kafkactl wrote into
     it. Raises as `stored`.
     """
     answer, code = stored(path, part)

@@ -59,7 +59,7 @@ def controller_list(ctx: click.Context, _param: click.Parameter, incomplete: str
 
 
 def topics(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """The name of a topic."""
+    """Complete the name of a topic."""
     from kafkactl.tool.api.completion import topic_words
 
     return items_of(topic_words(_facts(ctx)), incomplete)

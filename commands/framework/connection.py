@@ -104,7 +104,7 @@ def target_of(connection: ConnectionArguments) -> Target:
 
 
 def title_of_cluster(connection: ConnectionArguments) -> str:
-    """What the log of a live cluster is called among paths: `cluster:` and the addresses. Raises as `target_of`."""
+    """Return the title of a live cluster's log: `cluster:` and the addresses. Raise as `target_of`."""
     target = target_of(connection)
     return f"cluster:{target.bootstrap_controller or target.bootstrap_server}"
 

@@ -79,13 +79,13 @@ def ends_clean() -> Iterator[None]:
 
 
 def left_ms() -> float:
-    """How long the running deadline still is; infinite where there is none, or where its clock is stopped."""
+    """Return the remaining time in ms of the running deadline; infinite without one, or after `stop_clock`."""
     remaining_s, _ = signal.getitimer(signal.ITIMER_REAL)
     return remaining_s * 1000 if remaining_s else float("inf")
 
 
 def stop_clock() -> None:
-    """The answer is known and about to be printed: from here on nothing may cut it off."""
+    """Stop the clock before a known answer is printed, so that no timeout interrupts the output."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 

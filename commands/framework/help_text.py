@@ -17,7 +17,7 @@ class UnbrokenFormatter(click.HelpFormatter):
     """Lines do not end within `SCRAM-SHA-512` or `--scram-file`: such a word could neither be copied nor found."""
 
     def write_text(self, text: str) -> None:
-        """A paragraph."""
+        """Write a paragraph."""
         super().write_text(text.replace("-", _UNBROKEN))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
@@ -36,7 +36,7 @@ class HelpContext(click.Context):
 
 
 def option_record(param: click.Parameter, ctx: click.Context) -> tuple[str, str] | None:
-    """A parameter as help shows it: its names, and its text with what click would say in a language of its own."""
+    """Return the names and the help text of a parameter, in the wording of kafkactl instead of click's."""
     record = param.get_help_record(ctx)
     if record is None or not isinstance(param, click.Option):
         return record

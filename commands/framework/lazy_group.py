@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
         self.argument_files = argument_files
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order of the table."""
+        """Return the names in the order of the table."""
         return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -103,7 +103,7 @@ class LazyGroup(click.Group):
 
 
 def write_examples(formatter: click.HelpFormatter, examples: tuple[str, ...]) -> None:
-    """A section of command lines, kept as they are."""
+    """Write a section of command lines, unchanged."""
     if examples:
         with formatter.section("Examples"):
             for example in examples:
@@ -127,7 +127,7 @@ def expand_argument_files(args: list[str]) -> list[str]:
 
 
 def _time_to_read_ms(args: list[str]) -> int:
-    """What `--timeout` says; a wrong value is reported once all options are parsed."""
+    """Return the value of `--timeout`; an invalid value is reported after all options are parsed."""
     from kafkactl.commands.framework.options import Duration
 
     given = os.environ.get("KAFKACTL_TIMEOUT", "")

@@ -45,7 +45,7 @@ class LeafCommand(click.Command):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The command's own options first, those that many or all commands have in sections of their own."""
+        """Write the command's own options first, then sections of options that many or all commands share."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Connection options": [], "Common options": []}
         help_option = self.get_help_option(ctx)
         for param in self.get_params(ctx):

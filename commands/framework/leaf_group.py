@@ -32,6 +32,6 @@ class LeafGroup(LeafCommand, LazyGroup):
             return command.invoke(below)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The leaf's options, then the verbs."""
+        """Write the leaf's options, then the verbs."""
         super().format_options(ctx, formatter)
         self.format_commands(ctx, formatter)

@@ -77,7 +77,7 @@ def code_of(findings: Iterable[Finding]) -> int:
 
 
 def stored_without_log(path: str, kind: str) -> dict[str, Any] | None:
-    """What a bundle that does not contain its log says of it; None where it does: the log says more."""
+    """Return the stored answer about a log that the bundle does not contain; None if it contains the log."""
     from kafkactl.bundle.api.reading import open_bundle, stored_log_answer
     from kafkactl.commands.framework.bundles import checked
 
@@ -101,7 +101,7 @@ def check_sources(sources: tuple[str, ...], from_cluster: bool, bundle: str | No
 def log_place(
     sources: tuple[str, ...], connection: ConnectionArguments, *, from_cluster: bool, bundle: str | None = None
 ) -> Iterator[LogPlace]:
-    """Where the log is read from: the sources, the live cluster or a bundle. Raises UsageError unless it is one."""
+    """Yield the log of the sources, the live cluster or a bundle. Raise UsageError unless exactly one is given."""
     check_sources(sources, from_cluster, bundle)
     read_by_columns()
     if bundle is not None:

@@ -73,7 +73,7 @@ def plan_file_options(function: Function) -> Function:
 
 
 def common_options(timeout: str, output: str = "table", *, has_metrics: bool = False) -> Callable[[Function], Function]:
-    """What every leaf command takes. `leaf_command` applies it; the values end up in `Settings`."""
+    """Add the options of every leaf command. `leaf_command` applies them; the values are stored in `Settings`."""
     formats = (*FORMATS, PROMETHEUS) if has_metrics else FORMATS
     options = (
         click.option(

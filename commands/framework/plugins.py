@@ -46,13 +46,13 @@ class PluginGroup(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As the table's; a name that is not in it may be a plugin's."""
+        """Resolve a command of the table, or else a plugin."""
         if args[0] not in self.entries and (command := self._load(args[0])) is not None:
             return args[0], command, args[1:]
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table, then the names of plugins and where they come from."""
+        """Write the table, then the names and the sources of plugins."""
         super().format_commands(ctx, formatter)
         plugins = [(name, source) for name, source in listed_plugins() if name not in self.entries]
         if plugins:
@@ -60,7 +60,7 @@ class PluginGroup(LazyGroup):
                 formatter.write_dl([(name, f"from {source}") for name, source in plugins])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """The table's names, then those of plugins."""
+        """Complete the names of the table, then those of plugins."""
         from click.shell_completion import CompletionItem
 
         items = super().shell_complete(ctx, incomplete)
@@ -70,7 +70,7 @@ class PluginGroup(LazyGroup):
         return [*items, *(CompletionItem(name, help="plugin") for name in names)]
 
     def plugins(self) -> Mapping[str, list[Plugin]]:
-        """All plugins by name, but for names of our own; several of one name are an error once that is called."""
+        """Return all plugins by name, without names of the table; several of one name are an error when called."""
         found: dict[str, list[Plugin]] = {}
         for plugin in find_plugins():
             if plugin.name not in self.entries:
@@ -107,7 +107,7 @@ def listed_plugins() -> list[tuple[str, str]]:
 
 
 def find_plugins() -> Iterator[Plugin]:
-    """What packages and the path offer, packages first. Of executables of one name the first on the path counts."""
+    """Yield the plugins of packages, then of PATH. Of executables with one name the first is used."""
     for folder in _package_folders():
         for metadata in _entries(folder, suffix=(".dist-info", ".egg-info")):
             yield from _entry_points(metadata)
@@ -180,7 +180,7 @@ def _executable(plugin: Plugin) -> click.Command:
 
 
 def _package_folders() -> list[str]:
-    """The folders that packages are imported from, but for the working directory, which `python -m` puts there."""
+    """Return the folders of packages, without the working directory, which `python -m` adds."""
     return [folder for folder in dict.fromkeys(_without_working_directory()) if os.path.isabs(folder)]
 
 
@@ -206,7 +206,7 @@ def _changed_ns(folder: str) -> int:
 
 
 def _cache_file() -> str:
-    """In the user's cache folder (XDG)."""
+    """Return the path in the user's cache folder (XDG)."""
     given = os.environ.get("XDG_CACHE_HOME") or ""
     home = given if os.path.isabs(given) else f"{os.environ.get('HOME') or '/'}/.cache"
     return f"{home}/kafkactl/plugins"
@@ -247,7 +247,7 @@ def _read(path: str) -> bytes:
 
 
 def _entries(folder: str, *, prefix: str = "", suffix: tuple[str, ...] | str = "") -> Iterator[str]:
-    """The paths in a folder whose names begin or end so; none where it cannot be read (a zip file, no permission)."""
+    """Yield the paths in a folder with this prefix and suffix; none if it is unreadable (a zip file, no permission)."""
     try:
         names = os.listdir(folder)
     except OSError:

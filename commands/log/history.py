@@ -88,7 +88,7 @@ def command(
 
 
 def _subject(keys: dict[str, str | int | None], partition: int | None) -> tuple[str, str]:
-    """What the history is about. Raises UsageError unless exactly one option says it."""
+    """Return the subject of the history. Raise UsageError unless exactly one option names it."""
     from kafkactl.metadata.api.history import CONFIG_KINDS, SUBJECTS
 
     named = {option: value for option, value in keys.items() if value is not None}

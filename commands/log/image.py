@@ -109,7 +109,7 @@ def _emit_stored(path: str) -> None:
 
 
 def _head(summary: ImageSummary) -> dict[str, Any]:
-    """What the answer has in front of the image; its features are in the image."""
+    """Return the fields of the answer before the image; its features are in the image."""
     return {name: value for name, value in summary.to_dict().items() if name not in ("features", "image", "findings")}
 
 

@@ -57,7 +57,7 @@ def refuse_unknown_nodes(accepted: Iterable[str], nodes: Collection[str], *, opt
 
 
 def meant(near: Iterable[str]) -> str:
-    """The end of a message about a word that does not exist; empty where nothing is like it."""
+    """Return the end of a message about an unknown word; empty if no known word resembles it."""
     words = " or ".join(near)
     return f" Did you mean {words}?" if words else ""
 

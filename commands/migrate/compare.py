@@ -119,7 +119,7 @@ def _rows(differences: Iterable[Difference]) -> Iterable[Sequence[Cell]]:
 
 
 def _short(value: Any) -> str | None:
-    """One line; a list or a table of fields with its first words."""
+    """Return one line; a list or a table of fields is shortened."""
     if value is None:
         return None
     if isinstance(value, Mapping):

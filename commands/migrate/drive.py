@@ -141,7 +141,7 @@ class Talk:
         self._since_ms = self._printed_ms = 0.0
 
     def __call__(self, event: Event) -> None:
-        """One event."""
+        """Show one event."""
         if event.kind == "wait":
             self._wait(event)
         else:
@@ -149,13 +149,13 @@ class Talk:
             self.line(event.text, _TONES.get(event.kind, "plain"))
 
     def line(self, text: str, tone: str = "plain") -> None:
-        """A line with its time."""
+        """Write a line with its time."""
         since_s = int((self._clock.now_ms() - self._began_ms) // 1000)
         output.say(f"{time.strftime('%H:%M:%S')} +{since_s // 60}:{since_s % 60:02}  {text}", tone)
         sys.stderr.flush()
 
     def by_hand(self, text: str) -> None:
-        """What the operator is asked for; the commands below its first line are alone on theirs, to be pasted whole."""
+        """Write a request to the operator; its commands are on lines of their own, to be pasted whole."""
         asked, *commands = text.split("\n")
         self.line(f"to do: {asked}", "warn")
         for command in commands:

@@ -66,7 +66,7 @@ class _Named(NamedTuple):
 
 
 def _source(*, bundle: str | None = None, **named: str | None) -> ObservationArguments:
-    """The observation in a bundle is unpacked, and from then on an observation like any other."""
+    """Return the observation; one in a bundle is unpacked first."""
     if bundle is None:
         return ObservationArguments(**named)
     if any(named.values()):
@@ -106,7 +106,7 @@ def code_without_evidence(source: ObservationArguments, lacks: Lacking | None) -
 
 
 def time_for_nodes_ms() -> float:
-    """How long a look at the whole cluster may take within --timeout."""
+    """Return the time in ms for an observation of the whole cluster within --timeout."""
     from kafkactl.commands.framework.settings import current_settings
 
     return _SHARE_OF_TIME * current_settings().timeout_ms

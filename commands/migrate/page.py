@@ -28,7 +28,7 @@ _ON_BOARD = 6  # findings; behind them come nodes, which are to be seen, too
 
 
 def status_page(page: Page, status: MigrationStatus) -> None:
-    """The state, its evidence, what is next."""
+    """Show the state, its evidence, and the next step."""
     page.heading(f"{status.state}: {status.state.words}", _tone(status))
     page.line(status.observed_state.why)
     _both_sides(page, status)
@@ -46,7 +46,7 @@ def status_page(page: Page, status: MigrationStatus) -> None:
 
 
 def board_page(page: Page, status: MigrationStatus) -> None:
-    """The same on one screen, for a view that is drawn again and again: what needs the operator comes first."""
+    """Show the state on one screen that is redrawn; problems that need the operator come first."""
     page.line(Word(f"{status.state}: {status.state.words}", _tone(status)))
     observed_at = time.localtime(status.observation.time_ms / 1000)
     page.line(f"{time.strftime('%H:%M:%S', observed_at)}  {status.observed_state.why}")
@@ -64,7 +64,7 @@ def board_page(page: Page, status: MigrationStatus) -> None:
 
 
 def _problems(page: Page, status: MigrationStatus) -> None:
-    """What stops the migration or failed, a line each, blockers first."""
+    """Show blockers and failures of the migration, a line each, blockers first."""
     found = {_key(finding): finding for finding in _not_info((*status.gates, *status.findings))}
     heavy = sorted(found.values(), key=lambda finding: finding.severity is not Severity.BLOCKER)
     if heavy:
@@ -88,7 +88,7 @@ def _gate_words(state: str, *, is_open: bool) -> str:
 
 
 def _key(finding: Finding) -> tuple[str, str]:
-    """Of two findings with the same key one is shown."""
+    """Return the key of a finding; only one of two findings with the same key is shown."""
     return finding.id, finding.subject
 
 
@@ -110,7 +110,7 @@ def _both_sides(page: Page, status: MigrationStatus) -> None:
 
 
 def _facts(status: MigrationStatus) -> list[tuple[str, Any]]:
-    """What is one for the whole cluster."""
+    """Return the facts about the whole cluster."""
     seen, lock = status.observed, status.observation.lock
     holder, znode, lag = seen["controller"], seen["migration_znode"], seen["dual_write"]
     held = f"{holder['held_by']} {holder['id']}" if holder["id"] is not None else holder["held_by"]
@@ -176,7 +176,7 @@ def _seen(value: bool | None) -> Word:
 
 
 def plan_page(page: Page, plan: MigrationPlan) -> None:
-    """The steps forward, and what the copy will write."""
+    """Show the steps forward, and the content of the copy."""
     _way(page, plan)
     copy = plan.copy
     if copy is not None:
@@ -195,7 +195,7 @@ def plan_page(page: Page, plan: MigrationPlan) -> None:
 
 
 def rollback_page(page: Page, plan: RollbackPlan) -> None:
-    """The steps back."""
+    """Show the steps of the rollback."""
     _way(page, plan)
     _end_of_plan(page, plan)
 
@@ -227,7 +227,7 @@ def _end_of_plan(page: Page, plan: MigrationPlan | RollbackPlan) -> None:
 
 
 def unknowns(page: Page, findings: Sequence[Finding]) -> None:
-    """A line for each question, and the options that accept them."""
+    """Show a line for each question, and the options that accept it."""
     if not findings:
         return
     page.heading("Unknown: not in the observation")
@@ -251,7 +251,7 @@ _STEP_TONES = {"done": "good", "failed": "bad", "unknown": "warn", "asked": "war
 
 
 def drive_page(page: Page, run: DriveResult) -> None:
-    """How a run ended: what stops it before what is left, and every step only where it is short or asked for (-v)."""
+    """Show the end of a run: blockers before remaining steps, and every step only if short or requested (-v)."""
     result = run.result
     words = f", {result.state_words}" if result.state_after else ""
     page.heading(f"{run.outcome}: {result.state_after or 'no state'}{words}", _OUTCOMES.get(run.outcome, "warn"))

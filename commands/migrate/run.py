@@ -69,7 +69,7 @@ class _Questions:
         self._asked: set[str] = set()
 
     def __call__(self, asked: Question) -> Finding | None:
-        """A refusal, or None."""
+        """Ask for a confirmation; return a refusal, or None."""
         from kafkactl.commands.framework.confirmation import confirm
 
         step = asked.step

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def kinds() -> Mapping[str, type[Shape]]:
-    """Every kind of answer with its model, sorted: the classes in this package whose field `kind` is a literal."""
+    """Return every kind of answer with its model, sorted: the classes here whose field `kind` is a literal."""
     from kafkactl.commands.models.shared import Answer, Finding
 
     for module in iter_modules(__path__):

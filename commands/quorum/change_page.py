@@ -28,7 +28,7 @@ _OBSERVED_AFTER = ("failed", "partial", "unknown")
 
 
 def change_page(page: Page, change: QuorumChange, *, goal: str) -> None:
-    """The whole of it: what for, the steps, what to expect, findings, and what may still happen automatically."""
+    """Show the goal, the steps, the forecast, the findings, and automatic changes that may still happen."""
     text, tone = _HEADINGS[change.outcome]
     page.heading(text.format(goal=goal), tone)
     page.fields(_facts(change))
@@ -87,7 +87,7 @@ def _directories(steps: Iterable[Step]) -> Iterable[Sequence[Cell]]:
 
 
 def _expected(forecast: Iterable[Forecast]) -> Iterable[str]:
-    """Each sentence once, with all the steps after which it holds."""
+    """Yield each sentence once, with all the steps after which it is true."""
     after: dict[str, list[int]] = {}
     for prediction in forecast:
         for sentence in prediction.sentences:

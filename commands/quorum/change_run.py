@@ -205,5 +205,5 @@ def _failures(number: int) -> str:
 
 
 def show_plan(render: Render, found: QuorumChange) -> None:
-    """The plan on stderr, before the question whether to go on."""
+    """Show the plan on stderr before the confirmation."""
     output.talk_page(output.drawn(KIND, found, render))

@@ -107,9 +107,9 @@ def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patie
 
 
 def _patience_ms(*, watch: bool) -> float:
-    """How long to wait for a node: a tenth of the time there is, at least 3 s, and never more than a sixth.
+    """Return the time in ms to wait for a node: a tenth of the timeout, at least 3 s, at most a sixth of it.
 
-    Who watches gives the time of all looks together, which says nothing of one: there it is 3 s.
+    A watch has one timeout for all observations, which does not limit a single one: it uses 3 s.
     """
     if watch:
         return _LEAST_PATIENCE_MS

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def quorum_page(page: Page, answer: QuorumDescription) -> None:
-    """Everything about the quorum."""
+    """Show the quorum."""
     page.heading(*_headline(answer))
     page.fields(_facts(answer.state))
     page.table(("node", "role", "alive", "log end", "lag", "fetched", "caught up"), _replicas(answer.state))
@@ -30,7 +30,7 @@ def quorum_page(page: Page, answer: QuorumDescription) -> None:
 
 
 def kafka_page(page: Page, answer: QuorumDescription, *, replication: bool, human_readable: bool) -> None:
-    """The lines of `describe --status` or `--replication`, then what is wrong."""
+    """Show the lines of `describe --status` or `--replication`, then the findings."""
     now_ms = answer.time_ms if human_readable else None
     for line in replication_lines(answer.state, now_ms=now_ms) if replication else status_lines(answer.state):
         page.tabbed(line)

@@ -27,5 +27,5 @@ def in_locale(text: str) -> str:
 
 
 def glyph(name: str) -> str:
-    """The symbol of this name for the operator's locale."""
+    """Return the symbol of this name for the operator's locale."""
     return (_UTF8 if utf8_glyphs() else _ASCII)[name]

@@ -32,7 +32,7 @@ class Answer(Protocol):
     """What an operation gives; `to_dict` is the published JSON."""
 
     def to_dict(self) -> Mapping[str, Any]:
-        """What is next to `kind` and `schema_version`."""
+        """Return the fields next to `kind` and `schema_version`."""
         ...
 
 
@@ -112,7 +112,7 @@ def _each(answer: Mapping[str, Any], listing: str) -> list[dict[str, Any]]:
 
 
 def serialised(item: Mapping[str, Any], output: str) -> str:
-    """One object as text in a format that is not the table."""
+    """Return one object as text in a format other than the table."""
     if output == "yaml":
         return "---\n" + yaml_text(item)
     return json_text(item, indent=2 if output == "json" else None, ascii_only=not _takes_utf8()) + "\n"
@@ -177,12 +177,12 @@ def write_bytes(data: bytes) -> bool:
 
 
 def show_line(text: str) -> None:
-    """One line of an answer that is given by and by, to a person at a terminal."""
+    """Show one line of a gradual answer to a person at a terminal."""
     _write(sys.stdout, visible(text) + "\n")
 
 
 def show_part(page: Page) -> None:
-    """A part of an answer that is given by and by, to a person."""
+    """Show a part of a gradual answer to a person."""
     _show(page, current_settings())
 
 
@@ -192,7 +192,7 @@ def write_talk(text: str) -> None:
 
 
 def talk_page(page: Page) -> None:
-    """A page on stderr, before the answer."""
+    """Show a page on stderr, before the answer."""
     color = current_settings().colors(sys.stderr)
     if sys.stderr.isatty():
         from kafkactl.commands.rendering import terminal
@@ -204,7 +204,7 @@ def talk_page(page: Page) -> None:
 
 
 def write_passing(text: str) -> None:
-    """One line on a terminal's stderr in the place of the last; the next takes its place."""
+    """Write one line on a terminal's stderr in the place of the last; the next line replaces it."""
     import shutil
 
     _write(sys.stderr, f"{_WIPE}{visible(text)[: shutil.get_terminal_size().columns - 1]}")

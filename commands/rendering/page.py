@@ -79,15 +79,15 @@ class Page:
         self.blocks: list[Block] = []
 
     def heading(self, text: str, tone: str = "strong") -> None:
-        """A title; `tone` says how it went (good, bad, warn)."""
+        """Add a title; `tone` is the rating of the result (good, bad, warn)."""
         self.blocks.append(Heading(_word(Word(text, tone))))
 
     def line(self, text: str | Word = "") -> None:
-        """One line as it is. Neighbouring lines stay together."""
+        """Add one line unchanged. Neighbouring lines stay together."""
         self._append(_word(text))
 
     def tabbed(self, text: str) -> None:
-        """A line in the form of Kafka's tools, whose tabs are ours: scripts cut the line at them."""
+        """Add a line in the form of Kafka's tools with tabs, at which scripts split it."""
         self._append(Word("\t".join(map(_shown, text.split("\t")))))
 
     def _append(self, word: Word) -> None:
@@ -103,7 +103,7 @@ class Page:
             self.blocks.append(Fields(kept))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
-        """A table; nothing is shown where there are no rows. None is shown as `-`."""
+        """Add a table; nothing is shown without rows. None is shown as `-`."""
         kept = tuple(tuple(_word(cell) for cell in row) for row in rows)
         if kept:
             self.blocks.append(Table(tuple(map(_shown, columns)), kept))
@@ -167,7 +167,7 @@ def _as_one(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _about_others(findings: Sequence[Mapping[str, Any]], subjects: Sequence[str]) -> str:
-    """What follows the words of the first finding. They stay as they are, so that each verb agrees with its subject."""
+    """Return the end of a merged message; the first finding's message is unchanged, so that each verb agrees."""
     messages = [str(finding["message"]) for finding in findings]
     if len(set(messages)) == 1:
         return ""
@@ -227,7 +227,7 @@ def _shown(text: str) -> str:
 
 
 def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:
-    """The width that each column needs so that nothing is wrapped."""
+    """Return the width of each column at which nothing is wrapped."""
     return [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
 
 

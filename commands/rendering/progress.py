@@ -53,7 +53,7 @@ def _is_wanted(*, writes: bool) -> bool:
 
 
 def progress_text(done: int, total: int, elapsed_s: float, unit: str = BYTES) -> str:
-    """How far it is, how fast, and how long it will take. Without a time where the amount is unknown.
+    """Return the progress, the rate, and the remaining time. The time is omitted if the total is unknown.
 
     >>> progress_text(100_000_000, 400_000_000, 2.0)
     '100.0 MB of 400.0 MB, 50.0 MB/s, 0:06 left'

@@ -55,7 +55,7 @@ def group(page: Page, width: int) -> RenderableType:
 
 
 def cut(page: Page, console: Console) -> RenderableType:
-    """The same with no more lines than the screen has; the last one says how many are left out."""
+    """Return the page cut to the height of the screen; the last line contains the number of omitted lines."""
     from rich.segment import Segment, Segments
     from rich.text import Text
 

@@ -32,11 +32,11 @@ class View(Protocol):
     unread: bool
 
     def show(self, payload: Answer | Mapping[str, Any]) -> None:
-        """What is so now; takes the place of what was shown before, where that is possible."""
+        """Show the present state; replace the former one if that is possible."""
         ...
 
     def failed(self, message: str) -> None:
-        """Why there is no news. What was shown before stays."""
+        """Show why there is no new state. The former one stays visible."""
         ...
 
 
@@ -79,7 +79,7 @@ def watch(
 
 @contextmanager
 def live_view(kind: str, render: Callable[[Page, Given], None]) -> Iterator[View]:
-    """A view for as long as the block lasts; what was shown last stays on the terminal afterwards."""
+    """Yield a view for the length of the block; the last content stays on the terminal afterwards."""
     settings = current_settings()
     if settings.output != "table" or not sys.stdout.isatty():
         yield _Lines(kind, settings)
@@ -90,7 +90,7 @@ def live_view(kind: str, render: Callable[[Page, Given], None]) -> Iterator[View
 
 
 def _end() -> float:
-    """When a --timeout that the operator gave is over, by the monotonic clock in seconds."""
+    """Return the monotonic time in s at which a given --timeout ends; infinite without one."""
     ctx = click.get_current_context()
     source = ctx.get_parameter_source("timeout_ms")
     if source in (None, click.core.ParameterSource.DEFAULT):

@@ -22,7 +22,7 @@ _TITLES = {
 
 
 def show_apply(page: Page, result: FleetApplyResult) -> None:
-    """The answer `storage.apply`."""
+    """Show the answer `storage.apply`."""
     page.heading(*_TITLES[result.outcome])
     page.fields((("cluster id", result.plan.cluster_id), ("Kafka", result.plan.kafka_version)))
     titles = (f"node {node.planned.id}  {node.planned.host}: {node.outcome}" for node in result.results)

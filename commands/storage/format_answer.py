@@ -42,7 +42,7 @@ def carry_out(kind: str, planned: FormatResult, notes: Sequence[Finding], *, dry
 
 
 def show_format(page: Page, result: FormatResult) -> None:
-    """The answer `storage.format`."""
+    """Show the answer `storage.format`."""
     outcome, plan = result.outcome, result.plan
     title = _TITLES[outcome].format(node_id=plan.node_id, kafka_version=plan.kafka_version)
     page.heading(title, _TONES[outcome])

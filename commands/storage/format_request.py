@@ -21,7 +21,7 @@ SCRAM_VARIABLE = "KAFKACTL_SCRAM"
 
 
 def kafka_options(function: Function) -> Function:
-    """What `kafka-storage.sh format` takes, but for --ignore-formatted."""
+    """Add the options of `kafka-storage.sh format` except --ignore-formatted."""
     options = (
         click.option("-t", "--cluster-id", required=True, metavar="ID", help="The id of the whole cluster."),
         click.option(
@@ -54,7 +54,7 @@ def kafka_options(function: Function) -> Function:
 
 
 def our_options(function: Function) -> Function:
-    """What we take in addition: secrets by file, ownership, and what the guard must know."""
+    """Add kafkactl's own options: secrets by file, ownership, and inputs of the guard."""
     option = click.option(
         "--scram-file", metavar="FILE",
         help=f"SCRAM users, one argument a line; - for stdin. The variable {SCRAM_VARIABLE} is read likewise.",
@@ -123,7 +123,7 @@ def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[For
 
 
 def build_overrides(given: dict[str, Any]) -> GuardOverrides:
-    """What `guard_options` say to the guard."""
+    """Return the overrides that `guard_options` set."""
     from kafkactl.storage.api.request import GuardOverrides
 
     return GuardOverrides(
@@ -137,7 +137,7 @@ def build_overrides(given: dict[str, Any]) -> GuardOverrides:
 
 
 def build_owner(given: dict[str, Any]) -> Owner | None:
-    """Who `--owner` names. Raises InputError for an unknown one."""
+    """Return the owner of `--owner`. Raise InputError for an unknown one."""
     if not given["owner"]:
         return None
     from kafkactl.storage.api.request import named_owner

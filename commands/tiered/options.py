@@ -160,7 +160,7 @@ def html_option(function: Function) -> Function:
 
 
 def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
-    """Everything that the options name. Raises UsageError where they name nothing."""
+    """Load the sources of the options. Raise UsageError if they name none."""
     from kafkactl.bundle.api.reading import unpacked_tiered
     from kafkactl.core.frozen import changed
     from kafkactl.tiered.api import Request, load
@@ -197,7 +197,7 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
 
 
 def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
-    """The audit in a bundle that does not contain what it was made from, as a value and as it was saved.
+    """Return the audit of a bundle without its sources, as a value and as saved; else None.
 
     None where the bundle does, or none is named. Raises as `stored_as`.
     """
@@ -241,7 +241,7 @@ def written_details(inputs: Inputs, everything: Loaded, filters: Filters) -> str
 
 
 def observed(connection: ConnectionArguments) -> LiveObservation:
-    """What the live cluster that is meant answers."""
+    """Observe the live cluster of the connection."""
     from kafkactl.tiered.api import observe
 
     with open_client(connection) as client:

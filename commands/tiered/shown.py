@@ -40,13 +40,13 @@ class WithFiles:
 
 
 def audit_page(page: Page, audit: Audit) -> None:
-    """An audit alone."""
+    """Show an audit."""
     _audit(page, audit, audit.findings)
     assumed(page, audit.assumptions)
 
 
 def report_page(page: Page, report: TieredReport, written: Iterable[tuple[str, Cell]]) -> None:
-    """The audit of a report with the findings of its forecast, and the files that were `written`."""
+    """Show the audit of a report with the findings of its forecast, and the files that were `written`."""
     _audit(page, report.audit, report.findings, written)
     assumed(page, report.assumptions)
 
@@ -60,13 +60,13 @@ def _audit(page: Page, audit: Audit, findings: Sequence[Finding], written: Itera
 
 
 def assumed(page: Page, assumptions: Iterable[str]) -> None:
-    """What was taken to be so."""
+    """Show the assumptions."""
     for assumption in assumptions:
         page.line(f"Assumed: {assumption}")
 
 
 def _heading(page: Page, findings: Sequence[Finding]) -> None:
-    """What the findings come to, never better than what was read allows."""
+    """Show the verdict of the findings, limited by what was read."""
     verdict = verdict_of(findings)
     if verdict == PROBLEMS:
         count = sum(finding.severity is Severity.BLOCKER for finding in findings)
@@ -81,7 +81,7 @@ def _heading(page: Page, findings: Sequence[Finding]) -> None:
 
 
 def _findings(page: Page, findings: Sequence[Finding]) -> None:
-    """The first findings of each kind, and how many more there are."""
+    """Show the first findings of each kind, and the number of others."""
     met: Counter[tuple[str, Severity]] = Counter()
     kept, left = [], Counter[str]()
     for finding in findings:
@@ -106,7 +106,7 @@ def _totals_line(sums: AuditTotals) -> str:
 
 
 def _partition_groups(page: Page, partitions: Sequence[PartitionStatus], findings: Iterable[Finding]) -> None:
-    """Where the remote logs of partitions stand that have a finding or a hole; how many have none."""
+    """Show the remote logs of partitions with a finding or a hole, and the number of others."""
     ranks: dict[tuple[Any, Any], int] = {}
     for rank, finding in enumerate(findings):
         evidence = finding.evidence
@@ -186,7 +186,7 @@ def _segment_row(segment: RemoteSegment) -> tuple[Cell, ...]:
 
 
 def forecast_heading(page: Page, found: Forecast) -> None:
-    """What the forecast comes to, never better than what was read allows."""
+    """Show the verdict of the forecast, limited by what was read."""
     harmful = {(harm.evidence["topic_id"], harm.evidence["partition"]) for harm in found.harms}
     candidates = [candidate for partition in found.partitions for candidate in partition.candidates]
     if harmful:
@@ -200,7 +200,7 @@ def forecast_heading(page: Page, found: Forecast) -> None:
 
 
 def candidate_groups(page: Page, partitions: Sequence[PartitionForecast]) -> None:
-    """What each replica would do as leader; partitions that one of them would harm first."""
+    """Show the behaviour of each replica as leader; partitions with a harmful replica come first."""
     ordered = sorted(partitions, key=lambda found: not any(candidate.harms for candidate in found.candidates))
     page.groups(
         (

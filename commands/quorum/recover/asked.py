@@ -36,7 +36,7 @@ def request_of(
     raise_offset: int,
     **accepted: bool,
 ) -> RecoveryRequest:
-    """What was asked for; `accepted` are the flags of `run.FLAGS`.
+    """Return the request of these options; `accepted` are the flags of `run.FLAGS`.
 
     Raises UsageError, and InputError for a --config that Kafka would not load.
     """

@@ -25,7 +25,7 @@ _SHOWN = 20
 
 
 def show(page: Page, recovery: Recovery) -> None:
-    """The whole of it."""
+    """Show the recovery."""
     text, tone = _HEADINGS[recovery.outcome]
     page.heading(text, tone)
     page.fields(_facts(recovery))
@@ -41,7 +41,7 @@ def show(page: Page, recovery: Recovery) -> None:
 
 
 def tell_plan(recovery: Recovery) -> None:
-    """The plan on stderr, before a question."""
+    """Show the plan on stderr before a question."""
     import sys
 
     from kafkactl.commands.framework.settings import current_settings

@@ -41,7 +41,7 @@ FLAGS = {
 
 
 def _flags(function: Function) -> Function:
-    """One flag for each row of FLAGS."""
+    """Add one flag for each row of FLAGS."""
     for name, text in reversed(FLAGS.items()):
         function = click.option(name, is_flag=True, help=text)(function)
     return function
@@ -147,7 +147,7 @@ def command(
 def _confirmed(
     request: RecoveryRequest, planned: PlannedRecovery, confirm: str | None, confirm_loss: int | None
 ) -> Finding | None:
-    """The cluster's id, and where something is given up, how much. The plan is shown before a question."""
+    """Ask for the cluster id and, if data is given up, for the count. The plan is shown before a question."""
     from kafkactl.commands.framework.confirmation import confirm_cluster_id, confirm_count
     from kafkactl.commands.quorum.recover.page import tell_plan
 
