@@ -32,6 +32,7 @@ from kafkactl.playground.answers import SceneList, ShownDemo
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import QuorumDescription
 from kafkactl.simulator.api.simulation import Simulation
+from kafkactl.spark.api import LogExport
 from kafkactl.storage.api.fleet_apply import FleetApplyResult
 from kafkactl.storage.api.fleet_plan import FleetPlanResult
 from kafkactl.storage.api.format import FormatResult
@@ -73,6 +74,7 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
     "log.dump": LogDump,
     "log.history": LogHistory,
     "log.image": ImageSummary,
+    "log.export": LogExport,
     "log.lint": LintResult,
     "log.verify": LogVerification,
     "nodes.list": NodeList,

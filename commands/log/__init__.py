@@ -14,6 +14,7 @@ VERBS = {
     "diff": Entry("kafkactl.commands.log.diff", "command", "What differs between two states."),
     "history": Entry("kafkactl.commands.log.history", "command", "Every record that made a key what it is."),
     "browse": Entry("kafkactl.commands.log.browse", "command", "Walk through the state as a tree of files."),
+    "export": Entry("kafkactl.commands.log.export", "command", "Tables of logs as files for other programs."),
     "lint": Entry("kafkactl.commands.log.lint", "command", "What in the state does not fit together."),
 }
 

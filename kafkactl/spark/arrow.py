@@ -34,15 +34,16 @@ def _array(values: list[Any], type: pa.DataType) -> pa.Array:
     try:
         return pa.array(values, type=type)
     except UnicodeEncodeError:  # bytes of a name that are not UTF-8 (PEP 383)
-        return pa.array(_as_text(values), type=type)
+        return pa.array(as_text(values), type=type)
 
 
-def _as_text(value: Any) -> Any:
+def as_text(value: Any) -> Any:
+    """Return a value in which bytes that are not UTF-8 (PEP 383) are written out."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if isinstance(value, dict):
-        return {name: _as_text(part) for name, part in value.items()}
-    return [_as_text(part) for part in value] if isinstance(value, list | tuple) else value
+        return {name: as_text(part) for name, part in value.items()}
+    return [as_text(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _batched(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], ...]]:

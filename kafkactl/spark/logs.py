@@ -152,7 +152,8 @@ def _logs_in(
     if inside is None or not any(map(_is_log_file, files)):
         return
     is_given = inside.end() == len(folder)
-    if is_given or folder.rpartition("/")[2] == METADATA_LOG or PARTITION_METADATA not in files:
+    name = folder.rpartition("/")[2]
+    if is_given or name == METADATA_LOG or (PARTITION_METADATA not in files and not name.startswith("__")):
         own = tuple((f"{folder}/{name}", size) for name, size in files.items() if _is_kept(name))
         yield PlannedLog(path=folder, files=own + _owners(folder, folders))
 

@@ -65,6 +65,7 @@ LINES: Mapping[str, Sequence[str]] = {
     "log diff": ("{log}@2 {log}",),
     "log history": ("{log}", "{log} --topic {text}", "{log} --config broker:1"),
     "log browse": ("{log} /image/configs", "{log} /{text}", "{log} /image/configs/BROKER:1"),
+    "log export": ("{log} --out {new}", "{text} --out {new}"),
     "log lint": ("{log}",),
     "dryrun broker-loss": ("{log} --brokers 1 --html {report}",),
     "dryrun broker-return": ("{log} --brokers 1",),

@@ -72,6 +72,8 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("sources", "dryrun *", "dryrun replay --engine spark {@__cluster_metadata-0/00000000000000000000.log}",
         kinds=NO_SPARSE),
     Row("sources", "dryrun zk-migration", "dryrun zk-migration {}"),
+    Row("sources", "log export", "log export {} --out {new}", kinds=NO_SPARSE),
+    Row("--out", "log export", "log export {log} --out {}", (1, 2, 3)),
     *(Row("sources", f"log {verb}", f"log {verb} {{}}", kinds=NO_SPARSE) for verb in
       ("dump", "history", "image", "lint", "verify")),
     Row("before", "log diff", "log diff {} {log}", kinds=NO_SPARSE),

@@ -16,12 +16,14 @@ __all__ = [
     "ImageDifference",
     "LintResult",
     "LoadedImage",
+    "LogExport",
     "LogVerification",
     "RecordDump",
     "RecordHistory",
     "browse",
     "compare_images",
     "dump_records",
+    "export_tables",
     "find",
     "image_pieces",
     "image_summary",
@@ -48,11 +50,13 @@ if TYPE_CHECKING:
     from kafkactl.metadata.api.tree import File, Folder, browse, find, walk
     from kafkactl.metadata.api.verify import LogVerification, verify_logs
     from kafkactl.metadata.io.image import LoadedImage
+    from kafkactl.spark.api import LogExport, export_tables
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "kafkactl.metadata.io.image": ("LoadedImage",),
+            "kafkactl.spark.api": ("LogExport", "export_tables"),
             f"{__name__}.difference": ("ImageDifference", "compare_images"),
             f"{__name__}.history": ("RecordHistory", "record_history"),
             f"{__name__}.image": (

@@ -1,0 +1,168 @@
+"""Tables as files in `TABLE/cluster=NAME/date=DAY`: Parquet, JSON lines or CSV, written first to a staging folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from kafkactl.core.errors import FailedError, InputError, RefusedError
+from kafkactl.core.extras import install_advice
+from kafkactl.core.shown import json_text
+from kafkactl.spark.arrow import as_text, batches, micros
+from kafkactl.spark.columns import Columns
+
+Row = tuple[Any, ...]
+SUCCESS: Final = "_SUCCESS"
+MODES: Final = ("error", "overwrite", "append")
+_NO_DAY: Final = "__HIVE_DEFAULT_PARTITION__"  # readers give null for it
+
+
+class Written(NamedTuple):
+    """A file of a table."""
+
+    rows: int
+    bytes: int
+
+
+class Export:
+    """Tables that are written to a staging folder in `out` and moved to their places at the end."""
+
+    def __init__(self, out: Path, form: str, mode: str) -> None:
+        self._out = out
+        self._form = form
+        self._mode = mode
+        self._staging = Path(tempfile.mkdtemp(prefix=".kafkactl-", dir=out))
+
+    def write(self, table: str, cluster: str, day_ms: int | None, columns: Columns, rows: Iterable[Row]) -> Written:
+        """Write the rows of a table about a cluster on a day. Raises FailedError `tables-not-written`."""
+        folder = self._staging / table / f"cluster={quote(cluster, safe='')}" / f"date={_day(day_ms)}"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"part-00000.{self._form}"
+        count = _WRITERS[self._form](path, columns, rows)
+        return Written(count, path.stat().st_size)
+
+    def finish(self) -> None:
+        """Move the tables to their places, each with a file `_SUCCESS` after all others."""
+        for table in sorted(self._staging.iterdir()):
+            target = self._out / table.name
+            (target / SUCCESS).unlink(missing_ok=True)
+            if self._mode == "overwrite" and target.exists():
+                target.rename(self._staging / f".{table.name}")
+            for day in sorted(table.glob("cluster=*/date=*")):
+                place = target / day.relative_to(table)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if place.exists():
+                    place.rename(day.with_name(f".{day.name}"))
+                day.rename(place)
+            (target / SUCCESS).touch()
+
+    def remove_staging(self) -> None:
+        """Remove what is left in the staging folder."""
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+
+@contextmanager
+def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterator[Export]:
+    """Return an export that is finished at the end of the body; after an error nothing is changed.
+
+    Raises RefusedError `table-exists`, InputError `spark-needs-extra`, FailedError `tables-not-written`.
+    """
+    if form == "parquet" and find_spec("pyarrow") is None:
+        text = "Parquet needs the extra `spark`: pyarrow cannot be imported"
+        raise InputError(text, id="spark-needs-extra", next_step=f"{install_advice('spark')}, or write jsonl or csv.")
+    there = [table for table in tables if os.path.lexists(out / table)]
+    if mode == "error" and there:
+        raise RefusedError(f"{out} contains the table {there[0]} already", id="table-exists")
+    is_new = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        export = Export(out, form, mode)
+        try:
+            yield export
+            export.finish()
+        finally:
+            export.remove_staging()
+            if is_new and not any(out.iterdir()):
+                out.rmdir()
+    except OSError as error:
+        raise FailedError(f"{out} cannot be written: {error.strerror or error}", id="tables-not-written") from error
+
+
+def _day(time_ms: int | None) -> str:
+    if micros(time_ms) is None or time_ms is None:
+        return _NO_DAY
+    return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%d")
+
+
+# --- formats: each writes the rows and returns their number -----------------------------------------------------
+
+
+def _write_parquet(path: Path, columns: Columns, rows: Iterable[Row]) -> int:
+    import pyarrow.parquet as pq
+
+    from kafkactl.spark.arrow import arrow_schema
+
+    count = 0
+    with pq.ParquetWriter(path, arrow_schema(columns)) as writer:
+        for batch in batches(columns, rows):
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _write_jsonl(path: Path, columns: Columns, rows: Iterable[Row]) -> int:
+    names, count = [column.name for column in columns], 0
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(f"{json_text(dict(zip(names, _plain(columns, row), strict=True)), compact=True)}\n")
+            count += 1
+    return count
+
+
+def _write_csv(path: Path, columns: Columns, rows: Iterable[Row]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([column.name for column in columns])
+        for row in rows:
+            writer.writerow([_cell(value) for value in _plain(columns, row)])
+            count += 1
+    return count
+
+
+def _plain(columns: Columns, row: Row) -> Iterator[Any]:
+    """Return the values of a row as JSON has them; times in ISO 8601."""
+    for column, value in zip(columns, row, strict=True):
+        if column.type == "timestamp":
+            yield None if micros(value) is None else _iso(value)
+        else:
+            yield as_text(value)
+
+
+def _iso(time_ms: int) -> str:
+    time = datetime.fromtimestamp(time_ms // 1000, UTC).replace(microsecond=time_ms % 1000 * 1000)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, list | tuple | dict) else value
+
+
+_WRITERS: Final[Mapping[str, Callable[[Path, Columns, Iterable[Row]], int]]] = {
+    "parquet": _write_parquet,
+    "jsonl": _write_jsonl,
+    "csv": _write_csv,
+}
+FORMATS: Final = tuple(_WRITERS)

@@ -1,0 +1,108 @@
+"""Tables of metadata logs as files, made in process."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.metadata.api import dump_records, load_image
+from kafkactl.spark.api import EXPORTED, LogExport, export_tables
+from tests.dryrun.odd_logs import CASES, encoded
+from tests.spark.logs import write_all_logs, write_log
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    write_all_logs(tmp_path / "fleet", releases=("4.3.1", "4.4.0"), made=False)
+    return tmp_path / "fleet"
+
+
+def read(out: Path, table: str) -> list[dict[str, Any]]:
+    from pyarrow import dataset
+
+    found = dataset.dataset(out / table, format="parquet", partitioning="hive", exclude_invalid_files=True)
+    rows: list[dict[str, Any]] = found.to_table().to_pylist()
+    return rows
+
+
+def exported(found: LogExport, table: str) -> int:
+    return next(entry.rows for entry in found.tables if entry.name == table)
+
+
+def test_tables_are_laid_out_by_cluster_and_day(fleet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = export_tables([str(fleet)], out, tables=EXPORTED)
+    assert sorted(path.name for path in out.iterdir()) == sorted(EXPORTED)
+    rows = read(out, "partitions")
+    images = {name: load_image(fleet / name / "__cluster_metadata-0") for name in ("4.3.1", "4.4.0")}
+    assert {(row["cluster"], row["as_of_offset"]) for row in rows} == {
+        (name, image.provenance.offset) for name, image in images.items()
+    }
+    assert len(rows) == exported(found, "partitions") == sum(each.image.partition_count() for each in images.values())
+    assert {str(row["date"]) for row in rows} == {"2026-11-21"}
+    dumped = [record for name in images for record in dump_records(fleet / name / "__cluster_metadata-0").records()]
+    assert exported(found, "records") == len(dumped) == len(read(out, "records"))
+    assert all((out / table / "_SUCCESS").exists() for table in EXPORTED)
+    answer = found.to_dict()
+    assert answer["engine"] == "local" and {cluster.name for cluster in found.clusters} == set(images)
+
+
+def test_formats_for_people_have_the_same_rows(fleet: Path, tmp_path: Path) -> None:
+    for form in ("parquet", "jsonl", "csv"):
+        export_tables([str(fleet)], tmp_path / form, tables=["brokers"], form=form)
+    expected = {row["incarnation_id"]: row for row in read(tmp_path / "parquet", "brokers")}
+    lines = [line for path in (tmp_path / "jsonl").rglob("*.jsonl") for line in path.read_text().splitlines()]
+    texts = [path.read_text() for path in (tmp_path / "csv").rglob("*.csv")]
+    cells = [row for text in texts for row in csv.DictReader(text.splitlines())]
+    assert len(lines) == len(cells) == len(expected) == 2
+    for line, row in zip(map(json.loads, lines), cells, strict=True):
+        same = expected[line["incarnation_id"]]
+        assert line["endpoints"] == same["endpoints"] and line["as_of_time"].startswith("2026-11-21T")
+        assert json.loads(row["directories"]) == expected[row["incarnation_id"]]["directories"]
+
+
+def test_existing_table_is_refused_and_left_unchanged(fleet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export_tables([str(fleet / "4.3.1")], out, tables=["topics"])
+    before = read(out, "topics")
+    with pytest.raises(RefusedError) as refused:
+        export_tables([str(fleet)], out, tables=["topics", "brokers"])
+    assert refused.value.id == "table-exists" and read(out, "topics") == before
+    assert [path.name for path in out.iterdir()] == ["topics"]
+
+
+def test_append_replaces_a_day_of_a_cluster_and_keeps_the_others(fleet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export_tables([str(fleet)], out, tables=["topics"])
+    whole = sorted(map(str, read(out, "topics")))
+    export_tables([str(fleet / "4.3.1")], out, tables=["topics"], mode="append")
+    assert sorted(map(str, read(out, "topics"))) == whole
+    export_tables([str(fleet / "4.3.1")], out, tables=["topics"], mode="overwrite")
+    assert {row["cluster"] for row in read(out, "topics")} == {"4.3.1"}
+
+
+def test_log_that_cannot_be_read_is_a_finding_among_others(fleet: Path, tmp_path: Path) -> None:
+    broken = write_log(fleet, "broken", encoded(CASES["ended"], first=50))
+    found = export_tables([str(fleet)], tmp_path / "out", tables=["topics"])
+    failed = next(cluster for cluster in found.clusters if cluster.name == "id-broken")
+    assert found.is_partial is (failed.as_of_offset is None)
+    with pytest.raises(InputError) as refused:
+        export_tables([str(tmp_path / "none")], tmp_path / "other", tables=["topics"])
+    assert refused.value.id == "no-metadata-log" and not (tmp_path / "other").exists()
+    assert broken.exists()
+
+
+def test_unknown_names_are_refused(fleet: Path, tmp_path: Path) -> None:
+    for arguments, id in (({"tables": ["topic"]}, "unknown-table"), ({"out": "s3a://bucket/x"}, "path-needs-copy")):
+        with pytest.raises(InputError) as refused:
+            export_tables([str(fleet)], **{"out": tmp_path / "out", **arguments})
+        assert refused.value.id == id
+    with pytest.raises(ValueError, match="xml"):
+        export_tables([str(fleet)], tmp_path / "out", form="xml")
