@@ -28,7 +28,7 @@ class Before:
         self._end_offset = end_offset
 
     def take(self, data: bytes, at: int, base: int = 0) -> None:
-        """The batch at `at`, whole and of a right CRC; `base` is the place of `data` in the file."""
+        """Take the batch at `at`, whole and of a right CRC; `base` is the place of `data` in the file."""
         header = decode_header(data, at, base=base)
         try:
             records = decode_records(data, header, base=base)
@@ -53,7 +53,7 @@ class Before:
 
 
 def type_of(value: bytes | None) -> str:
-    """The type of a record by its frame alone; `undecodable` where that does not tell one."""
+    """Return the type of a record by its frame alone; `undecodable` if the frame has none."""
     if value is None or len(value) < 3 or value[0] != FRAME_VERSION:
         return UNDECODABLE
     return record_types().get(value[1], UNDECODABLE)
@@ -61,5 +61,5 @@ def type_of(value: bytes | None) -> str:
 
 @functools.cache
 def record_types() -> dict[int | None, str]:
-    """Names of metadata records by their api keys."""
+    """Return the names of metadata records by their api keys."""
     return {message(name).api_key: name for name in metadata_record_names()}

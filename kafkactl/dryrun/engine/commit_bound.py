@@ -18,14 +18,14 @@ from kafkactl.metadata.log.lineage import BatchIndex
 
 @frozen
 class Lineage:
-    """The epochs of a log: (epoch, first offset) in their order; `end_offset` is the first behind the last record."""
+    """The epochs of a log: (epoch, first offset) in their order; `end_offset` is the first after the last record."""
 
     epochs: tuple[tuple[int, int], ...]
     end_offset: int
 
 
 def lineage_of(index: BatchIndex, sound_end: int) -> Lineage:
-    """The lineage of a log up to where a starting node would cut it."""
+    """Return the lineage of a log up to the place where a starting node would cut it."""
     epochs: list[tuple[int, int]] = []
     for offset, epoch in zip(index.base_offsets, index.epochs, strict=True):
         if offset >= sound_end:
@@ -57,7 +57,7 @@ def commit_bound(logs: Sequence[tuple[Hashable, Lineage]], voters: int) -> int |
 
 
 def _common_end(best: Lineage, other: Lineage) -> int:
-    """Up to where two logs are the same."""
+    """Return the offset up to which two logs are the same."""
     starts = dict(other.epochs)
     kept = {epoch: start for epoch, start in best.epochs if starts.get(epoch) == start}
     if not kept:

@@ -45,12 +45,12 @@ class Deltas:
         self.kept_aborts: set[int] = set()
 
     def begin_segment(self) -> None:
-        """A read does not reach from one segment into the next."""
+        """Begin a segment: a read does not reach from one segment into the next."""
         self._end_read()
         self._read_bytes, self._batch, self._index = 0, -1, 0
 
     def begin_batch(self, base_offset: int, size_bytes: int) -> None:
-        """A batch of the segment; nothing where it was begun already."""
+        """Begin a batch of the segment; ignore one that was begun already."""
         if base_offset == self._batch:
             return
         if self._read_bytes + size_bytes > READ_BYTES and self._read_bytes:
@@ -61,7 +61,7 @@ class Deltas:
         self._read_bytes += size_bytes
 
     def take(self, record: LogRecord, *, is_control: bool) -> None:
-        """The next record of the batch, decoded; one that could not be is left out."""
+        """Take the next record of the batch, decoded; an undecodable one is left out."""
         if is_control:
             self._replaying.take(*record)
         elif isinstance(record.record, MetadataRecord):
@@ -69,22 +69,22 @@ class Deltas:
         self._index += 1
 
     def pass_over(self, count: int) -> None:
-        """As many records that are neither of a transaction's bounds nor any that a delta changes."""
+        """Pass over as many records that are neither of a transaction's bounds nor any that a delta changes."""
         if count:
             self._keep_aborted()
             self._pending += [None] * count
             self._index += count
 
     def end_segment(self) -> None:
-        """The last read of the segment ends with it."""
+        """End the segment, and with it the last read."""
         self._end_read()
 
     def image(self) -> Image:
-        """What the node believes, once every record was given."""
+        """Return what the node believes, once every record was given."""
         return self.on(self._replaying.image())
 
     def on(self, made: Image) -> Image:
-        """The same from an image that has all other parts of the state right."""
+        """Return the same from an image that has all other parts of the state right."""
         configs = {key: dict(held) for key, held in made.configs.items()}
         for name, held in self._orphans.items():
             if held:
@@ -107,14 +107,14 @@ class Deltas:
             self._pending.append(record)
 
     def _keep_aborted(self) -> None:
-        """Something follows an abort: the records of its transaction stay."""
+        """Keep the records of an aborted transaction because something follows the abort."""
         if self._aborted is not None:
             self.phantoms += self._aborted
             self.kept_aborts.add(self._aborted_at)
             self._aborted = None
 
     def _end_read(self) -> None:
-        """What was read becomes an image, unless a transaction is open or was aborted last."""
+        """Make an image of what was read, unless a transaction is open or was aborted last."""
         if self._aborted is not None:
             self._pending.clear()
             self._aborted = None
@@ -134,7 +134,7 @@ class Deltas:
         self._orphans |= orphans
 
     def _change_scram(self, records: Iterable[MetadataRecord]) -> None:
-        """Users in the order of Java's hash table, mechanism by mechanism."""
+        """Change users in the order of Java's hash table, mechanism by mechanism."""
         changes: dict[int, dict[str, ScramCredential | None]] = {}
         for record in records:
             if record.api_key in (SCRAM, REMOVE_SCRAM):
@@ -154,7 +154,7 @@ class Deltas:
                 held.pop(record.data["Name"], None)
 
     def _orphaned(self, records: Sequence[MetadataRecord]) -> dict[str, dict[str, str]]:
-        """The configurations of topics that were removed in this read and had none before it."""
+        """Return the configurations of topics that were removed in this read and had none before it."""
         names = {record.data["TopicId"]: record.data["Name"] for record in records if record.api_key == TOPIC}
         removed = []
         for record in records:

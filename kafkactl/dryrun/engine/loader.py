@@ -41,7 +41,7 @@ _ODD: Final = frozenset({"transaction-inside-transaction", "transaction-not-open
 @frozen
 class Started:
     """What a node believes after it read the log. `phantoms` counts records of aborted transactions that took effect;
-    `from_offset` is where the replay began: 0, or behind a checkpoint."""
+    `from_offset` is where the replay began: 0, or after a checkpoint."""
 
     image: Image
     from_offset: int
@@ -49,7 +49,8 @@ class Started:
 
 
 def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keeps_configs: bool = True) -> Started:
-    """The image of a node that starts from these files. Raises InputError `log-start-missing`, and what pieces raise.
+    """Return the image of a node that starts from these files. Raise InputError `log-start-missing`, and what pieces
+    raise.
 
     `keeps_configs` is that of the release (`StartRules.keeps_orphaned_configs`).
     """
@@ -63,7 +64,7 @@ def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keep
 
 
 def by_the_record(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool = True) -> Started:
-    """The same for any log. Raises what pieces raise."""
+    """Return the same for any log, record by record. Raise what pieces raise."""
     deltas = Deltas(begin.image, keeps_configs=keeps_configs)
     for segment, is_needed in _needed(segments, begin):
         # A starting node truncates the log at the first damage, even at offsets that the checkpoint covers.
@@ -73,7 +74,7 @@ def by_the_record(segments: Sequence[LogFile], begin: Start, *, keeps_configs: b
 
 
 def _needed(segments: Sequence[LogFile], begin: Start) -> Iterator[tuple[LogFile, bool]]:
-    """Each segment, and whether it has records behind the start."""
+    """Yield each segment, and whether it has records after the start."""
     for position, segment in enumerate(segments):
         following = segments[position + 1].base_offset if position + 1 < len(segments) else None
         yield segment, following is None or following > begin.end_offset
@@ -84,7 +85,7 @@ def _is_sound(segment: LogFile) -> bool:
 
 
 def _read(deltas: Deltas, segment: LogFile, from_offset: int) -> bool:
-    """Whether it is sound to its end."""
+    """Read a segment; return True if it is sound to its end."""
     is_sound = True
     deltas.begin_segment()
     for found in records_in(segment):
@@ -103,7 +104,7 @@ def _read(deltas: Deltas, segment: LogFile, from_offset: int) -> bool:
 
 
 def _quickly(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool) -> Started | None:
-    """As `by_the_record`; None where something is odd, of which only that knows what it comes to."""
+    """Return the same as `by_the_record` by columns; None if something is odd, which only that can judge."""
     if begin.image.transaction is not None:
         return None
     skimming = Skimming(begin.image, begin.end_offset, keeps_configs=keeps_configs)
@@ -131,7 +132,7 @@ def _quickly(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool) 
 
 
 def _runs(segments: Sequence[LogFile], begin: Start) -> Iterator[BatchRun | None]:
-    """The sound batches up to the first damage, those of segments that are needed; None before each such segment."""
+    """Yield the sound batches of needed segments up to the first damage; None before each such segment."""
     for segment, is_needed in _needed(segments, begin):
         if is_needed:
             yield None

@@ -47,23 +47,23 @@ class LogFile(Protocol):
 
     @property
     def name(self) -> str:
-        """How it is shown."""
+        """Return the shown name."""
 
     @property
     def kind(self) -> str:
-        """`segment` or `checkpoint`."""
+        """Return `segment` or `checkpoint`."""
 
     @property
     def base_offset(self) -> int | None:
-        """First offset of a segment, end offset of a checkpoint."""
+        """Return the first offset of a segment, the end offset of a checkpoint."""
 
     @property
     def epoch(self) -> int | None:
-        """The epoch of a checkpoint."""
+        """Return the epoch of a checkpoint."""
 
     @property
     def pieces(self) -> Callable[[], Iterable[bytes]]:
-        """Opens it and gives its bytes."""
+        """Return a function that opens the file and gives its bytes."""
 
 
 @frozen
@@ -99,7 +99,7 @@ class Loaded:
 def load(
     segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, at: int | None = None, past_damage: bool = False
 ) -> Loaded:
-    """The state after the record at offset `at` (default: the last one).
+    """Return the state after the record at offset `at` (default: the last one).
 
     Raises InputError `log-start-missing` where neither a checkpoint nor a segment gives the beginning,
     and whatever the pieces raise.
@@ -114,7 +114,7 @@ def load(
 
 
 def records_in(file: LogFile) -> Iterator[tuple[LogRecord, BatchHeader] | Damage]:
-    """Every record of a file with its batch, and the damage between batches.
+    """Yield every record of a file with its batch, and the damage between batches.
 
     A record that does not decode is a LogRecord whose record is the DecodeError.
     """
@@ -127,7 +127,7 @@ def records_in(file: LogFile) -> Iterator[tuple[LogRecord, BatchHeader] | Damage
 
 
 def decoded_records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple[LogRecord, BatchHeader]]:
-    """The records of the batch at a position of `data`; `base` is the place of `data` in the file."""
+    """Yield the records of the batch at a position of `data`; `base` is the place of `data` in the file."""
     header = decode_header(data, position, file=file, base=base)
     epoch = header.partition_leader_epoch
     try:
@@ -176,7 +176,7 @@ class SegmentReplay:
         self._next_before: int | None = None
 
     def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
-        """A segment, in its turn."""
+        """Read a segment, in its turn."""
         torn = None
         if self.is_cut:
             return
@@ -196,7 +196,8 @@ class SegmentReplay:
             self.damaged(torn, is_tail=is_last and torn.may_be_tail)
 
     def take(self, run: BatchRun) -> None:
-        """Batches before the start are counted, those behind it replayed, up to the end of what was asked for."""
+        """Take batches: those before the start are counted, those after it replayed, up to the end of what was asked
+        for."""
         data, end = run.data, self.start.end_offset
         base, _, _, _, _, timestamp, *_ = BATCH_HEAD.unpack_from(data, run.positions[0])
         self.begin(base, timestamp)
@@ -212,12 +213,12 @@ class SegmentReplay:
             self.replaying.take_run(run.data, run.positions, run.base)
 
     def begin(self, offset: int, timestamp_ms: int) -> None:
-        """A batch: the first of all is where the log begins."""
+        """Note the first of all batches: there the log begins."""
         if self.first < 0:
             self.first, self.first_ms = offset, timestamp_ms
 
     def chain_before(self, first: int, last: int) -> None:
-        """A batch before the start, or the one there: does it follow on the one before?"""
+        """Check that a batch before the start, or the one there, follows on the one before."""
         end = self.start.end_offset
         if first == end and (self._next_before is None or self._next_before > end):
             return  # nothing before it to follow; the replay reports records that are repeated
@@ -226,7 +227,7 @@ class SegmentReplay:
         self._next_before = last + 1
 
     def gap(self, expected: int, found: int) -> None:
-        """A batch that does not begin where the one before it ended."""
+        """Report a batch that does not begin where the one before it ended."""
         text = f"a batch begins at offset {found}, and {expected} was due: records are missing, or stand there twice"
         severity = Severity.BLOCKER
         if max(expected, found) <= self.start.end_offset:
@@ -235,7 +236,7 @@ class SegmentReplay:
         self._findings.append(_finding(GAP, self.segment, text, severity, expected=expected, found=found))
 
     def damaged(self, damage: Damage, *, is_tail: bool = False) -> None:
-        """Bytes that are not a batch. `is_tail`: at the end of the log, where a node may still be writing one."""
+        """Report bytes that are not a batch. `is_tail`: at the end of the log, where a node may still be writing."""
         if is_tail:
             text = "the last batch is not whole: a live node is writing it, or one that stopped will cut it off"
             if damage.error.id == "zero-tail":
@@ -251,7 +252,7 @@ class SegmentReplay:
         self._findings.append(_finding("damaged-log", self.segment, text, position=damage.position, end=damage.end))
 
     def loaded(self, checkpoints: Sequence[LogFile]) -> Loaded:
-        """What it all leads to."""
+        """Return the result of the replay."""
         result, start = self.replaying.result(), self.start
         leader = result.leader or self.before.leader
         counts = self.before.counts + Counter(result.counts)
@@ -281,7 +282,7 @@ class SegmentReplay:
 
 @frozen
 class Start:
-    """What a replay begins with: nothing, or a checkpoint that was read whole. `end_offset` is the first behind it."""
+    """What a replay begins with: nothing, or a checkpoint that was read whole. `end_offset` is the first after it."""
 
     image: Image = EMPTY
     end_offset: int = 0
@@ -292,7 +293,7 @@ class Start:
 
 
 def start_of(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: int | None) -> Start:
-    """The newest checkpoint that is whole and lies within what is asked for, or offset 0."""
+    """Return the newest checkpoint that is whole and lies within what is asked for, or offset 0."""
     begin = min((log_file.base_offset for log_file in segments if log_file.base_offset is not None), default=None)
     findings: list[Finding] = []
     for file in sorted(
@@ -318,7 +319,7 @@ def start_of(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: in
 
 
 def _snapshot(file: LogFile) -> Start | Finding:
-    """The image of a checkpoint, or why it is not whole."""
+    """Return the image of a checkpoint, or why it is not whole."""
     replaying, whole, epoch, timestamp = Replaying(snapshot=True), False, 0, 0
     for found in records_in(file):
         if isinstance(found, Damage):

@@ -26,33 +26,33 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What the operator gave."""
+        """Return the operator's name for it."""
 
     @property
     def segments(self) -> Sequence[LogFile]:
-        """In order."""
+        """Return the segments in order."""
 
     @property
     def checkpoints(self) -> Sequence[LogFile]:
-        """In order."""
+        """Return the checkpoints in order."""
 
     @property
     def node_id(self) -> int | None:
-        """The node whose log it is, None where that is not known."""
+        """Return the node of the log, None if it is not known."""
 
     @property
     def directory_id(self) -> Uuid | None:
-        """The directory whose log it is, None where that is not known."""
+        """Return the directory of the log, None if it is not known."""
 
 
 @frozen
 class Replica:
     """One node's log by its batches, as far as they are sound. `sound_end` is the first offset that a starting node
-    would not keep, `damage` why it ends before the log does (None where it does not); `epoch` is that of the last
+    would not keep, `damage` why it ends before the log does (None if it does not); `epoch` is that of the last
     batch before it.
 
     `snapshot_ends` are end offset and epoch of each checkpoint; `can_begin`: checkpoint or segments reach back far
-    enough. `node_id` and `directory_id` say whose log it is, None where that is not known.
+    enough. `node_id` and `directory_id` say whose log it is, None if that is not known.
     """
 
     path: str
@@ -67,7 +67,7 @@ class Replica:
 
     @property
     def kept(self) -> BatchIndex:
-        """The index ends where the sound part does."""
+        """Return the index up to the end of the sound part."""
         return self.index
 
 
@@ -97,7 +97,7 @@ def replica_of(source: Source) -> Replica:
 
 
 def farthest(replicas: Sequence[Replica]) -> int:
-    """The place of the one to replay; among equals the first that is whole."""
+    """Return the place of the log to replay; among equals the first that is whole."""
 
     def rank(at: int) -> tuple[object, ...]:
         replica = replicas[at]
@@ -107,7 +107,7 @@ def farthest(replicas: Sequence[Replica]) -> int:
 
 
 def compared(replicas: Sequence[Replica], chosen: int) -> tuple[Finding, ...]:
-    """Findings about the logs that were not chosen: damage, and where they differ from the chosen log."""
+    """Report logs that were not chosen: damage, and where they differ from the chosen log."""
     return (*_damages(replicas, chosen), *divergence_findings(replicas, replicas[chosen]))
 
 

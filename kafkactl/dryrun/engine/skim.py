@@ -33,7 +33,7 @@ class Skimming:
         self._window = Window()
 
     def take_run(self, run: BatchRun) -> bool:
-        """Whether that was possible: no batch reaches back before the start."""
+        """Take the next run; return False if a batch reaches back before the start, which is not possible here."""
         window = self._window
         window.show(run.data)
         found = batches(window, heads(window, run.positions), first=self._from_offset, end=_NO_END)
@@ -73,7 +73,7 @@ class Skimming:
 
 
 def _decoded_rows(window: Window, found: Batches) -> list[int]:
-    """The records of usual batches that are not passed over."""
+    """Return the records of usual batches that are not passed over."""
     bounds: Array = np.zeros(len(found.records.start) + 1, np.int64)
     usual = np.flatnonzero(found.is_usual)
     np.add.at(bounds, found.row[usual], 1)
