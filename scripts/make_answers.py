@@ -12,7 +12,6 @@ from kafkactl.bundle.manifest import Manifest
 from kafkactl.cluster.api.list import NodeList
 from kafkactl.cluster.api.registration import UnregisterResult
 from kafkactl.cluster.api.settings import SettingsVerification
-from kafkactl.commands.models import kinds
 from kafkactl.commands.storage.random_uuid import NewUuid
 from kafkactl.commands.tiered.leftovers import LeftoverList
 from kafkactl.commands.tiered.shown import WithFiles
@@ -28,9 +27,14 @@ from kafkactl.metadata.api.image import ImageSummary, LintResult
 from kafkactl.metadata.api.tree import BrowsedPath
 from kafkactl.metadata.api.verify import LogVerification
 from kafkactl.metadata.dump.answer import LogDump, LogHistory
+from kafkactl.migration.api.answers import MigrateCheck, MigrateCompare, MigrateObserve, MigratePlan, MigrateRender
+from kafkactl.migration.api.driving import DriveResult
+from kafkactl.migration.api.position import MigrationStatus
 from kafkactl.playground.answers import SceneList, ShownDemo
 from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import QuorumDescription
+from kafkactl.quorum.api.recover.collect import RecoveryCopy
+from kafkactl.quorum.recover.published import QuorumRecover, QuorumRecoverVerify
 from kafkactl.simulator.api.simulation import Simulation
 from kafkactl.spark.api import LogExport
 from kafkactl.storage.api.fleet_apply import FleetApplyResult
@@ -77,11 +81,23 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
     "log.export": LogExport,
     "log.lint": LintResult,
     "log.verify": LogVerification,
+    "migrate.check": MigrateCheck,
+    "migrate.compare": MigrateCompare,
+    "migrate.finalize": DriveResult,
+    "migrate.observe": MigrateObserve,
+    "migrate.plan": MigratePlan,
+    "migrate.render": MigrateRender,
+    "migrate.rollback": DriveResult,
+    "migrate.run": DriveResult,
+    "migrate.status": MigrationStatus,
     "nodes.list": NodeList,
     "nodes.unregister": UnregisterResult,
     "nodes.verify": SettingsVerification,
     "quorum.change": QuorumChange,
     "quorum.describe": QuorumDescription,
+    "quorum.recover": QuorumRecover,
+    "quorum.recover-collect": RecoveryCopy,
+    "quorum.recover-verify": QuorumRecoverVerify,
     "schema": Schema,
     "schema.list": SchemaList,
     "simulate": Simulation,
@@ -107,6 +123,9 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
 """The class of each answer, if need be with the class of a part whose fields are among those of the answer."""
 # Descriptions of schemas that say more than the command.
 ABOUT: Final = {
+    "quorum.recover": "`quorum recover`; next to the new directory it is kept as `DIR.recovery.json`.",
+    "quorum.recover-collect": "`quorum recover collect`.",
+    "quorum.recover-verify": "`quorum recover verify`. Null and empty where the cluster was not asked.",
     "dryrun.prediction": "Every scenario of `dryrun`.",
     "dryrun.predictions": "A scenario on the logs of several clusters: one answer each (with -o jsonl one a line, and"
     " nothing else).",
@@ -143,14 +162,12 @@ _HEAD: Final = {
 
 def documents() -> dict[str, str]:
     """Return the text of each file by its name."""
-    every = {*kinds(), *ANSWERS, "finding"}
+    every = {*ANSWERS, "finding"}
     return {f"{kind}.json": f"{_text(schema(kind))}\n" for kind in sorted(every)}
 
 
 def schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of one kind of answer."""
-    if kind in kinds() and kind != "finding":
-        return _of_model(kind)
     maker = SchemaMaker()
     if kind == "finding":  # one line of -o jsonl, whose kind is that of the answer
         return {"$schema": DIALECT, "title": kind, **maker.of_class(Finding)}
@@ -163,28 +180,6 @@ def schema(kind: str) -> dict[str, Any]:
     found["required"] = [name for name in found["properties"] if name not in optional]
     defs = {"$defs": dict(sorted(maker.defs.items()))} if maker.defs else {}
     return {"$schema": DIALECT, "title": kind, **found, **defs}
-
-
-def _of_model(kind: str) -> dict[str, Any]:
-    found = _without_titles(kinds()[kind].model_json_schema())
-    parts = {name: found[name] for name in ("description", "type", "properties", "required")}
-    defs = {"$defs": found["$defs"]} if "$defs" in found else {}
-    return {"$schema": DIALECT, "title": kind, **parts, **defs}
-
-
-def _without_titles(part: Any) -> Any:
-    if isinstance(part, list):
-        return [_without_titles(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        name: {field: _without_titles(item) for field, item in value.items()}
-        if name in ("properties", "$defs")
-        else _without_titles(value)
-        for name, value in part.items()
-        if name not in ("title", "default", "additionalProperties")
-        or (name == "additionalProperties" and value is not True)
-    }
 
 
 def _text(part: Any, indent: str = "") -> str:

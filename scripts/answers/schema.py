@@ -183,6 +183,9 @@ def _followed(cls: type, name: str, path: list[str], variant: type | None) -> En
         parts = _alternatives(kind)
         (holder,) = [variant] if variant in parts else [part for part in parts if part is not NoneType]
         is_optional = is_optional or NoneType in parts
+        if issubclass(holder, Enum) and step == "value":  # any text: words may be added
+            kind, path = str, path[:-1]
+            break
         kind, description, owner = attribute(holder, step)
     if is_optional and NoneType not in _alternatives(kind):
         kind = kind | None

@@ -50,7 +50,7 @@ def test_no_option_takes_a_number_for_a_defect(kafkactl, number: str):
         ("explain", "/etc/passwd"),
         ("schema", "os"),
         ("schema", "a;import os"),
-        ("schema", "../commands/models/log"),
+        ("schema", "../metadata/AccessControlEntryRecord"),
         ("completion", "bash;id"),
         ("completion", "../bash"),
     ],

@@ -28,7 +28,7 @@ def save(place: Path, observation: Observation) -> Path:
         "zookeeper": {
             "connect": observation.connect,
             "chroot": observation.chroot,
-            "driver_lock": None if lock is None else {"holder": lock.holder and lock.holder.to_table()},
+            "driver_lock": None if lock is None else {"holder": lock.holder and lock.holder.to_dict()},
         },
         "nodes": [_node(node) for node in observation.nodes],
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.core.answers import plain_dict
 from kafkactl.core.findings import Finding, Severity, blockers
 from kafkactl.core.frozen import frozen
+from kafkactl.migration.api.answers import CheckCounts, MigrateCheck
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.checks import registry
 from kafkactl.migration.checks.ids import OBSERVED, UNKNOWN_ID, accept_word, ids_by_check, present_word
@@ -48,7 +50,7 @@ class CheckResult:
         return self.lacks is None and not self.has_problems and not self.open_findings
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> CheckCounts:
         """Blockers, warnings and unknowns that are not accepted, and infos."""
         unknown = sum(finding.id == UNKNOWN_ID for finding in self.open_findings)
         return {
@@ -60,7 +62,7 @@ class CheckResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.check`."""
-        return {
+        found: MigrateCheck = {
             "state": self.state.value,
             "state_words": self.state.words,
             "time_ms": self.time_ms,
@@ -69,8 +71,9 @@ class CheckResult:
             "counts": self.counts,
             "open": sorted({accept_word(finding) for finding in self.open_findings}),
             "accepted": sorted(self.accepted),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": self.findings,
         }
+        return plain_dict(found)
 
 
 def check(

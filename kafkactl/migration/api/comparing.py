@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.core.answers import plain_dict
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.migration.api.answers import MigrateCompare, ShownCopyComparison, UnknownThing
 from kafkactl.migration.compare.case import Difference, Unknown
 from kafkactl.migration.compare.comparison import Comparison, compare_observation, encoder_secrets, phase_facts
 from kafkactl.migration.compare.copy import copy_compared, copy_findings
@@ -81,8 +83,8 @@ class ComparisonResult:
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.compare`, the unexplained differences first."""
         found, log = self.comparison, self.observation.log
-        return {
-            "phase": found.phase.value,
+        answer: MigrateCompare = {
+            "phase": found.phase,
             "compared": found.compared,
             "time_ms": self.observation.time_ms,
             "last_offset": None if log is None else log.last_offset,
@@ -90,12 +92,13 @@ class ComparisonResult:
             "counts": found.counts,
             "unexplained": len(found.unexplained),
             "differences_total": len(found.differences),
-            "differences": [difference.to_dict() for difference in found.differences[: self.most]],
+            "differences": found.differences[: self.most],
             "unknown": _unknown(found.unknown),
             "copy": None if self.copy is None else _copy_answer(self.copy),
             "copy_unknown": [] if self.copy is None else _unknown(self.copy.unknown),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": tuple(self.findings),
         }
+        return plain_dict(answer)
 
 
 def compare(
@@ -140,13 +143,13 @@ def _tree_before(file: Path) -> KafkaTree:
     return tree
 
 
-def _unknown(unknown: tuple[Unknown, ...]) -> list[dict[str, str]]:
+def _unknown(unknown: tuple[Unknown, ...]) -> list[UnknownThing]:
     return [{"entity": value.entity, "key": value.key, "reason": value.reason} for value in unknown[:_MOST]]
 
 
-def _copy_answer(copy: CopyComparison) -> dict[str, Any]:
+def _copy_answer(copy: CopyComparison) -> ShownCopyComparison:
     return {
         "unexplained": copy.unexplained,
         "differences_total": len(copy.differences),
-        "differences": [difference.to_dict() for difference in copy.ordered[:_MOST]],
+        "differences": copy.ordered[:_MOST],
     }

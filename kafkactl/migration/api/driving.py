@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.callbacks import NoteCallback
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding, Outcome, Severity, blockers
@@ -110,15 +111,12 @@ class DriveResult:
             for finding in self.findings
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answers `migrate.run` and `migrate.finalize`, and `migrate.rollback` where it was carried out."""
-        return {
-            **self.result.to_dict(),
-            "time_ms": self.time_ms,
-            "consequences": [],
-            "cluster_id": self.cluster_id,
-            "journal": self.journal,
-        }
+    @property
+    def consequences(self) -> tuple[str, ...]:
+        """Return the consequences of a plan; a run has none."""
+        return ()
+
+    to_dict = json_of("**result", "time_ms", "consequences", "cluster_id", "journal", kind="migrate.run")
 
 
 def asking(ask: AskCallback, crew: RunContext, seen: Observation, *, once: bool = False) -> Ask:

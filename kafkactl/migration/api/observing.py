@@ -7,11 +7,13 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkactl.core.answers import plain_dict
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.files.input_files import InputKind, read_input
+from kafkactl.migration.api.answers import MigrateObserve
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io import observe as observing
 from kafkactl.migration.io.saved import Captured, load_captured, observation_from
@@ -114,7 +116,7 @@ class SavedObservation:
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.observe`."""
         seen = self.observation
-        return {
+        found: MigrateObserve = {
             "folder": self.folder,
             "include_secrets": self.include_secrets,
             "time_ms": seen.time_ms,
@@ -126,7 +128,7 @@ class SavedObservation:
             "nodes": [
                 {
                     "id": node.id,
-                    "role": node.role.value,
+                    "role": node.role,
                     "alive": node.alive,
                     "kafka_version": node.kafka_version,
                     "mode": node.mode,
@@ -139,8 +141,9 @@ class SavedObservation:
                 {"id": id, "first_offset": log.first_offset, "last_offset": log.last_offset, "epoch": log.epoch}
                 for id, log in seen.logs.items()
             ],
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": self.findings,
         }
+        return plain_dict(found)
 
 
 def save_observation(

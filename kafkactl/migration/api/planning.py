@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.core.answers import plain_dict
 from kafkactl.core.findings import Finding, Outcome, each_once
 from kafkactl.core.frozen import frozen
+from kafkactl.migration.api.answers import CopySizes, MigratePlan
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.checks.afterwards import afterwards
 from kafkactl.migration.observed.observation import NodeRole
@@ -42,17 +44,18 @@ class MigrationPlan:
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.plan`."""
         roles = [step.role for step in self.way.pending if step.action is Move.RESTART_NODE]
-        return {
-            "outcome": self.way.outcome.value,
+        found: MigratePlan = {
+            "outcome": self.way.outcome,
             "state": self.way.state.value,
             "state_words": self.way.state.words,
             "time_ms": self.time_ms,
-            "steps": [step.to_dict() for step in self.way.steps],
+            "steps": self.way.steps,
             "restarts": {"brokers": roles.count(NodeRole.BROKER), "controllers": roles.count(NodeRole.CONTROLLER)},
             "prediction": _prediction(self.copy),
-            "consequences": list(self.way.consequences),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "consequences": self.way.consequences,
+            "findings": self.findings,
         }
+        return plain_dict(found)
 
 
 def plan(observation: Observation, inventory: Inventory | None = None) -> MigrationPlan:
@@ -74,13 +77,13 @@ def plan(observation: Observation, inventory: Inventory | None = None) -> Migrat
     )
 
 
-def _prediction(found: CopyForecast | None) -> dict[str, Any] | None:
+def _prediction(found: CopyForecast | None) -> CopySizes | None:
     if found is None:
         return None
     return {
-        "outcome": found.outcome.value,
+        "outcome": found.outcome,
         "records": found.records,
-        "by_type": dict(found.by_type),
+        "by_type": found.by_type,
         "batches": found.batches,
         "bytes": found.bytes,
         "seconds": found.seconds,

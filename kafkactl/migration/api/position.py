@@ -34,15 +34,16 @@ _DONE = "done"
 
 @frozen
 class JournalSummary:
-    """What the driver's journal in `file` says: the last state, the goal of its last run, the step that was begun and
-    not ended (`pending`), and how the run ended; None for what it does not say.
-    """
+    """What the journal says."""
 
-    file: str | None
+    file: str
     state: str | None
+    """The last state that the driver observed."""
     goal: str | None
     pending: str | None
+    """The action that was begun and of which no end is written."""
     outcome: str | None
+    """How the last run ended."""
 
     to_dict = by_fields
 
@@ -59,9 +60,12 @@ class MigrationStatus:
     evidence: Evidence
     observation: Observation
     gates: tuple[Finding, ...]
+    """What stands between this state and the next; only info: the gate is open."""
     findings: tuple[Finding, ...]
+    """What is wrong, not known, or left over."""
     next_step: Step | None
     journal: JournalSummary | None
+    """None where no journal was given, or none is there."""
     has_problems: bool
     lacks: Lacking | None
 
@@ -88,8 +92,8 @@ class MigrationStatus:
         return (self.journal.state if shown is None else shown) == self.state
 
     to_dict = json_of(
-        "state", "state_words=state.words", "why=observed_state.why", "time_ms=observation.time_ms", "observed",
-        "journal", "agrees", "driver_lock=observation.lock", "gates", "next_action=next_step", "findings",
+        "state=state.value", "state_words=state.words", "why=observed_state.why", "time_ms=observation.time_ms",
+        "observed", "journal", "agrees", "driver_lock=observation.lock", "gates", "next_action=next_step", "findings",
         kind="migrate.status",
     )  # fmt: skip
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from kafkactl.core.answers import json_of, plain_dict
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers, each_once
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.migration.api.answers import MigrateRender
 from kafkactl.migration.driver.files import edit_of
 from kafkactl.migration.io.journal_view import read_journal_view
 from kafkactl.migration.io.observe_places import Places
@@ -27,6 +29,9 @@ _ONLY_SHOWN = "render-file-redacted"
 _READ_MS = 240_000.0
 
 
+RenderOutcome = Literal[Outcome.DONE, Outcome.PLANNED, Outcome.REFUSED, Outcome.PARTIAL]
+
+
 @frozen
 class NodeFiles:
     """The configuration files of the nodes, and what is wrong with those that are missing."""
@@ -37,27 +42,23 @@ class NodeFiles:
 
 @frozen
 class RenderedFile:
-    """A node's file of a phase. `path` is relative to the folder, None where it was not written; `diff` is what
-    changes from the phase before, without secrets.
-    """
+    """A node's file for a phase."""
 
     made: Rendered
     path: str | None
+    """Within the folder; None where it was not made or not written."""
     diff: str | None
+    """What changes from the phase before, secrets left out."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `migrate.render` lists it."""
-        made = self.made
-        return {
-            "id": made.node,
-            "role": made.role.value,
-            "phase": made.phase.value,
-            "path": self.path,
-            "sha256": None if made.content is None else sha256(made.content),
-            "set": made.set,
-            "removed": made.removed,
-            "diff": self.diff,
-        }
+    @property
+    def sha256(self) -> str | None:
+        """Return the checksum of the content, None if the file could not be made."""
+        return None if self.made.content is None else sha256(self.made.content)
+
+    to_dict = json_of(
+        "id=made.node", "role=made.role", "phase=made.phase", "path", "sha256", "set=made.set", "removed=made.removed",
+        "diff",
+    )  # fmt: skip
 
 
 @frozen
@@ -67,7 +68,7 @@ class RenderResult:
     `written` are the ids of the nodes whose files were written; files whose secrets were taken out are not.
     """
 
-    outcome: Outcome
+    outcome: RenderOutcome
     inputs: tuple[NodeFile, ...]
     rendered: tuple[Rendered, ...]
     findings: tuple[Finding, ...]
@@ -90,17 +91,18 @@ class RenderResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.render`."""
-        return {
-            "outcome": self.outcome.value,
+        found: MigrateRender = {
+            "outcome": self.outcome,
             "folder": self.folder,
             "manifest": self.manifest,
             "inputs": [
-                {"id": node.id, "role": node.role.value, "file": node.file, "sha256": sha256(node.content)}
+                {"id": node.id, "role": node.role, "file": node.file, "sha256": sha256(node.content)}
                 for node in self.inputs
             ],
-            "files": [file.to_dict() for file in self.files],
-            "findings": [finding.to_dict() for finding in self.findings],
+            "files": self.files,
+            "findings": self.findings,
         }
+        return plain_dict(found)
 
 
 def node_files(inventory: Inventory, *, timeout_ms: float = _READ_MS) -> NodeFiles:
@@ -201,7 +203,7 @@ def _no_nodes() -> InputError:
     )
 
 
-def _outcome(findings: Iterable[Finding], dry_run: bool) -> Outcome:
+def _outcome(findings: Iterable[Finding], dry_run: bool) -> RenderOutcome:
     """Refused for any blocker; files that can only be looked at make it partial."""
     ids = {finding.id for finding in blockers(findings)}
     if ids - {_ONLY_SHOWN}:

@@ -23,20 +23,29 @@ _HIDDEN_WORDS: Final = frozenset(reason.value for reason in Hidden)
 
 @frozen
 class Difference:
-    """One thing that ZooKeeper and KRaft do not say the same of.
+    """One thing that ZooKeeper and KRaft do not say the same of; under `-o jsonl` each is a line of its own.
 
-    `entity` and `key` name it in Kafka's words (`partition` `orders-3`), `znode` where ZooKeeper keeps it. `zookeeper`
-    and `kraft` are JSON values: the fields that differ, null where that side does not have it. `rule` and `explained`
-    say why it is harmless; null: nothing explains it.
+    `entity` and `key` name it in Kafka's words (`partition` `orders-3`), `znode` where ZooKeeper keeps it.
+    `zookeeper` and `kraft` are JSON values: the fields that differ, null where that side does not have it. `rule`
+    and `explained` say why it is harmless; null: nothing explains it.
     """
 
     entity: str
+    """topic, partition, topic-config, broker-config, config, client-quota, scram-credential, acl, delegation-token,
+    producer-ids, broker, feature or cluster-id; in `copy` the type of the record.
+    """
     key: str
+    """Its name: `orders`, `orders-3`, `user alice, client-id app`, `TOPIC orders LITERAL`."""
     zookeeper: Any
+    """What differs of it in ZooKeeper; None where it is not there."""
     kraft: Any
+    """What differs of it in KRaft; None where it is not there."""
     znode: str | None = None
+    """Where ZooKeeper keeps it, below the chroot."""
     rule: str | None = None
+    """The name of the rule that explains it."""
     explained: str | None = None
+    """Why it is harmless; None: nothing explains it."""
 
     to_dict = json_of("entity", "key", "zookeeper", "kraft", "explained", "rule", "znode")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Final
+from typing import Final, TypedDict
 
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.frozen import changed, frozen
@@ -77,6 +77,14 @@ OTHER_THAN_TOPICS: Final[tuple[EntityComparison, ...]] = (
 )
 
 
+class EntityCount(TypedDict):
+    """How many differences of an entity."""
+
+    unexplained: int
+    explained: int
+    unknown: int
+
+
 @frozen
 class CompareFacts:
     """What is known in addition to the two sides; all of it may be left out.
@@ -110,7 +118,7 @@ class Comparison:
         return tuple(difference for difference in self.differences if difference.explained is None)
 
     @property
-    def counts(self) -> dict[str, dict[str, int]]:
+    def counts(self) -> dict[str, EntityCount]:
         """How many differences of each entity, unexplained and explained, and how much is unknown."""
         found: dict[str, Counter[str]] = {}
         for difference in self.differences:
@@ -119,8 +127,10 @@ class Comparison:
             ] += 1
         for other in self.unknown:
             found.setdefault(other.entity, Counter())["unknown"] += 1
-        words = ("unexplained", "explained", "unknown")
-        return {entity: {word: count[word] for word in words} for entity, count in sorted(found.items())}
+        return {
+            entity: {"unexplained": count["unexplained"], "explained": count["explained"], "unknown": count["unknown"]}
+            for entity, count in sorted(found.items())
+        }
 
 
 def compare(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> tuple[Difference, ...]:  # noqa: B008

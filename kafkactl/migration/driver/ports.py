@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 from kafkactl.change.clock import Clock
 from kafkactl.change.hooks.run import HookRun
@@ -163,12 +163,15 @@ def in_silence(_what: str, _seen: str) -> None:
     """Waits of which no line is wanted."""
 
 
+StepState = Literal["done", "pending", "failed", "unknown", "skipped"]
+
+
 @frozen
 class DoneStep:
-    """One step in the answer. `state`: done, pending, failed, unknown."""
+    """One step, forward or back."""
 
     step: Step
-    state: str
+    state: StepState
     number: int = 0
 
     to_dict = json_of("**step", "number", "state")
@@ -180,10 +183,13 @@ class RunResult:
 
     outcome: Outcome
     state_before: str | None
+    """The first state that was observed."""
     state_after: str | None
+    """The last one."""
     steps: tuple[DoneStep, ...]
     findings: tuple[Finding, ...]
     next_action: str = ""
+    """What to do next; empty where nothing is."""
     interrupted: bool = False
 
     @property

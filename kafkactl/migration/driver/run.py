@@ -9,7 +9,7 @@ agree: where they do not, nothing is touched, and both are shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine, Journey, Ready, StepResult, Taken, Verification, out_of_time
@@ -32,7 +32,7 @@ from kafkactl.migration.driver.moves import (
     phase_of,
     step_entry,
 )
-from kafkactl.migration.driver.ports import DoneStep, RunResult
+from kafkactl.migration.driver.ports import DoneStep, RunResult, StepState
 from kafkactl.migration.driver.routes import prepares_quorum
 from kafkactl.migration.driver.started import StartedNode
 from kafkactl.migration.driver.stops import (
@@ -420,10 +420,10 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
 
     def result(self, end: End) -> RunResult:
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""
-        done = [DoneStep(step=taken.step, state=taken.word) for taken in end.taken]
+        done = [DoneStep(step=taken.step, state=cast("StepState", taken.word)) for taken in end.taken]
         taken = {self.key(taken.step) for taken in end.taken}
         left = [
-            DoneStep(step=step, state=step.state.value)
+            DoneStep(step=step, state="pending")
             for step in (() if end.plan is None else end.plan.steps)
             if step.state is Progress.PENDING and self.key(step) not in taken
         ]

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_input import parse_json
 
@@ -21,14 +22,16 @@ _HIGHEST: Final = 2**45  # of a time that a calendar has
 
 @frozen
 class Holder:
-    """Who drives a migration. `file` is the journal's device and inode, by which the same file is known again."""
+    """The driver that holds the lock, as it wrote it there."""
 
     user: str
     host: str
     pid: int
+    """0 where the lock does not say."""
     since_ms: int
     journal: str
     file: str
+    """Device and inode of the journal, by which the same file is recognized."""
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Holder:
@@ -53,20 +56,11 @@ class Holder:
         """Whether this held the same journal file on the same host: two at a time are not possible there."""
         return (self.host, self.file) == (other.host, other.file) and self.file != UNKNOWN
 
-    def to_table(self) -> dict[str, Any]:
-        """The fields of the lock."""
-        return {
-            "user": self.user,
-            "host": self.host,
-            "pid": self.pid,
-            "since_ms": self.since_ms,
-            "journal": self.journal,
-            "journal_file": self.file,
-        }
+    to_dict = json_of("user", "host", "pid", "since_ms", "journal", "journal_file=file")
 
     def to_bytes(self) -> bytes:
         """The content of the znode."""
-        return json.dumps(self.to_table()).encode()
+        return json.dumps(self.to_dict()).encode()
 
 
 def holder_in(data: bytes | None) -> Holder:
@@ -80,15 +74,14 @@ def holder_in(data: bytes | None) -> Holder:
 
 @frozen
 class LockSeen:
-    """The lock as it was observed; `holder` None: no driver holds it."""
+    """The lock of `run`, `rollback` and `finalize`, the znode /kafkactl-migration-driver."""
 
     holder: Holder | None
+    """None: no driver is at work."""
 
     @property
     def words(self) -> str:
         """For people: `held by ann@ops1 (process 7) since 2023-11-14 22:13:20 UTC`."""
         return "free: no driver is at work" if self.holder is None else f"held by {self.holder.words}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `migrate status` reports it."""
-        return {"holder": None if self.holder is None else self.holder.to_table(), "words": self.words}
+    to_dict = json_of("holder", "words")

@@ -192,6 +192,7 @@ class Observation:
     """
 
     time_ms: int
+    """When the cluster was observed."""
     connect: str | None = None
     chroot: str = ""
     nodes: tuple[NodeSeen, ...] = ()
@@ -201,6 +202,7 @@ class Observation:
     cluster_id: str | None = None
     mirror: Mirror | None = field(default=None, repr=False)
     lock: LockSeen | None = None
+    """None where ZooKeeper's lock was not read."""
     findings: tuple[Finding, ...] = ()
 
     @property

@@ -118,7 +118,7 @@ def _server_table(server: ServerSeen) -> dict[str, Any]:
 
 
 def _lock_table(lock: LockSeen | None) -> dict[str, Any] | None:
-    return None if lock is None else {"holder": None if lock.holder is None else lock.holder.to_table()}
+    return None if lock is None else {"holder": None if lock.holder is None else lock.holder.to_dict()}
 
 
 def _directory_table(directory: DirectorySeen) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Rendered:
     phase: ConfigPhase
     content: bytes | None = field(repr=False)
     set: tuple[str, ...] = ()
+    """Keys that are new or have another value than in the node's own file."""
     removed: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 

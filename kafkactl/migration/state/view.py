@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from kafkactl.migration.observed.observation import NodeSeen
+from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.state.brokers import BrokerEvidence, answers
-from kafkactl.migration.state.evidence import STATE_WORDS, Evidence, has_flag, state_metric
+from kafkactl.migration.state.evidence import STATE_WORDS, CopyMarker, Evidence, Holder, Quorum, has_flag, state_metric
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_of
 
 
-class HolderDict(TypedDict):
+class ControllerHolderDict(TypedDict):
     """`/controller`."""
 
-    held_by: str
+    held_by: Holder
     id: int | None
     kraft_epoch: int | None
     ephemeral: bool | None
@@ -23,14 +23,15 @@ class HolderDict(TypedDict):
 class MigrationZnodeDict(TypedDict):
     """`/migration`."""
 
-    says: str
+    says: CopyMarker
     metadata_offset: int | None
     metadata_epoch: int | None
     age_ms: int | None
+    """How long ago it was written, by the clocks of observer and ZooKeeper."""
 
 
 class LogDict(TypedDict):
-    """The newest metadata log."""
+    """The newest metadata log that was observed."""
 
     end_offset: int
     epoch: int
@@ -45,26 +46,32 @@ class DualWriteDict(TypedDict):
     offset: int | None
     log_offset: int | None
     lag: int | None
+    """Records; not the lag metric, which is 0 while the driver is stuck."""
     follows: bool | None
 
 
 class SoakDict(TypedDict):
-    """M8 so far."""
+    """M8 so far, by the times in the quorum's log."""
 
     since_ms: int
+    """When the last broker came onto KRaft."""
     lasted_ms: int
+    """How long ago that was, at least."""
     elections: int
+    """Elections of a controller since then."""
     last_election_ago_ms: int | None
     words: str
 
 
 class BrokerDict(TypedDict):
-    """What the four sources say of a broker."""
+    """What each broker is known by: znode, registration, its own answer (tag 3), observers of the quorum."""
 
     id: int
     alive: bool | None
-    mode: str | None
-    file: str | None
+    mode: Mode | None
+    """By its own answers."""
+    file: Mode | None
+    """How it would start with the file on its disk."""
     znode: bool | None
     registered: bool | None
     migrating: bool | None
@@ -80,21 +87,24 @@ class ControllerDict(TypedDict):
     alive: bool | None
     leader: bool | None
     ready: bool | None
+    """Whether it runs with the migration flag (ZkMigrationReady)."""
     zk_migration_state: str | None
 
 
 class ObservedDict(TypedDict):
-    """The observed side of `migrate status` (commands/models/migrate_state.py describes the fields)."""
+    """What was observed. None is what was not."""
 
     state: str
     zk_migration_state: str | None
-    controller: HolderDict
+    """NONE, PRE_MIGRATION, MIGRATION or POST_MIGRATION."""
+    controller: ControllerHolderDict
     controller_epoch: int | None
     migration_znode: MigrationZnodeDict
-    quorum: str
+    quorum: Quorum
     log: LogDict | None
     dual_write: DualWriteDict
     soak: SoakDict | None
+    """None outside of M8, and where no log dates it."""
     brokers: list[BrokerDict]
     controllers: list[ControllerDict]
 
@@ -107,7 +117,7 @@ def observed_view(e: Evidence, state: State) -> ObservedDict:
         "controller": _holder(e),
         "controller_epoch": None if e.tree is None else e.tree.controller_epoch,
         "migration_znode": _migration_znode(e),
-        "quorum": e.controllers.value,
+        "quorum": e.controllers,
         "log": _log(e),
         "dual_write": {
             "offset": e.dual_write.offset,
@@ -121,10 +131,10 @@ def observed_view(e: Evidence, state: State) -> ObservedDict:
     }
 
 
-def _holder(e: Evidence) -> HolderDict:
+def _holder(e: Evidence) -> ControllerHolderDict:
     held = None if e.tree is None else e.tree.controller
     return {
-        "held_by": e.holder.value,
+        "held_by": e.holder,
         "id": None if held is None else held.broker_id,
         "kraft_epoch": held.kraft_epoch if held is not None and held.is_kraft else None,
         "ephemeral": None if held is None else held.ephemeral,
@@ -134,7 +144,7 @@ def _holder(e: Evidence) -> HolderDict:
 def _migration_znode(e: Evidence) -> MigrationZnodeDict:
     held = None if e.tree is None else e.tree.migration
     return {
-        "says": e.copy_marker.value,
+        "says": e.copy_marker,
         "metadata_offset": None if held is None else held.metadata_offset,
         "metadata_epoch": None if held is None else held.metadata_epoch,
         "age_ms": e.dual_write.age_ms,
@@ -171,8 +181,8 @@ def _broker(broker: BrokerEvidence) -> BrokerDict:
     return {
         "id": broker.id,
         "alive": broker.answers,
-        "mode": None if broker.mode is None else broker.mode.value,
-        "file": None if broker.file_mode is None else broker.file_mode.value,
+        "mode": broker.mode,
+        "file": broker.file_mode,
         "znode": broker.in_zookeeper,
         "registered": broker.registered,
         "migrating": None if held is None else held.migrating,

@@ -61,27 +61,34 @@ class Barrier(StrEnum):
 
 @frozen
 class Step:
-    """A step, back or forward. `gate` is the condition to observe before the next step begins.
+    """One step, forward or back.
 
-    `node` and `role` are those of a step about one node, `file` is the file that the node gets or is restarted with,
-    `path` and `version` the znode that is changed if it still has that version, `value` the new `/controller_epoch`.
-    `phase` is the state of the forward plan that the step belongs to.
+    `node` and `role` are those of a step about one node, `file` is the file that the node gets or is restarted
+    with, `path` and `version` the znode that is changed if it still has that version, `value` the new
+    `/controller_epoch`. `phase` is the state of the forward plan that the step belongs to.
     """
 
     action: Move
     target: str
+    """`broker 2`, `controllers 3001, 3002`, or a znode."""
     gate: str
+    """What has to be observed before the next step begins."""
     why: str
     state: Progress = Progress.PENDING
     number: int = 0
     node: int | None = None
     role: NodeRole | None = None
     file: File | None = None
+    """Which file the node gets, or is restarted with."""
     path: str | None = None
     version: int | None = None
+    """The version that a znode has to have still to be changed."""
     value: int | None = None
+    """The new /controller_epoch."""
     barrier: Barrier | None = None
+    """What an operator has to allow first."""
     phase: State | None = None
+    """The state of the forward plan that the step belongs to; None for a rollback."""
 
     @property
     def words(self) -> str:
@@ -94,7 +101,7 @@ class Step:
 
     to_dict = json_of(
         "number", "action", "target", "gate", "state", "why", "node_id=node", "file", "znode_version=version",
-        "value", "barrier", "phase",
+        "value", "barrier", "phase=phase.value",
     )  # fmt: skip
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kafkactl.change.plan_document import checked, number_in, table_in, tables_in, text_in
 from kafkactl.cluster.quorum.majority import majority
+from kafkactl.core.answers import plain_dict, plain_values
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
@@ -16,6 +17,7 @@ from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.core.values import Uuid
 from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.quorum.recover.plan import RecoveryPlan
+from kafkactl.quorum.recover.published import RecoverDisk, RecoverResult
 from kafkactl.quorum.recover.rank import SHOWN, at_new_addresses, ranked, role_of
 from kafkactl.quorum.recover.seen import DiskSeen
 from kafkactl.quorum.recover.steps import Step, Way, steps_of
@@ -36,7 +38,7 @@ class Disk:
     """A disk of a recovery: `rank` is 1 for the best, `behind` how many offsets it is behind that one."""
 
     seen: DiskSeen
-    role: str
+    role: Literal["controller", "broker"]
     is_voter: bool
     behind: int | None
     rank: int | None
@@ -50,7 +52,7 @@ class Disk:
         """Return the fields of a disk in the answer `quorum.recover`."""
         seen, found = self.seen, self.seen.candidate
         snapshot = None if seen.log is None else seen.log.newest_snapshot
-        return {
+        shown: RecoverDisk = {
             "path": seen.path,
             "node_id": seen.node_id,
             "directory_id": None if seen.directory_id is None else str(seen.directory_id),
@@ -66,6 +68,7 @@ class Disk:
             "rank": self.rank,
             "partition_folders": len(seen.folders),
         }
+        return plain_dict(shown)
 
 
 @frozen
@@ -77,7 +80,7 @@ class Recovery:
     more: tuple[Finding, ...] = ()
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> Literal["static", "dynamic"]:
         """dynamic or static."""
         return "dynamic" if self.plan.is_dynamic else "static"
 
@@ -139,7 +142,7 @@ class Recovery:
                 "epoch": plan.source.place[0],
                 "committed_at_least": plan.committed_at_least,
             },
-            "result": _result(plan),
+            "result": plain_values(_result(plan)),
             "losses": plan.losses.to_dict(),
             "repairs": plan.repairs.to_dict(),
             "steps": [step.to_dict() for step in self.steps],
@@ -167,14 +170,14 @@ def _level_name(level: int) -> str | None:
         return None
 
 
-def _result(plan: RecoveryPlan) -> dict[str, Any] | None:
+def _result(plan: RecoveryPlan) -> RecoverResult | None:
     made = plan.result
     if made is None:
         return None
     return {
         "node_id": made.node_id,
         "directory_id": str(made.directory_id),
-        "endpoints": [endpoint.to_dict() for endpoint in made.endpoints],
+        "endpoints": made.endpoints,
         "directory": plan.request.target.directory,
         "offset": made.offset,
         "epoch": made.epoch,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
+from kafkactl.core.answers import plain_dict
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.diff import Change, Difference, config_kind, diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.protocol.redact import redacted_configs, redacted_key
+from kafkactl.quorum.recover.published import RecoverLosses, RecoverStray
 from kafkactl.quorum.recover.seen import PartitionFolder
 
 
 class SettingDict(TypedDict):
-    """A setting that goes back, as in an answer; None is a key that is not set."""
+    """A configuration that goes back. None: not set."""
 
     entity: str
     key: str
@@ -22,10 +24,10 @@ class SettingDict(TypedDict):
 
 
 class EntityDict(TypedDict):
-    """Something that a better disk has, has not, or has otherwise, as in an answer."""
+    """Something that a better disk has, has not, or has otherwise."""
 
     entity: str
-    change: str
+    change: Literal["missing", "returns", "older"]
 
 
 class OtherDict(EntityDict):
@@ -78,7 +80,7 @@ class Losses:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of the losses in the answer `quorum.recover`."""
-        return {
+        found: RecoverLosses = {
             "records_after_source": self.records_after_source,
             "unknown": self.unknown,
             "count": self.count,
@@ -93,9 +95,10 @@ class Losses:
             "quotas": list(self.quotas),
             "others": list(self.others),
         }
+        return plain_dict(found)
 
 
-def stray_dict(folder: PartitionFolder) -> dict[str, Any]:
+def stray_dict(folder: PartitionFolder) -> RecoverStray:
     """Return a folder in an answer."""
     return {
         "broker": folder.broker,
@@ -185,7 +188,11 @@ def _name(difference: Difference) -> str:
 
 
 def _entity(difference: Difference) -> EntityDict:
-    words = {Change.ADDED: "missing", Change.REMOVED: "returns", Change.CHANGED: "older"}
+    words: dict[Change, Literal["missing", "returns", "older"]] = {
+        Change.ADDED: "missing",
+        Change.REMOVED: "returns",
+        Change.CHANGED: "older",
+    }
     return {"entity": redacted_key(difference.part, difference.key), "change": words[difference.change]}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
 
 from kafkactl.cluster.quorum.majority import majority
 from kafkactl.core.answers import json_of
@@ -12,18 +13,23 @@ from kafkactl.core.values import Endpoint, Uuid
 from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.recover.seen import DiskSeen, RecoveryTarget
 
-CONTROLLER, BROKER = "controller", "broker"
-SHOWN, LOST, UNKNOWN = "shown", "lost", "unknown"
+CONTROLLER: Final = "controller"
+BROKER: Final = "broker"
+SHOWN: Final = "shown"
+LOST: Final = "lost"
+UNKNOWN: Final = "unknown"
 
 
 @frozen
 class OldVoter:
-    """A voter of the last set; `directory_id` None in a static quorum. `is_sound`: its disk holds a whole log."""
+    """A voter of the last set."""
 
     id: int
     directory_id: Uuid | None
+    """None in a static quorum."""
     endpoints: tuple[Endpoint, ...]
-    state: str
+    state: Literal["shown", "lost", "unknown"]
+    """`lost`: declared by --lost."""
     is_sound: bool = False
 
     to_dict = json_of("id", "directory_id", "endpoints", "state")
@@ -72,7 +78,7 @@ def is_dynamic(image: Image) -> bool:
     return bool(image.kraft_version) and image.voters is not None
 
 
-def role_of(disk: DiskSeen, image: Image, voter_ids: Sequence[int]) -> str:
+def role_of(disk: DiskSeen, image: Image, voter_ids: Sequence[int]) -> Literal["controller", "broker"]:
     """Return whether a disk is a controller's or a broker's; the disk of a combined node is a controller's."""
     if disk.node_id in voter_ids or disk.node_id in image.controllers:
         return CONTROLLER
@@ -136,7 +142,7 @@ def _voter(
         for disk in disks
         if disk.log is not None and disk.node_id == id and (directory_id is None or disk.directory_id == directory_id)
     ]
-    state = SHOWN if own else LOST if id in lost else UNKNOWN
+    state: Literal["shown", "lost", "unknown"] = SHOWN if own else LOST if id in lost else UNKNOWN
     return OldVoter(
         id=id,
         directory_id=directory_id,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kafkactl.core.answers import plain_dict
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image.model import (
@@ -25,6 +26,7 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.quorum.recover.folders import Adoptable
+from kafkactl.quorum.recover.published import RecoverAdopted, RecoverRepairs
 from kafkactl.quorum.recover.settings import TIERING, AdoptedSettings
 
 LEADER_EPOCHS: Final = 1_000
@@ -48,18 +50,19 @@ class Repairs:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of the repairs in the answer `quorum.recover`."""
-        return {
+        found: RecoverRepairs = {
             "adopted": [_adopted(partition) for partition in self.adopted],
-            "adopted_settings": [given.to_dict() for given in self.settings],
-            "topics_tiered": list(self.tiered),
-            "topics_dropped": list(self.dropped),
+            "adopted_settings": self.settings,
+            "topics_tiered": self.tiered,
+            "topics_dropped": self.dropped,
             "leader_epochs": {"raised_by": self.raised_by, "partitions": self.partitions},
             "producer_ids": {"from": self.producer_ids[0], "to": self.producer_ids[1]},
-            "controllers_unregistered": list(self.controllers_unregistered),
+            "controllers_unregistered": self.controllers_unregistered,
         }
+        return plain_dict(found)
 
 
-def _adopted(adoptable: Adoptable) -> dict[str, Any]:
+def _adopted(adoptable: Adoptable) -> RecoverAdopted:
     return {
         "topic": adoptable.topic,
         "topic_id": str(adoptable.topic_id),

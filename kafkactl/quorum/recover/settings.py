@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.values import Uuid
@@ -31,15 +32,19 @@ _DEFAULT_RETENTION_MS: Final = 7 * _DAY_MS  # log.retention.hours (ServerLogConf
 
 @frozen
 class AdoptedSettings:
-    """The settings that the recovered image has for an adopted topic. `known`: as a better disk's image has them."""
+    """What an adopted topic is set to in the image that is written."""
 
     topic: str
     settings: Settings
     known: bool
+    """As a better disk's metadata log has them; else such that nothing is deleted."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields of adopted settings in the answer `quorum.recover`."""
-        return {"topic": self.topic, "settings": dict(sorted(self.settings.items())), "known": self.known}
+    @property
+    def in_order(self) -> Settings:
+        """Return the settings by key."""
+        return dict(sorted(self.settings.items()))
+
+    to_dict = json_of("topic", "settings=in_order", "known")
 
 
 def settings_of_adopted(

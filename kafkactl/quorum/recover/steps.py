@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
+from typing import Literal
 
 from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
@@ -17,16 +18,22 @@ from kafkactl.quorum.recover.seen import DiskSeen
 _OWN = " (Where a copy was shown, name the broker's own directory, on its host.)"
 
 
+Action = Literal[
+    "stop-controllers", "stop-brokers", "copy-aside", "write-directory", "fence-old-voter", "rename-stray",
+    "change-config", "start-controller", "verify", "start-broker", "add-controllers",
+]  # fmt: skip
+
+
 @frozen
 class Step:
-    """One step. `action` is a word to match on, `target` what it is done to, `command` a line for a shell or None."""
+    """One step of the whole recovery; all but `write-directory` are done by people."""
 
     number: int
-    action: str
+    action: Action
     target: str
     text: str
     command: str | None = None
-    state: str = "pending"
+    state: Literal["pending", "done"] = "pending"
 
     to_dict = json_of("number", "action", "target", "state", "text", "command")
 
@@ -57,12 +64,12 @@ def steps_of(way: Way) -> tuple[Step, ...]:
     """Return all steps, numbered. Steps up to the write are done if the directory is written."""
     found = []
     for number, (action, target, text, command) in enumerate(_steps(way), 1):
-        state = "done" if way.written and action == "write-directory" else "pending"
+        state: Literal["pending", "done"] = "done" if way.written and action == "write-directory" else "pending"
         found.append(Step(number=number, action=action, target=target, text=text, command=command, state=state))
     return tuple(found)
 
 
-def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
+def _steps(way: Way) -> Iterator[tuple[Action, str, str, str | None]]:
     old = ", ".join(str(voter.id) for voter in way.voters)
     yield "stop-controllers", f"controllers {old}", "Stop every controller that still runs, and keep it stopped.", None
     if not way.brokers_run:
@@ -96,7 +103,7 @@ def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
     yield from _growth(way, where)
 
 
-def _copies(disks: Sequence[DiskSeen]) -> Iterator[tuple[str, str, str, str | None]]:
+def _copies(disks: Sequence[DiskSeen]) -> Iterator[tuple[Action, str, str, str | None]]:
     """Yield copies, each into a folder of its own: all logs have the same name, and one host may make all copies."""
     with_log = [disk for disk in disks if disk.log is not None]
     for number, disk in enumerate(with_log, 1):
@@ -106,7 +113,7 @@ def _copies(disks: Sequence[DiskSeen]) -> Iterator[tuple[str, str, str, str | No
         yield "copy-aside", f"directory {disk.path}", "Copy the metadata log aside, on its own host.", command
 
 
-def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
+def _fences(way: Way) -> Iterator[tuple[Action, str, str, str | None]]:
     combined = combined_nodes(way.voters, way.brokers)
     for voter in way.voters:
         at = _address(voter.endpoints)
@@ -128,7 +135,7 @@ def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
         yield "fence-old-voter", target, text, None
 
 
-def _fences_combined(way: Way, voter: OldVoter, target: str) -> Iterator[tuple[str, str, str, str | None]]:
+def _fences_combined(way: Way, voter: OldVoter, target: str) -> Iterator[tuple[Action, str, str, str | None]]:
     """Move the metadata log aside on a broker: Kafka starts on no log directory with a log outside metadata.log.dir."""
     text = (
         f"Node {voter.id} is a broker, too: keep its partition folders, and move its old metadata log out of its log"
@@ -142,7 +149,7 @@ def _fences_combined(way: Way, voter: OldVoter, target: str) -> Iterator[tuple[s
     yield "fence-old-voter", target, text, None
 
 
-def _renames(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str, str, str | None]]:
+def _renames(adopted: Sequence[Adoptable]) -> Iterator[tuple[Action, str, str, str | None]]:
     for partition in adopted:
         plain = f"{partition.topic}-{partition.partition}"
         for folder in partition.replicas:
@@ -152,7 +159,7 @@ def _renames(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str, str, str 
                 yield "rename-stray", f"broker {folder.broker}", text, f"mv -nT {old} {new}"
 
 
-def _configs(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
+def _configs(way: Way) -> Iterator[tuple[Action, str, str, str | None]]:
     own = f"Set metadata.log.dir={way.directory} (or log.dirs, where the node has no other data)."
     if way.node_id in combined_nodes(way.voters, way.brokers):
         own = f"Set metadata.log.dir={way.directory}, and leave log.dirs as it is: its partitions are there."
@@ -165,7 +172,7 @@ def _configs(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
     yield "change-config", "every node", text, None
 
 
-def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str | None]]:
+def _brokers_start(way: Way, verify: str) -> Iterator[tuple[Action, str, str, str | None]]:
     if way.brokers_run:
         text = f"The brokers load the snapshot while they run; check for renamed folders nevertheless.{_OWN}"
         yield "verify", _brokers(way.brokers), text, _with_folders(verify, way, way.brokers)
@@ -194,7 +201,7 @@ def _with_folders(verify: str, way: Way, brokers: Collection[int]) -> str:
     return " ".join([verify, *(f"--log-dir {shlex.quote(path)}" for path in own)])
 
 
-def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
+def _growth(way: Way, where: str) -> Iterator[tuple[Action, str, str, str | None]]:
     others = [voter.id for voter in way.voters if voter.id != way.node_id]
     target = ",".join(map(str, [way.node_id, *others]))
     if way.is_dynamic:

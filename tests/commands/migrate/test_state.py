@@ -74,7 +74,7 @@ def test_who_holds_the_lock_of_the_driver(kafkactl, tmp_path, lock: LockSeen | N
     if lock is None:
         assert found is None
         return
-    assert found["holder"] == (None if lock.holder is None else lock.holder.to_table())
+    assert found["holder"] == (None if lock.holder is None else lock.holder.to_dict())
     assert found["words"].startswith(words)
     assert words in kafkactl(*asked, "-o", "table").stdout
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.cluster.quorum.observation import answer_error
+from kafkactl.core.answers import plain_dict
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
@@ -19,6 +20,7 @@ from kafkactl.metadata.io.image import Point, replay_files
 from kafkactl.metadata.io.source import cluster_files
 from kafkactl.quorum.io.recover.disks import checksum, disk_place, read_disk, read_image
 from kafkactl.quorum.recover.answer import KeptPlan, read_kept_plan
+from kafkactl.quorum.recover.published import CheckedPart, QuorumRecoverVerify
 from kafkactl.quorum.recover.stranded import without_leader
 from kafkactl.quorum.recover.verify import (
     LiveSeen,
@@ -37,7 +39,7 @@ class RecoveryCheck:
 
     plan_file: str
     cluster_id: str
-    checked: tuple[str, ...]
+    checked: tuple[CheckedPart, ...]
     live: LiveSeen | None
     findings: tuple[Finding, ...]
 
@@ -60,10 +62,10 @@ class RecoveryCheck:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of the answer `quorum.recover-verify`."""
         live = self.live
-        return {
+        found: QuorumRecoverVerify = {
             "plan": self.plan_file,
             "cluster_id": self.cluster_id,
-            "checked": list(self.checked),
+            "checked": self.checked,
             "leader_id": None if live is None else live.leader_id,
             "leader_epoch": None if live is None else live.leader_epoch,
             "voters": [] if live is None else list(live.voters),
@@ -71,6 +73,7 @@ class RecoveryCheck:
             "partitions_without_leader": self.without_leader,
             "findings": self.findings,
         }
+        return plain_dict(found)
 
 
 def verify_recovery(plan_file: str, log_dirs: Sequence[str] = (), client: Client | None = None) -> RecoveryCheck:
@@ -83,7 +86,7 @@ def verify_recovery(plan_file: str, log_dirs: Sequence[str] = (), client: Client
     kept = read_kept_plan(data, file=plan_file)
     seen = _written(kept)
     findings = list(check_directory(kept, seen))
-    checked = ["directory"] if seen.is_there else []
+    checked: list[CheckedPart] = ["directory"] if seen.is_there else []
     live = None
     if client is not None:
         live = _live(client)
