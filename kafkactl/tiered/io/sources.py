@@ -21,8 +21,8 @@ from kafkactl.metadata.io.source import read_pieces
 from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
+from kafkactl.storage.partition_folders import parse_topic_id
 from kafkactl.tiered.cluster_view import ReplicaLog
-from kafkactl.tiered.layouts import uuid_bytes
 from kafkactl.tiered.plain import PlainReader
 from kafkactl.tiered.reading import FastRead, Read, read_fast, read_records
 
@@ -30,7 +30,6 @@ LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
 _METADATA_FOLDER: Final = re.compile(rf"{re.escape(REMOTE_LOG_METADATA)}-(\d{{1,9}})")
 _PARTITION_FOLDER: Final = re.compile(r"(.+)-(\d{1,9})")
 _SEGMENT_NAME: Final = re.compile(r"(\d{20})\.log")
-_TOPIC_ID: Final = re.compile(r"(?m)^topic_id: *(\S{22})\s*$")
 
 
 @frozen
@@ -253,10 +252,9 @@ class _Found:
 
 
 def _topic_id(folder: Path) -> bytes | None:
-    """Return the topic id of a partition's folder; None if the file does not contain a readable one."""
-    data = read_whole(folder / PARTITION_METADATA, InputKind.PARTITION_METADATA)
-    named = _TOPIC_ID.search(data.decode("utf-8", "replace"))
-    return None if named is None else uuid_bytes(named[1])
+    """Return the topic id in a partition's folder, None where its file names none."""
+    found = parse_topic_id(read_whole(folder / PARTITION_METADATA, InputKind.PARTITION_METADATA))
+    return None if found is None else found.raw
 
 
 def _segments(folder: Path) -> tuple[SegmentFile, ...]:

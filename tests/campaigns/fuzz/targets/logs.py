@@ -273,7 +273,6 @@ def _small_checkpoints() -> Made:
             checkpoint_problem(data, parts=parts)
         parse_largest_epoch(data)
         parse_topic_id(data)
-        partition_folders.parse_topic_id(data)
         name = data.decode("utf-8", "replace")
         parse_folder_name(name)
         partition_folders.live_partition(name), partition_folders.stray_partition(name)
