@@ -368,7 +368,7 @@ TARGETS = (
            reads=("net.transport", "dryrun.scenarios.alter_config", "dryrun.scenarios.controllers",
                   "dryrun.scenarios.elect_leaders", "features.catalog.mapping", "features.catalog.release_version",
                   "quorum.api.recover.words", "protocol.text.java_text", "quorum.target", "cluster.quorum.voters",
-                  "tiered.layouts", "values")),
+                  "tiered.layouts", "core.values")),
     Target(name="reassignment-plan", make=_reassignment, reads=("dryrun.reassignment_plan",)),
     Target(name="earlier-scenarios", make=_events, reads=("dryrun.api.events",)),
 )  # fmt: skip
