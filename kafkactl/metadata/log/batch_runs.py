@@ -1,7 +1,7 @@
 """The sound batches of a log that arrives in pieces, and the damage between them, at the speed of the checksum.
 
 A run is a stretch of bytes with the places of the batches in it; the reader unpacks the headers. Unlike
-`log_scan.walk_batches`, which ends where a starting node would cut the log, the walk continues after damage: what
+`scan.walk_batches`, which ends where a starting node would cut the log, the walk continues after damage: what
 lies there can still be read. Memory: a piece and what a single batch may take.
 """
 

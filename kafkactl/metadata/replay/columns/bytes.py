@@ -1,7 +1,4 @@
-"""Bytes by columns: numbers read at many places of a piece at once, and numbers given to the bytes at many places.
-
-Loaded by `replay_fast` where numpy is there and a log is large enough.
-"""
+"""Bytes by columns: numbers read at many places of a piece at once, and numbers given to the bytes at many places."""
 
 from __future__ import annotations
 

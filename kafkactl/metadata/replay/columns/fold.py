@@ -1,8 +1,8 @@
 """The fold of partition records by columns, a stretch of the log at a time.
 
-`ColumnFold.read` looks at a whole stretch and says what there is in it, without changing anything; where something
-contradicts the state, or depends on more than a column can tell, it gives None and the stretch is replayed record by
-record (`replay_fast`). What it gives can be folded without any finding about a partition.
+`ColumnFold.read` reads a whole stretch without changing anything. It returns None if a record contradicts the state, or
+if a result depends on more than the columns hold; then `log_replay` replays the stretch record by record. A stretch
+that was read can be folded without any finding about a partition.
 """
 
 from __future__ import annotations
