@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pytest
 
@@ -153,3 +153,19 @@ def test_what_does_not_fit_the_fields_is_refused(changes: dict[str, Any]) -> Non
     assert read_fields(Saved, whole)
     with pytest.raises(ValueError):
         read_fields(Saved, whole | changes)
+
+
+@frozen
+class Choice:
+    word: Literal["static", "dynamic"] | None
+    mode: Literal[Mode.STATIC] | None = None
+
+
+def test_word_of_a_list_is_read_and_another_word_is_refused() -> None:
+    found = read_fields(Choice, {"word": "dynamic", "mode": "static"})
+    assert (found.word, found.mode) == ("dynamic", Mode.STATIC)
+    assert found.mode is Mode.STATIC
+    assert read_fields(Choice, {"word": None}).word is None
+    for data in ({"word": "other"}, {"word": None, "mode": "dynamic"}):
+        with pytest.raises(ValueError):
+            read_fields(Choice, data)
