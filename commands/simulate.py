@@ -110,7 +110,7 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
 
 
 class _Progress:
-    """How many runs are over, in one line on stderr that is written over; only on a terminal, and not with -q."""
+    """Number of finished runs, in one line on stderr that is overwritten; only on a terminal, and not with -q."""
 
     def __init__(self, runs: int) -> None:
         self._runs = runs

@@ -70,7 +70,7 @@ def report(*, common: Common) -> None:
 
 
 class _Kept(NamedTuple):
-    """What is kept of a prediction, which can be large itself; `part` is what the page shows of it."""
+    """Kept part of a prediction, which can be large itself; `part` is what the page shows of it."""
 
     prediction: PredictionDict
     part: Part | None

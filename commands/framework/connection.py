@@ -35,7 +35,7 @@ _SHARE_OF_TIME = 0.9
 
 
 class ConnectionArguments(NamedTuple):
-    """What was said about the cluster; nothing is opened, no file is read. All None: the current context counts."""
+    """Arguments about the cluster; nothing is opened, no file is read. All None: the current context is used."""
 
     bootstrap_server: str | None = None
     bootstrap_controller: str | None = None

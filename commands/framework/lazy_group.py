@@ -22,7 +22,7 @@ _TIME_TO_READ_MS = 30_000
 
 
 class Entry(NamedTuple):
-    """Where a command lives and what it does, in one line: what `--help` shows."""
+    """Module of a command, and its description in one line: what `--help` shows."""
 
     module: str
     attribute: str

@@ -37,7 +37,7 @@ accept_option = click.option(
 
 
 class ObservationArguments(NamedTuple):
-    """What was said about the cluster; no file is read yet."""
+    """Arguments about the observation; no file is read yet."""
 
     inventory: str | None = None
     observation: str | None = None

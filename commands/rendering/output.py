@@ -29,7 +29,7 @@ from kafkactl.core.shown import escaped_yaml, is_unsafe, json_text, visible
 
 
 class Answer(Protocol):
-    """What an operation gives; `to_dict` is the published JSON."""
+    """Result of an operation; `to_dict` is the published JSON."""
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return the fields next to `kind` and `schema_version`."""

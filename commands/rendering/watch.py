@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class View(Protocol):
-    """Where news is shown. `unread`: its reader has gone (`| head`)."""
+    """View that shows a changing state. `unread`: its reader has gone (`| head`)."""
 
     unread: bool
 
@@ -99,7 +99,7 @@ def _end() -> float:
 
 
 class _Lines:
-    """One object a line; `-o yaml` writes documents."""
+    """An object a line; `-o yaml` writes documents."""
 
     def __init__(self, kind: str, settings: Settings) -> None:
         self.unread = False

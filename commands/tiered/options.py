@@ -29,8 +29,8 @@ _FAILING = {"blocker": ("blocker",), "warning": ("blocker", "warning"), "info": 
 
 
 class Inputs(NamedTuple):
-    """What is read. The bucket's options are only on commands that look at objects; the last three on those that may
-    be asked of millions of segments."""
+    """Input to read. The bucket's options are only on commands that read objects; the last three on those that may be
+    asked of millions of segments."""
 
     sources: tuple[str, ...]
     observation: str | None
@@ -50,7 +50,7 @@ class Inputs(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which part of it is wanted."""
+    """Selected part of the input."""
 
     topic: tuple[str, ...] = ()
     partition: tuple[int, ...] = ()

@@ -35,7 +35,7 @@ class Member:
 
 @frozen
 class PartError:
-    """Why a part was not gathered."""
+    """Reason why a part was not gathered."""
 
     id: str
     message: str
@@ -52,7 +52,7 @@ class PartResult:
     """The command that gives it, with a number where there are several."""
     about: str
     members: tuple[str, ...] = ()
-    """Its files in the archive."""
+    """Files of the part in the archive."""
     exit_code: int | None = None
     """The exit code of that command; None for a part that failed."""
     error: PartError | None = None
@@ -76,14 +76,13 @@ class SavedLog:
 
     number: int
     source: str
-    """Where the log was read."""
+    """Source from which the log was read."""
     folder: str
-    """Where it is in the archive."""
+    """Folder of the log in the archive."""
     cluster_id: str | None
     replaced: Mapping[str, int] = field(default_factory=dict)
-    """What is not as the node has it: records of SCRAM credentials, ids of delegation tokens, values of configurations,
-    and bytes that could not be read and were blanked.
-    """
+    """Values that differ from those of the node: records of SCRAM credentials, ids of delegation tokens, values of
+    configurations, and bytes that could not be read and were blanked."""
 
     to_dict = by_fields
 
@@ -100,7 +99,7 @@ class Manifest:
     parts: tuple[PartResult, ...]
     logs: tuple[SavedLog, ...] = ()
     members: tuple[Member, ...] = ()
-    """Every file but the manifest itself."""
+    """Files of the archive except the manifest itself."""
 
     def part(self, name: str) -> PartResult | None:
         """Return the part with this name."""

@@ -29,7 +29,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 @frozen
 class Entry:
-    """What the directory of an archive says of a member. `offset` is where its header begins, in bytes."""
+    """Entry of a member in the directory of an archive. `offset` is where its header begins, in bytes."""
 
     name: str
     size: int

@@ -10,7 +10,7 @@ from kafkactl.core.frozen import frozen
 
 
 class PartKind(Enum):
-    """What a part holds: its word in the manifest, and what it is about."""
+    """Kind of a part: its word in the manifest, and its subject."""
 
     VERSIONS = "versions", "kafkactl, Python, the operating system, and the Kafka releases that were seen"
     CONFIG = "config", "the node's configuration, without secrets and comments"
@@ -52,7 +52,7 @@ class Part:
 
 @frozen
 class Wanted:
-    """What the operator named."""
+    """Parts that the operator named."""
 
     configs: Sequence[str] = ()
     logs: Sequence[str] = ()

@@ -11,7 +11,7 @@ from kafkactl.core.frozen import frozen
 
 
 class Clock(Protocol):
-    """What waiting needs. Only differences of `now_ms` mean anything."""
+    """Clock for waiting. Only differences of `now_ms` have a meaning."""
 
     def now_ms(self) -> float:
         """Milliseconds since some fixed moment."""

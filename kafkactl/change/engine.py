@@ -49,7 +49,7 @@ from kafkactl.core.frozen import frozen
 
 
 class Plan(Protocol):
-    """What the engine reads of a plan. `planned` means that its first step may be taken."""
+    """Part of a plan that the engine reads. `planned` means that its first step may be taken."""
 
     @property
     def outcome(self) -> Outcome:
@@ -69,7 +69,7 @@ A = TypeVar("A")  # what came back of a request
 
 
 class StepResult(StrEnum):
-    """What is known of a step that was taken."""
+    """Known result of a step that was taken."""
 
     DONE = "done"
     FAILED = "failed"
@@ -87,14 +87,14 @@ class Ready:
 
 @frozen
 class NotSent:
-    """Nothing of a request left kafkactl; this is the reason. After a refusal it is not tried again."""
+    """Reason why no part of a request left kafkactl. After a refusal it is not tried again."""
 
     error: UnreachableError | RefusedError
 
 
 @frozen
 class Verification:
-    """What was observed of a step after its request.
+    """Observed result of a step after its request.
 
     `retry`: it is certain that nothing of it is left, so it may be planned again. `refused`: it was not sent, for a
     check right before that refused it. `reached`: the step was the whole
@@ -129,7 +129,7 @@ class Taken:
 
 @frozen
 class End:
-    """How a run ended. `plan` is the last plan that a step could have been taken of, `seen` the last observation."""
+    """End of a run. `plan` is the last plan that a step could have been taken of, `seen` the last observation."""
 
     outcome: Outcome
     taken: tuple[Taken, ...]
@@ -143,7 +143,7 @@ class End:
 
 
 class Journey(ABC, Generic[O, P, S, A]):
-    """What differs between changes. `run` is the engine that carries this journey out."""
+    """Part of a change that differs between changes. `run` is the engine that carries this journey out."""
 
     lists_once: ClassVar[bool] = False  # whether a step that is taken again replaces its earlier entry in the answer
     run: Engine[O, P, S, A]
@@ -242,7 +242,7 @@ def out_of_time(subject: str, error: KafkactlError, known: Sequence[str]) -> Fin
 
 
 class Engine(Generic[O, P, S, A]):
-    """One run of a journey; its state is what was done so far.
+    """A run of a journey; its state is what was done so far.
 
     `began`: something may have been changed, by this run or the one that it resumes. `notes` are findings that go into
     the answer whatever the end is.

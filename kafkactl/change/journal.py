@@ -82,7 +82,7 @@ class InFlight:
 
 
 class JournalFold:
-    """What the six words say of the last change; a journey extends it by what it keeps.
+    """Last change by the six words of the journal; a journey extends it by its own facts.
 
     `outcome` is None until the last run ended with a known outcome.
     """

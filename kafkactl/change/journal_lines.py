@@ -30,7 +30,7 @@ _LONGEST_HEADER = 1_000
 
 @frozen
 class Entry:
-    """One line. `seq` counts from 0, `at_ms` is the wall clock (for people), `chain` the hash of all up to here."""
+    """A line. `seq` counts from 0, `at_ms` is the wall clock (for people), `chain` the hash of all up to here."""
 
     seq: int
     at_ms: int

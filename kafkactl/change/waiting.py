@@ -11,7 +11,7 @@ Found = TypeVar("Found")
 
 
 class WaitPolicy(Protocol):
-    """What the engine asks of a journey's waiting times, in milliseconds. Each journey has more of them."""
+    """Timeouts of a journey that the engine reads, in milliseconds. Each journey has more of them."""
 
     @property
     def observe_every_ms(self) -> int:

@@ -33,7 +33,7 @@ class NodeRange:
 
 @frozen
 class FeatureSeen:
-    """One feature of the cluster."""
+    """A feature of the cluster."""
 
     name: str
     finalized: int | None
@@ -41,7 +41,7 @@ class FeatureSeen:
     finalized_name: str | None
     """The name of a level of metadata.version, such as 4.3-IV0."""
     supported_min: int | None
-    """What all nodes that answered have in common; None: nothing."""
+    """Range common to all nodes that answered; None: no common range."""
     supported_max: int | None
     nodes: tuple[NodeRange, ...]
 
@@ -57,7 +57,7 @@ class MemberSeen:
     answers: bool | None
     """False: it was asked and is silent. None: it could not be asked."""
     kafka_version: str | None
-    """As far as its range of metadata.version shows."""
+    """Release as far as the node's range of metadata.version shows it."""
 
     to_dict = by_fields
 

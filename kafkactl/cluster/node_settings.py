@@ -51,7 +51,7 @@ class Setting:
     controller: str
     broker: str
     effect: str
-    """What follows from the difference."""
+    """Effect of the difference."""
     source: str
     matters: bool
     elsewhere: bool
@@ -113,7 +113,7 @@ class Value:
 
 @frozen
 class NodeSettings:
-    """What one node has, in one role. `values` by key; a key that is not there is unknown. `file`: read from there."""
+    """Settings of one node in one role. `values` by key; a key that is not there is unknown. `file`: their source."""
 
     id: int
     role: Role
@@ -128,7 +128,7 @@ class NodeSettings:
 
 
 class Kind(StrEnum):
-    """Who differs from whom."""
+    """Nodes that differ from each other."""
 
     CONTROLLERS = "controllers-settings-differ"
     ROLES = "controller-setting-differs"

@@ -24,9 +24,9 @@ class SeenAs:
     registered: bool | None
     answers: bool | None
     fetches: bool | None
-    """Whether it fetched from the leader while that was watched."""
+    """Whether the node fetched from the leader while the leader was watched."""
     evidence: str | None
-    """Why it is said to fetch, or not to."""
+    """Evidence for or against fetches of the node."""
     stale: bool
 
     to_dict = by_fields
@@ -34,28 +34,28 @@ class SeenAs:
 
 @frozen
 class NodeRow:
-    """One node id. None is what could not be seen, or does not apply."""
+    """A node id. None is what could not be seen, or does not apply."""
 
     id: int
     roles: tuple[Role, ...]
     registered: bool | None
     """None where the metadata log could not be read."""
     fenced: bool | None
-    """Of a registered broker."""
+    """Fenced state of a registered broker."""
     in_controlled_shutdown: bool | None
-    """Of a registered broker."""
+    """Controlled shutdown of a registered broker."""
     answers: bool | None
-    """Whether it answers at its address, and no other node in its place. None: it could not be asked."""
+    """Whether the node answers at its address, and no other node in its place. None: it could not be asked."""
     fetches: bool | None
-    """Whether it was seen to fetch the metadata log while the leader was watched. None: unknown."""
+    """Whether the node fetched the metadata log while the leader was watched. None: unknown."""
     voter: bool
-    """Whether it is a voter of the metadata quorum."""
+    """Whether the node is a voter of the metadata quorum."""
     stale: bool
     """Registered and, by everything that was seen, gone."""
     directory_ids: tuple[str, ...]
     endpoints: tuple[Endpoint, ...]
     features: Mapping[str, Versions]
-    """As the node answered, else as it is registered."""
+    """Features as the node answered, else as it is registered."""
     epoch: int | None
     """The broker epoch of a registered broker."""
     kafka_version: str | None

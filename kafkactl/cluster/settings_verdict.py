@@ -23,7 +23,7 @@ class ReadNode:
     id: int
     role: Role
     is_read: bool
-    """Whether its settings are known."""
+    """Whether the node's settings are known."""
     file: str | None = None
     """The file that was read in place of the node."""
 
@@ -37,7 +37,7 @@ class SettingsVerdict:
     nodes: tuple[NodeSettings, ...]
     missing: tuple[Missing, ...]
     differences: tuple[Difference, ...]
-    """Only those that differ."""
+    """Settings that differ."""
     complete: bool
     """Whether every node that answers was read, of both roles."""
     findings: tuple[Finding, ...]

@@ -27,14 +27,14 @@ LEVEL_OF_SILENCE = 1
 
 
 class Role(StrEnum):
-    """What a node is, to its clients; a combined node is both."""
+    """Role of a node for its clients; a combined node has both."""
 
     BROKER = "broker"
     CONTROLLER = "controller"
 
 
 class Silence(StrEnum):
-    """How a node does not answer, which differs in what it says of the node.
+    """Kind of a node's silence, which decides what is known of the node.
 
     refused: every address refuses the connection. unreached: no connection comes about, as where the host is off, the
     network is cut or a firewall drops the packets. hangs: an address takes the connection and does not answer, as a
@@ -61,7 +61,7 @@ class NotAsked:
 
 @frozen
 class NodeSeen:
-    """One node in one role, and what it answered to ApiVersions.
+    """A node in one role, and what it answered to ApiVersions.
 
     `answers`: True a node of that role answers at its address, and none of another id or cluster; False it was asked
     and does not (`silence` says how); None it was not asked. `named_itself`: the answer came under its own id (it does
@@ -144,7 +144,7 @@ class MinInsync:
 
 @frozen
 class FeatureState:
-    """Everything a change of feature levels is judged by.
+    """Input for a change of feature levels.
 
     `active_controller` is the leader's node id, None where there is none. `finalized` are the levels as it sees them
     (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of

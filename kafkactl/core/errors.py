@@ -29,7 +29,7 @@ class ErrorAnswer(TypedDict):
     next_step: str | None
     exit_code: int
     findings: list[Finding]
-    """Every reason, where there are several: the message is the first."""
+    """Reasons of the error if there are several: the message is the first."""
 
 
 class KafkactlError(Exception):
@@ -90,7 +90,7 @@ class RefusedError(KafkactlError):
 
 
 class FailedError(KafkactlError):
-    """It was tried and did not work: no space, no permission, an I/O error."""
+    """Error of an operation that was tried: no space, no permission, an I/O error."""
 
     exit_code = 1
 
@@ -157,7 +157,7 @@ class DecodeError(KafkactlError):
 
 
 class InputDecodeError(DecodeError):
-    """The same of an input file that the operator gives or keeps, a .properties file say."""
+    """Decode error of an input file that the operator provides, a .properties file for example."""
 
     exit_code = 2
 

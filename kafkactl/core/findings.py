@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Severity(StrEnum):
-    """How much a finding weighs: a blocker stops a change, a warning does not, info only informs."""
+    """Severity of a finding: a blocker stops a change, a warning does not, info only informs."""
 
     BLOCKER = "blocker"
     WARNING = "warning"
@@ -24,7 +24,7 @@ class Severity(StrEnum):
 
 @frozen
 class Finding:
-    """One thing a planner, check or gate has to say.
+    """Finding of a planner, check or gate.
 
     `id` is a short word in kebab-case formed from the cause (`cluster-id-mismatch`); `subject` names what it is about
     (`directory /disk1`, `node 3`); `evidence` holds JSON values only and never a secret; `next_step` is given where it
@@ -35,7 +35,7 @@ class Finding:
     """A short word formed from the cause; run `kafkactl explain ID` for details."""
     severity: Severity
     subject: str
-    """What it is about: `directory /disk1`, `node 3`."""
+    """Subject of the finding: `directory /disk1`, `node 3`."""
     message: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
     next_step: str = ""
@@ -98,7 +98,7 @@ def blockers(findings: Iterable[Finding]) -> list[Finding]:
 
 
 class Outcome(StrEnum):
-    """How a writing command ended."""
+    """Outcome of a writing command."""
 
     DONE = "done"
     NOTHING_TO_DO = "nothing-to-do"

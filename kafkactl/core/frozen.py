@@ -56,7 +56,7 @@ def changed(value: Value, /, **changes: Any) -> Value:
 
 
 class _Shape:
-    """What a class declares; `key` gives the values of all fields as a tuple."""
+    """Fields that a class declares; `key` gives the values of all fields as a tuple."""
 
     __slots__ = ("defaults", "key", "kinds", "kw_only", "made", "twin")
 

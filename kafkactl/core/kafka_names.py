@@ -29,7 +29,7 @@ NO_LEADER: Final = -1  # of a partition (LeaderConstants.java) and of a quorum
 
 
 class ZkMigrationState(IntEnum):
-    """What a ZkMigrationStateRecord holds (ZkMigrationState.java); the numbers are not in the order of time."""
+    """State in a ZkMigrationStateRecord (ZkMigrationState.java); the numbers are not in the order of time."""
 
     NONE = 0
     MIGRATION = 1

@@ -52,7 +52,7 @@ CONTEXT_KEYS = tuple(Context.__annotations__)
 
 @frozen
 class Contexts:
-    """All of a file. `current` is the context that counts where none is named; it may name none that exists."""
+    """Contexts of a file. `current` is the context that is used if none is named; it may name a missing one."""
 
     file: str
     current: str | None = None
@@ -70,7 +70,7 @@ class Contexts:
 
 @frozen
 class Target:
-    """Which cluster is meant and how to get in: arguments and context together.
+    """Cluster and credentials: arguments and context together.
 
     `context` is the name of the context that had a part in it; `cluster_id` the id that the cluster must have.
     """

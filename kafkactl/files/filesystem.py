@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 
 class Filesystem(Protocol):
-    """What writing to a node's directories needs of an operating system. Every method may raise OSError."""
+    """Operations of an operating system for writing to a node's directories. Every method may raise OSError."""
 
     def open_folder(self, path: str, *, at: int | None = None) -> int:
         """Open a directory, over links only without `at`, and return its descriptor."""

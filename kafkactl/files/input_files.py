@@ -40,7 +40,7 @@ _MOST_OF_LINES = 200_000  # 100 times a large inventory, or the longest configur
 
 
 class InputKind(Enum):
-    """What is read whole: its name in errors, the most bytes that are read of it, and the most parts of a text."""
+    """Kind of a file that is read whole: its name in errors, and its limits in bytes and in parts of a text."""
 
     DUMPED = "a file that is dumped", 32 * _MIB
     SAVED_TREE = "a saved ZooKeeper tree", 256 * _MIB

@@ -34,7 +34,7 @@ _LAST_WORDS_MS: Final = 300  # for what is still in the pipes when the process h
 
 @frozen
 class HookLimits:
-    """How long one run of a hook may take, how long it may answer "try again", and what lies between two tries."""
+    """Limits of a hook: the time of one run, the time for "try again", and the pause between two tries."""
 
     timeout_ms: int = 300_000
     try_again_ms: int = 600_000

@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 @frozen
 class Limits:
-    """How long and how often: one call may take `timeout_ms`, one request in it `request_timeout_ms`."""
+    """Timeouts: one call may take `timeout_ms`, one request in it `request_timeout_ms`."""
 
     timeout_ms: float = DEFAULT_TIMEOUT_MS
     request_timeout_ms: float = DEFAULT_REQUEST_TIMEOUT_MS

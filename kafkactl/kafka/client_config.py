@@ -30,7 +30,7 @@ _OWN_CERTIFICATE = ("ssl.keystore.location", "ssl.keystore.key")
 
 
 class SecurityProtocol(Enum):
-    """What a listener speaks: (TLS, SASL)."""
+    """Protocol of a listener: (TLS, SASL)."""
 
     PLAINTEXT = (False, False)
     SSL = (True, False)

@@ -56,7 +56,7 @@ class Node:
 
 @frozen
 class ClusterView:
-    """What one node says about its cluster.
+    """Cluster as one node describes it.
 
     Controllers name those that are registered, stale ones included, and as `controller_id` the active one, or -1. A
     broker names live brokers (with fenced ones from 4.0 on), and as `controller_id` any broker: not the active one.

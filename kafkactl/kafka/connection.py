@@ -40,7 +40,7 @@ _TLS_ALERT = 0x15
 
 
 class Authenticator(Protocol):
-    """What proves who we are on a fresh connection (SASL)."""
+    """Authentication of the client on a new connection (SASL)."""
 
     def authenticate(self, connection: Connection, deadline: Deadline) -> float | None:
         """Run the exchange; how long the session lasts in milliseconds, None for as long as the connection.
@@ -52,7 +52,7 @@ class Authenticator(Protocol):
 
 @frozen
 class Access:
-    """How to get in at a node: what every connection of a client has in common. Its repr holds no secret."""
+    """Credentials and properties that every connection of a client shares. The repr holds no secret."""
 
     client_id: str | None = "kafkactl"
     setup_timeout_ms: float = DEFAULT_SETUP_TIMEOUT_MS

@@ -41,7 +41,7 @@ class Store:
 
 @frozen
 class TlsSettings:
-    """What the `ssl.*` properties say. `protocols` are names such as TLSv1.3."""
+    """Values of the `ssl.*` properties. `protocols` are names such as TLSv1.3."""
 
     truststore: Store | None = None
     keystore: Store | None = None

@@ -61,7 +61,7 @@ def _invalid(text: str) -> InputError:
 
 
 class Wrapper(Protocol):
-    """What puts TLS around a connected socket, within the time-out that is set on it."""
+    """Wrapper that adds TLS to a connected socket, within the timeout that is set on the socket."""
 
     def wrap(self, plain: socket.socket, address: Address) -> socket.socket:
         """Return the secured socket, to which `plain` belongs from now on. Raises OSError."""

@@ -41,7 +41,7 @@ class ShownDemo:
 
 
 class ListedScene(TypedDict):
-    """One line of `demo --list`."""
+    """A line of `demo --list`."""
 
     name: str
     title: str

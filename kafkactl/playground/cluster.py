@@ -13,7 +13,7 @@ _METADATA_VERSION: Final = 30  # Kafka 4.3
 
 
 class Cluster(Protocol):
-    """What a scene needs of a cluster. `kind` is `fake` or `kafka`; `release` the release of Kafka, if it is one."""
+    """Cluster of a scene. `kind` is `fake` or `kafka`; `release` the release of Kafka, if it is one."""
 
     @property
     def kind(self) -> Literal["fake", "kafka"]:

@@ -22,7 +22,8 @@ _PREFIX: Final = "kafkactl-demo-"
 
 @frozen
 class DemoRequest:
-    """Which scenes, on which cluster. `kafka` is a folder of released Kafka, None for the fake cluster.
+    """Request of a demo: its scenes and its cluster. `kafka` is a folder of released Kafka, None for the fake
+    cluster.
 
     `keeps`: the temporary folder stays. `report` is an absolute path for the report, None for a file in that folder.
     """
@@ -36,7 +37,7 @@ class DemoRequest:
 
 @frozen
 class Demo:
-    """How a demo went: which cluster ran (None where no scene needed one), and what is left of it."""
+    """Result of a demo: its cluster (None if no scene needed one), and the remaining files."""
 
     cluster: Literal["fake", "kafka"] | None
     """None where no scene needed a cluster."""

@@ -38,7 +38,7 @@ def directory_of(node_id: int) -> Uuid:
 
 
 class FakeController(FakeBroker):
-    """One controller; what it says is what its quorum says."""
+    """A controller; what it says is what its quorum says."""
 
     def __init__(self, quorum: FakeQuorum, node_id: int) -> None:
         self.node_id = node_id

@@ -34,7 +34,7 @@ _MAX_CORRELATION_ID = 0x7FFFFFFF
 
 @frozen
 class Response:
-    """One answer. `version` is the one it was written in (see `headers.decode_response`)."""
+    """An answer. `version` is the one it was written in (see `headers.decode_response`)."""
 
     name: str
     version: int

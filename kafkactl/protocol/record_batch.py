@@ -87,7 +87,7 @@ class BatchHeader:
 
 
 class Record(NamedTuple):
-    """One record. A tuple rather than a dataclass, for logs have millions of them.
+    """A record. A tuple rather than a dataclass, for logs have millions of them.
 
     The positions are those of the record, its key and its value in the file; in a compressed batch, in which records
     have no place of their own, they are that of the batch.

@@ -16,8 +16,9 @@ from kafkactl.core.values import ReplicaKey
 
 @frozen
 class CatchUpLimits:
-    """When a node has caught up: `samples` good ones in a row, over at least `span_ms`, each with at most `max_lag`
-    records behind, level with the leader within `caught_up_within_ms`, and a fetch within `fetched_within_ms`."""
+    """Conditions of a caught-up node: `samples` good ones in a row, over at least `span_ms`, each with at most
+    `max_lag` records behind, level with the leader within `caught_up_within_ms`, and a fetch within
+    `fetched_within_ms`."""
 
     samples: int = 3
     span_ms: int = 5_000
@@ -41,7 +42,8 @@ class CatchUpSample:
 
 @frozen
 class CatchUp:
-    """What the samples say. `estimate_ms`: until it is level at the present rate; None where it gains nothing."""
+    """Result of the samples. `estimate_ms`: time until the node is level at the present rate; None if the lag does not
+    shrink."""
 
     ready: bool
     lag: int | None

@@ -25,7 +25,7 @@ WITHOUT_COMMITS = (
 
 @frozen
 class Forecast:
-    """What to expect after one step, or now (number 0)."""
+    """Forecast after one step, or now (number 0)."""
 
     number: int
     voters: tuple[int, ...]

@@ -49,7 +49,7 @@ OVERRIDES: Final = {
 
 @frozen
 class Circumstances:
-    """What a plan is made under, in addition to the state.
+    """Conditions of a plan, in addition to the state.
 
     `overrides` are the flags given (the values of OVERRIDES). `earlier` is a look at the same quorum some time before:
     two looks show whether commits go on. `recent_elections` counts new leader epochs within the last minute.

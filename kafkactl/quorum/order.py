@@ -31,7 +31,7 @@ VoterKeys = frozenset[ReplicaKey]
 
 
 class Turn(StrEnum):
-    """Whether a move adds a voter or removes one."""
+    """Direction of a move: the addition or removal of a voter."""
 
     ADD = "add"
     REMOVE = "remove"
@@ -39,7 +39,7 @@ class Turn(StrEnum):
 
 @frozen
 class Move:
-    """One change of the voter set."""
+    """A change of the voter set."""
 
     turn: Turn
     key: ReplicaKey

@@ -43,7 +43,7 @@ class Answer:
 
 
 class Meaning(StrEnum):
-    """What an answer claims.
+    """Meaning of an answer.
 
     committed: it is done. open: the record may be in the log, now or later. later: certainly not in the log, the same
     request may succeed another time. refused: certainly not in the log, and asking again is useless. moot: the set was
@@ -59,7 +59,7 @@ class Meaning(StrEnum):
 
 @frozen
 class ErrorMeaning:
-    """One row: answers of this code, with this phrase in the text, mean that. `wait_for`: what to do before more."""
+    """A row: answers of this code, with this phrase in the text, mean that. `wait_for`: what to do before more."""
 
     code: int | None
     phrase: str = ""
@@ -138,7 +138,7 @@ def error_meaning_of(answer: Answer) -> ErrorMeaning:
 
 
 class Known(StrEnum):
-    """What is known of a step after reading."""
+    """Outcome of a step as the re-read voter set shows it."""
 
     DONE = "done"
     FAILED = "failed"
@@ -148,7 +148,7 @@ class Known(StrEnum):
 
 @frozen
 class Verdict:
-    """What became of a step. `retry`: it is certain that nothing of it is left, so it may be planned again.
+    """Outcome of a step. `retry`: the step certainly had no effect, so it may be planned again.
 
     `may_happen` are sentences on what can still come without a request; empty where nothing can.
     """

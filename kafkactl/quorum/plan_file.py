@@ -40,7 +40,7 @@ _Move = tuple[Action, ReplicaKey]
 
 @frozen
 class QuorumPlanFile:
-    """What a plan file says: the voters that there were, and the moves in order.
+    """Content of a plan file: the voters before, and the moves in order.
 
     `overrides` are the flags that were given, `max_lag` is in records.
     """

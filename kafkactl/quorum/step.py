@@ -17,7 +17,7 @@ from kafkactl.quorum.order import Move, Turn, VoterKeys
 
 
 class Action(StrEnum):
-    """What a step does: `wait` until a node has caught up, `upgrade` kraft.version from 0 to 1."""
+    """Action of a step: `wait` until a node has caught up, `upgrade` kraft.version from 0 to 1."""
 
     ADD = "add"
     REMOVE = "remove"
@@ -26,7 +26,7 @@ class Action(StrEnum):
 
 
 class StepState(StrEnum):
-    """How far a step is."""
+    """State of a step."""
 
     DONE = "done"
     SKIPPED = "skipped"
@@ -37,7 +37,7 @@ class StepState(StrEnum):
 
 @frozen
 class Step:
-    """One step of a change. `id` and `directory_id` are None for steps that are about no single node.
+    """A step of a change. `id` and `directory_id` are None for steps that are about no single node.
 
     `voters_before` and `voters_after` differ by one voter at most; the step relies on the nodes of `alive`.
     """

@@ -55,7 +55,7 @@ def _final(value: Any) -> Any:
 
 
 class _Blocks:
-    """What the template asks of a block: what kind it is, and its picture."""
+    """Functions of the template for a block: its kind, and its picture."""
 
     def __init__(self, environment: Environment) -> None:
         self._safe = environment.filters["safe"]

@@ -29,7 +29,7 @@ Sample = tuple[Mapping[str, str], int | float]
 
 @frozen
 class Metric:
-    """One gauge: its samples are read from an answer of `kind`, as schemas/metrics.toml describes."""
+    """A gauge: its samples are read from an answer of `kind`, as schemas/metrics.toml describes."""
 
     kind: str
     name: str

@@ -40,7 +40,7 @@ class Table:
 
 @frozen(kw_only=False)
 class Series:
-    """What a bar, or a part of one, shows."""
+    """Value that a bar, or a part of one, shows."""
 
     name: str
     tone: str = "plain"
@@ -74,7 +74,7 @@ class Curve:
 
 @frozen(kw_only=False)
 class Mark:
-    """One event, or several that are too close to be distinguished. `label` is a short word, `text` the full text."""
+    """An event, or several that are too close to be distinguished. `label` is a short word, `text` the full text."""
 
     time_ms: int
     label: str
@@ -168,7 +168,7 @@ Block: TypeAlias = Facts | Table | Picture
 
 @frozen
 class Section:
-    """One part of a report: its title and verdict, the findings as in every answer, then tables and pictures."""
+    """A part of a report: its title and verdict, the findings as in every answer, then tables and pictures."""
 
     anchor: str
     title: str
@@ -181,7 +181,7 @@ class Section:
 
 @frozen
 class Report:
-    """What is written as one page. `verdict` is the heaviest; `cluster` is what the log says before anything happens.
+    """Content of one page. `verdict` is the heaviest; `cluster` is the state in the log before any event.
 
     `overview` has a row for each section, or is None where there is one section whose findings are all that there are;
     `findings` and `summary` stand before the sections, `assumptions` are those that all sections share, `closing` says

@@ -36,7 +36,7 @@ class NotPossibleError(Exception):
 
 
 class Operator:
-    """Who does what the script says: names of nodes, requests that wait for an answer, and the last mark.
+    """Executor of a script: names of nodes, requests that wait for an answer, and the last mark.
 
     With `keeps_two` the last voter but one is not removed: a sole voter shows a commit before it is synced, as Kafka's
     does (`LeaderState.updateLocalState` comes before the flush), and may lose it with its host.

@@ -26,7 +26,7 @@ _SHARES: Final = (50, 90, 99, 100)
 
 @frozen
 class Asked:
-    """What is to be simulated: a script, or else a profile. None is the default of the script, or of the simulator."""
+    """Request of a campaign: a script, or else a profile. None is the default of the script, or of the simulator."""
 
     script: Script | None = None
     profile: str | None = None
@@ -68,7 +68,7 @@ class Figures:
     """Numbers over all runs."""
 
     events: int
-    """What was handed to nodes: messages, timers, ends of syncs."""
+    """Number of events handed to nodes: messages, timers, ends of syncs."""
     elections: int
     """Leaders that were elected."""
     highest_epoch: int
@@ -82,7 +82,7 @@ class Figures:
 
 @frozen
 class Summary:
-    """All runs of one question. `shown` is the run whose timeline is printed: the first that failed, or the first.
+    """Summary of all runs. `shown` is the run whose timeline is printed: the first that failed, or the first.
 
     `runs` are those that are over: fewer than were asked for where `ended` says that the rest was not made, because it
     was `interrupted` or the time was over (`timed-out`).
@@ -101,7 +101,7 @@ class Summary:
     failovers_us: tuple[int, ...]
     highest_epoch: int
     shrunk: str | None
-    """Of a failing profile: the fewest statements that fail alike."""
+    """Smallest script of a failing profile: the fewest statements that fail alike."""
     faults_before: int
     faults_after: int
     remarks: tuple[Remark, ...] = ()
@@ -165,7 +165,7 @@ def outcomes(asked: Asked, quorum: Quorum) -> Iterator[Outcome]:
 
 
 class _Tally:
-    """What the runs that are over came to."""
+    """Counts of the finished runs."""
 
     def __init__(self) -> None:
         self.runs = self.passed = self.events = self.elections = self.committed = self.epoch = 0

@@ -46,7 +46,7 @@ class Violation:
 
 
 class Shadow:
-    """One log, as far as it is compared: the ends of its batches, and the number of the log up to each."""
+    """A log, as far as it is compared: the ends of its batches, and the number of the log up to each."""
 
     __slots__ = ("base_end", "base_number", "durable", "ends", "numbers")
 

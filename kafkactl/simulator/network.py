@@ -17,7 +17,7 @@ LATE_COPY_US: Final = 50_000  # a duplicate arrives at most this long behind the
 
 
 class Network:
-    """All links; nodes are ids. A node that reaches itself needs no link."""
+    """Network of all links; nodes are ids. A node that reaches itself needs no link."""
 
     __slots__ = ("_delays", "_high", "_low", "chance", "cuts", "duplicates", "is_steady", "loss")
 

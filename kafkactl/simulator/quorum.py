@@ -15,7 +15,8 @@ MakeNode = Callable[..., Any]  # gives a kafkactl.simulator.raft.ports.Replica; 
 
 @frozen
 class Quorum:
-    """What is simulated: voters, further controllers that are none, the release's behaviour, and the settings.
+    """Configuration of a simulation: voters, further controllers that are none, the release's behaviour, and the
+    settings.
 
     `leaderless_pause_us` is a shortcut for campaigns: how long a node without a leader waits before it asks a bootstrap
     server again. 0 is Kafka's way, which costs most of the time of a run.

@@ -47,10 +47,10 @@ class InVain:
 
 @frozen
 class Outcome:
-    """What one run came to. `failovers_us` are the times from each `mark`, or fault of a plan, to the next leader."""
+    """Result of one run. `failovers_us` are the times from each `mark`, or fault of a plan, to the next leader."""
 
     seed: int
-    """Whose timeline it is: the first run that failed, or the first run."""
+    """Seed of the shown run: the first run that failed, or the first run."""
     violations: tuple[Violation, ...]
     unmet: tuple[Unmet, ...]
     events: int

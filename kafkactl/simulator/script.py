@@ -63,7 +63,7 @@ CONFIGS: Final = (
 
 @frozen(kw_only=False)
 class Condition:
-    """What an `expect` or `wait` asks: `kind`, whether it must not hold, how it is compared, and with what."""
+    """Condition of an `expect` or `wait`: `kind`, whether it is negated, its comparison, and its value."""
 
     kind: str
     negated: bool = False
@@ -73,7 +73,7 @@ class Condition:
 
 @frozen
 class Step:
-    """One statement: its verb, its arguments in the order of the line, and where and how it was written."""
+    """A statement: its verb, its arguments in the order of the line, and where and how it was written."""
 
     verb: str
     args: tuple[Any, ...] = ()
@@ -83,7 +83,7 @@ class Step:
 
 @frozen
 class Setup:
-    """What a script says of the quorum before anything happens; None is left to the options of the command."""
+    """Initial quorum of a script; None is left to the options of the command."""
 
     voters: tuple[int, ...] | None = None
     observers: tuple[int, ...] = ()

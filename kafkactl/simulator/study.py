@@ -44,13 +44,13 @@ LOSE: Final = "lose"
 
 @frozen
 class Electing:
-    """How long the quorum is without a leader after its leader has ended in one way, in simulated runs.
+    """Time without a leader after one kind of leader stop, in simulated runs.
 
     Times are in milliseconds, None where no leader was elected.
     """
 
     release: str
-    """Whose rules the simulated nodes followed."""
+    """Release whose rules the simulated nodes followed."""
     cause: Cause
     runs: int
     elected: int
@@ -97,7 +97,7 @@ class SecondFailure:
     number: int
     action: VoterAction
     id: int | None
-    """Who is added or removed."""
+    """Node that is added or removed."""
     node: int | None
     """The node that fails; None: no second failure."""
     runs: int
@@ -121,10 +121,10 @@ class SecondFailure:
 
 @frozen
 class Study:
-    """What the simulator of quorums says (`--simulate`); equal runs and seed give equal answers."""
+    """Result of the simulator of quorums (`--simulate`); equal runs and seed give equal answers."""
 
     runs: int
-    """Of each row, with seeds from `seed` on."""
+    """Number of runs of each row, with seeds from `seed` on."""
     seed: int
     elections: tuple[Electing, ...]
     failures: tuple[SecondFailure, ...]

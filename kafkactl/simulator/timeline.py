@@ -12,7 +12,7 @@ HappeningKind = Literal["fault", "role", "voters", "answer", "expect", "broken"]
 
 @frozen(kw_only=False)
 class Happening:
-    """One line of a timeline.
+    """A line of a timeline.
 
     `tone` is as in a report.
     """

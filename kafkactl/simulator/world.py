@@ -29,7 +29,7 @@ from kafkactl.simulator.timeline import Happening, HappeningKind, Timeline
 
 
 class World:
-    """One run. `now` is in microseconds since it began; `events` counts what was handed to nodes, `ended` processes."""
+    """A run. `now` is in microseconds since it began; `events` counts what was handed to nodes, `ended` processes."""
 
     def __init__(self, quorum: Quorum, seed: int, *, traced: bool = True) -> None:
         self.quorum, self.seed = quorum, seed

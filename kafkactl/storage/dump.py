@@ -78,7 +78,7 @@ class State:
 
 @frozen
 class Record:
-    """One metadata record; `data` has the fields as in Kafka's JSON (`featureLevel`), secrets left out."""
+    """A metadata record; `data` has the fields as in Kafka's JSON (`featureLevel`), secrets left out."""
 
     offset: int
     type: str
@@ -107,7 +107,7 @@ class CheckpointVoter:
 
 
 class BatchDict(TypedDict):
-    """One record batch of a checkpoint."""
+    """A record batch of a checkpoint."""
 
     position: int
     """Byte offset in the file."""
@@ -156,7 +156,7 @@ Content: TypeAlias = Properties | State | Snapshot
 
 @frozen
 class DumpedFile:
-    """One decoded file: `content` is what a meta.properties, a checkpoint or a quorum-state says."""
+    """A decoded file: `content` is what a meta.properties, a checkpoint or a quorum-state says."""
 
     path: str
     size_bytes: int

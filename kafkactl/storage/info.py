@@ -44,7 +44,7 @@ _LEGACY_CONFIG = (
 
 
 class InfoState(StrEnum):
-    """How a directory stands."""
+    """State of a directory."""
 
     FORMATTED = "formatted"
     NOT_FORMATTED = "not-formatted"
@@ -55,7 +55,7 @@ class InfoState(StrEnum):
 
 @frozen
 class DirectoryInfo:
-    """What the meta.properties of one directory says; None what it does not say."""
+    """Content of the meta.properties of one directory; None for missing values."""
 
     path: str
     role: DirectoryRole
@@ -88,7 +88,7 @@ class DirectoryInfo:
 
 @frozen
 class NodeInfo:
-    """All directories of a node, in the order in which Kafka's tool visits them.
+    """Directories of a node, in the order in which Kafka's tool visits them.
 
     `metadata` is what Kafka prints as found: that of the first directory that could be read. `problems` are Kafka's
     sentences; `findings` tell what is worth knowing and no problem.
@@ -97,7 +97,7 @@ class NodeInfo:
     directories: tuple[DirectoryInfo, ...]
     metadata: Mapping[str, str] | None
     problems: tuple[str, ...]
-    """In the words of Kafka's own tool."""
+    """Sentences of Kafka's own tool."""
     findings: tuple[Finding, ...]
 
     @property
@@ -113,7 +113,7 @@ class NodeInfo:
 
 
 class InfoConfig(Protocol):
-    """What is needed of a node's configuration."""
+    """Required part of a node's configuration."""
 
     @property
     def metadata_log_dir(self) -> str:

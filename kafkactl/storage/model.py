@@ -63,7 +63,7 @@ _STAGED_NAMES = frozenset(staged_name(name) for name in (META_PROPERTIES, BOOTST
 
 
 class VoterMode(StrEnum):
-    """Which of Kafka's three exclusive flags was given, if any (KIP-853)."""
+    """Kafka's exclusive flag that was given, if any (KIP-853)."""
 
     UNSPECIFIED = "unspecified"
     STANDALONE = "standalone"
@@ -98,10 +98,10 @@ class GuardOverrides:
 
 @frozen
 class Owner:
-    """Who shall own what is written (`--owner`); `text` is what the operator typed."""
+    """Owner of the written files (`--owner`); `text` is what the operator typed."""
 
     text: str
-    """Whom it is given to (--owner); None where it stays with this user."""
+    """Owner of the files (--owner); None if they remain with this user."""
     uid: int
     gid: int
 
@@ -127,7 +127,7 @@ class FormatRequest:
 
 
 class Source(Protocol):
-    """What is new and cannot be computed: the clock, ids and salts. Fixed values make a plan repeatable."""
+    """Source of new values: the clock, ids and salts. Fixed values make a plan repeatable."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
@@ -147,7 +147,7 @@ class Source(Protocol):
 
 @frozen
 class DirectoryEntry:
-    """One name in a directory; `kind` is file, directory, symlink or other (of the entry itself).
+    """A name in a directory; `kind` is file, directory, symlink or other (of the entry itself).
 
     `links_to_directory`: it is a symbolic link, and what it leads to is a directory.
     """
@@ -160,7 +160,7 @@ class DirectoryEntry:
 
 
 class DirectoryState(StrEnum):
-    """What is at a log directory's path."""
+    """State of the path of a log directory."""
 
     MISSING = "missing"
     DIRECTORY = "directory"
@@ -240,7 +240,7 @@ class ClassPathFacts:
 
 @frozen
 class ObservedNode:
-    """All log directories of one node, the metadata log directory among them, in the order of the config.
+    """Observed log directories of one node, including the metadata log directory, in the order of the config.
 
     `class_paths` are those of the file's plugins that were looked at, by the key that names the class.
     `quorum` is None where no controller was asked: only a blank metadata directory of one makes that necessary.
@@ -263,7 +263,7 @@ class ObservedNode:
 
 
 class Action(StrEnum):
-    """What happens to one directory."""
+    """Action on one directory."""
 
     FORMAT = "format"
     KEEP = "keep"
@@ -281,7 +281,7 @@ class PlannedFile:
 
 @frozen
 class PlannedDirectory:
-    """One log directory in a plan. `files` are in the order in which they are published, meta.properties last.
+    """A log directory in a plan. `files` are in the order in which they are published, meta.properties last.
 
     `place` (device, inode) is the real directory that was looked at, None where there was none; `found` are the names
     in it. What is another directory by then, or holds more, is not written to.
@@ -298,7 +298,7 @@ class PlannedDirectory:
 
 @frozen
 class FormatPlan:
-    """What a format would do, or why it would not; equal arguments, disks and `Source` give equal plans.
+    """Plan of a format, or the reasons against it; equal arguments, disks and `Source` give equal plans.
 
     `directories` stand in the order of the config; they are applied data directories first, metadata directory last.
     """
@@ -322,7 +322,7 @@ class FormatPlan:
 
 
 class Progress(StrEnum):
-    """How far a directory has come in an apply: what is on the disk, as far as is known."""
+    """Progress of a directory in an apply: its state on the disk, as far as it is known."""
 
     DONE = "done"  # written, synced and read back
     UNCHANGED = "unchanged"  # was to be left alone, or held the planned bytes already
@@ -333,7 +333,7 @@ class Progress(StrEnum):
 
 @frozen
 class Applied:
-    """What an apply did. `outcome` is done, nothing-to-do, refused, failed (nothing stands) or partial."""
+    """Result of an apply. `outcome` is done, nothing-to-do, refused, failed (nothing was written) or partial."""
 
     outcome: Outcome
     progress: Mapping[str, Progress]  # by directory path, as in the plan

@@ -47,7 +47,7 @@ class RemoteSegment:
     bytes: int
     leader_epochs: tuple[EpochStart, ...]
     broker_id: int
-    """Of the last record that counted, as the state and both times."""
+    """Broker of the last effective record, as the state and both times."""
     event_timestamp_ms: int
     max_timestamp_ms: int
     custom_metadata: str | None
@@ -55,11 +55,11 @@ class RemoteSegment:
     txn_index_empty: bool
     metadata_partition: int
     first_offset: int
-    """Of its records in the metadata partition."""
+    """Offset of the first of its records in the metadata partition."""
     last_offset: int
     records: int
     epoch_index: EpochIndex
-    """In the map of an epoch; known in one without being in its map; in no epoch."""
+    """State in the index: in the map of an epoch; known in one without being in its map; in no epoch."""
     forgotten_by: Forgetting | None
 
     to_dict = by_fields
@@ -93,7 +93,7 @@ def segment_answer(partition: PartitionCase, segment: Segment) -> RemoteSegment:
 
 
 class ReadProblem(TypedDict):
-    """Why a record cannot be read."""
+    """Reason why a record cannot be read."""
 
     id: str
     message: str
@@ -114,7 +114,7 @@ class RemoteRecord(TypedDict):
     error: ReadProblem | None
     file: str
     applied: bool
-    """Whether brokers that start now apply it."""
+    """Whether a broker that starts now applies the record."""
     why: WhyNotApplied | None
 
 

@@ -20,8 +20,8 @@ CLOCKS_APART_MS: Final = 60_000  # between the brokers that wrote records and th
 
 @frozen
 class Offsets:
-    """What a leader answers to ListOffsets; None where it was not asked or did not answer. `leader_epochs` are those of
-    the offsets that have one, by the names of the fields."""
+    """Answer of a leader to ListOffsets; None if it was not asked or did not answer. `leader_epochs` are those of the
+    offsets that have one, by the names of the fields."""
 
     earliest: int | None = None
     latest: int | None = None
@@ -115,7 +115,7 @@ class MetadataTopicView:
 
 @frozen
 class ClusterView:
-    """All of it. `topics` and `brokers` None: not known; else complete but for Kafka's own topics.
+    """State of a cluster. `topics` and `brokers` None: not known; else complete except for Kafka's own topics.
 
     `disks` are replica logs found on disks, by user partition, whether or not the topic is known. `topics_until_ms` is
     the end of the metadata log that the topics are from, None where brokers were asked for them. `removed_topics` are

@@ -25,8 +25,8 @@ Forgetting = Literal["partition-delete-record", "metadata-log-start"]
 
 
 class _Rare:
-    """What few segments have. `epochs` are the leader epochs of a segment that has several of them, or whose epoch does
-    not begin with it; else None."""
+    """Values that few segments have. `epochs` are the leader epochs of a segment that has several of them, or whose
+    epoch does not begin with it; else None."""
 
     __slots__ = ("copied_again", "delete_starts", "deleting_since_ms", "epochs", "forgotten_by")
 
@@ -277,7 +277,7 @@ class Segment:
 
 
 class EpochState:
-    """One leader epoch of a user partition. `highest` is None before the first finished copy, and never falls.
+    """A leader epoch of a user partition. `highest` is None before the first finished copy, and never falls.
 
     The map is a list in the order of the segments' first offsets in the epoch. They leave it at its head nearly always:
     there it has a gap of `_gone` places, which are dropped together. There are hundreds of thousands of epochs with few

@@ -39,7 +39,7 @@ UPLOADS_STOP: Final = "uploads-would-stop"
 
 @frozen
 class Unreachable:
-    """What consumers would lose."""
+    """Offsets that consumers would lose."""
 
     first: int
     last: int
@@ -139,7 +139,7 @@ def _by_partition(
 
 
 class _Brokers:
-    """What each broker reads, and at which record its metadata consumer ends."""
+    """Metadata partitions that each broker reads, and the record that ends its consumer."""
 
     def __init__(self, case: AuditCase) -> None:
         self.case = case

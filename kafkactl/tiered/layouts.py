@@ -38,7 +38,7 @@ _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 
 
 class ObjectName(NamedTuple):
-    """What a key says; None for what it does not."""
+    """Parts of a key; None for missing ones."""
 
     segment_id: bytes
     suffix: str
@@ -48,7 +48,7 @@ class ObjectName(NamedTuple):
 
 
 class SegmentPlace(NamedTuple):
-    """What an object's key says about its segment, apart from the topic's name."""
+    """Position of a segment by its object's key, apart from the topic's name."""
 
     topic_id: str
     partition: int

@@ -73,7 +73,7 @@ class PartitionDelete(NamedTuple):
 
 
 class LogFacts:
-    """What was met of one metadata partition."""
+    """Facts about one metadata partition."""
 
     __slots__ = ("end_offset", "log", "missing", "newest_ms", "records", "unread")
 

@@ -54,7 +54,7 @@ def first_listed(epochs: Iterable[EpochState | None]) -> int | None:
 
 
 class LineageCheck:
-    """Whether segments belong to a lineage; one for many segments."""
+    """Check of segments against a lineage; one for many segments."""
 
     def __init__(self, lineage: Lineage) -> None:
         kept = with_records(lineage.epochs)

@@ -38,7 +38,7 @@ class SegmentRows:
 
 
 class SegmentNumbers:
-    """All rows. One that was given up is used again, so that memory follows what is living."""
+    """Rows of all segments. A released row is used again, so that memory follows the number of live segments."""
 
     __slots__ = ("_with_space",)
 

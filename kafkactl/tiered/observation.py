@@ -116,7 +116,7 @@ def _replica_log(fields: _Fields) -> ReplicaLog:
 
 
 class _Fields:
-    """One JSON object: its fields by type."""
+    """A JSON object: its fields by type."""
 
     def __init__(self, value: object, file: str, path: str) -> None:
         self._file, self._path = file, path

@@ -35,7 +35,7 @@ class Drop(NamedTuple):
 
 
 class PartitionLog:
-    """What the records of one user partition come to.
+    """State of one user partition by its records.
 
     `records_in` counts them by metadata partition, `deleted` has the ids that are DELETE_SEGMENT_FINISHED where they
     are kept. `forgotten` are the segments that a partition-delete record made brokers forget.

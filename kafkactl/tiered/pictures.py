@@ -76,11 +76,11 @@ class Picture:
     partition: int
     exists: bool | None
     whole: bool
-    """Whether no record of the partition can be missing from what was read."""
+    """Whether no record of the partition can be missing from the sources."""
     from_offset: int
     to_offset: int
     remote: Lane
-    """What readers find in remote storage."""
+    """Offsets that readers find in remote storage."""
     local: LocalLog | None
     both: Lane | None
     holes: Lane

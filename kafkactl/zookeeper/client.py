@@ -41,7 +41,7 @@ _WORD_BYTES: Final = 1 << 20
 
 @frozen
 class Member:
-    """What one server of the ensemble says to `srvr`; `mode` is None where it does not answer or does not serve."""
+    """Answer of one server of the ensemble to `srvr`; `mode` is None if it does not answer or does not serve."""
 
     address: Address
     mode: str | None  # leader, follower, observer, standalone, read-only

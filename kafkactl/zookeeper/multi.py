@@ -28,7 +28,7 @@ Answer: TypeAlias = Data | list[str] | int  # what GET_DATA or GET_CHILDREN give
 
 
 class MultiRead:
-    """The same read of several paths."""
+    """Equal reads of several paths in one request."""
 
     type = 22
 

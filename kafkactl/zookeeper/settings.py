@@ -56,7 +56,7 @@ class Connect:
 
 @frozen
 class Login:
-    """Who we are for SASL DIGEST-MD5."""
+    """Credentials for SASL DIGEST-MD5."""
 
     username: str
     password: str = field(repr=False)

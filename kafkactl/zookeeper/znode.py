@@ -54,7 +54,7 @@ _NUMBERS: Final = (
 
 
 class Hidden(StrEnum):
-    """Why the data of a znode is not known; the value is what replaces it in a file."""
+    """Reason why the data of a znode is not known; the value is what replaces it in a file."""
 
     REDACTED = "<redacted>"
     NO_PERMISSION = "<no-permission>"
@@ -62,7 +62,7 @@ class Hidden(StrEnum):
 
 @frozen
 class ZnodeAcl:
-    """One entry of a znode's access list. `perms`: READ 1, WRITE 2, CREATE 4, DELETE 8, ADMIN 16."""
+    """An entry of a znode's access list. `perms`: READ 1, WRITE 2, CREATE 4, DELETE 8, ADMIN 16."""
 
     perms: int
     scheme: str
@@ -96,7 +96,7 @@ class Znode:
 
 @frozen
 class SavedZnodes:
-    """What a saved tree holds, in the order of its lines, and what was wrong with the file."""
+    """Content of a saved tree, in the order of its lines, and the errors of the file."""
 
     znodes: tuple[Znode, ...]
     findings: tuple[Finding, ...]

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 @frozen
 class Sources:
-    """What the operator named. `configs` are server.properties of nodes on this host, `logs` further metadata logs,
-    `client` a live cluster, which is called `client_name`; of a migration either its `inventory` or a folder with an
-    `observation`; `tiered` what `kafkactl tiered` reads.
-    """
+    """Sources that the operator named. `configs` are server.properties of nodes on this host, `logs` further metadata
+    logs, `client` a live cluster, which is called `client_name`; of a migration either its `inventory` or a folder with
+    an `observation`; `tiered` what `kafkactl tiered` reads."""
 
     configs: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()

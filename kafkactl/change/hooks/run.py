@@ -9,7 +9,7 @@ from kafkactl.core.frozen import frozen
 
 
 class HookEnd(StrEnum):
-    """How a hook ended. `asked`: there is no command, the operator has been asked to do it."""
+    """End of a hook. `asked`: there is no command, the operator has been asked to do it."""
 
     DONE = "done"
     ASKED = "asked"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @frozen
 class NodeList:
-    """Every node that is registered, votes or answers, one row a node id.
+    """Nodes that are registered, vote or answer, one row a node id.
 
     `findings` are what could not be seen, and why; and how nodes that do not answer are silent.
     """
@@ -31,7 +31,7 @@ class NodeList:
     active_controller: int | None
     nodes: tuple[NodeRow, ...]
     findings: tuple[Finding, ...]
-    """What could not be seen, and why."""
+    """Findings about unobservable facts, with the reasons."""
 
     to_dict = by_fields
 

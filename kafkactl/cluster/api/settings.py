@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @frozen
 class SettingsVerification:
-    """What the comparison says; `cluster_id` and `active_controller` are None where only files were read."""
+    """Result of the comparison; `cluster_id` and `active_controller` are None if only files were read."""
 
     cluster_id: str | None
     active_controller: int | None

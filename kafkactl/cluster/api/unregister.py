@@ -25,7 +25,7 @@ _PAUSE_MS = 400
 
 @frozen
 class Unregistered:
-    """What became of a plan: `plan` is the one that was acted on, or the later one that forbade it."""
+    """Outcome of a plan: `plan` is the one that was applied, or the later one that forbade it."""
 
     plan: UnregisterPlan
     outcome: Outcome

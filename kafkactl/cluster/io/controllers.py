@@ -34,7 +34,7 @@ _LEFT_OPEN = frozenset({"not-authorised", "quorum-not-described", "request-not-s
 
 @frozen
 class Place:
-    """Where a controller answers; `node_id` is None where only an address is known."""
+    """Address of a controller; `node_id` is None if only the address is known."""
 
     node_id: int | None
     address: Address

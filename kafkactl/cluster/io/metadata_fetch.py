@@ -69,7 +69,7 @@ class FetchedSnapshot:
 
 @frozen
 class FetchedLog:
-    """All of a metadata log that is committed: a snapshot where the leader offers one, and what follows it.
+    """Committed part of a metadata log: a snapshot if the leader offers one, and the records after it.
 
     `pieces` gives the bytes of what follows; `first_offset` is None where nothing does.
     """
@@ -169,7 +169,7 @@ class _MovedError(UnreachableError):
 
 
 class _LogWalk:
-    """One walk through the log: who leads, up to where, and what must come next."""
+    """A walk through the log: who leads, up to where, and what must come next."""
 
     def __init__(self, controllers: Client, cluster_id: str | None = None, quorum: QuorumAnswer | None = None) -> None:
         self._controllers, self._cluster_id = controllers, cluster_id

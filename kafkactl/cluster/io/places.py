@@ -22,7 +22,7 @@ from kafkactl.net.transport import Address
 
 @frozen
 class Seat:
-    """One node in one role. `addresses` are tried in their order; empty if its address is unknown."""
+    """A node in one role. `addresses` are tried in their order; empty if its address is unknown."""
 
     id: int
     role: Role

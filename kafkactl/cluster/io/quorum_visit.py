@@ -48,7 +48,7 @@ _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-c
 
 @frozen
 class Visit:
-    """What the node at one address answered.
+    """Answer of the node at one address.
 
     `error` is why not everything could be asked. `expected_id` is the node that is expected there, `node_id` the id
     that the node reported; None if unknown. `denied` names the requests that the user of `login` may not make.

@@ -87,7 +87,7 @@ def _patient(client: Client, patience_ms: float | None) -> Client:
 
 
 class _FeatureObserver:
-    """What was heard so far, and the findings of what was not."""
+    """Answers so far, and the findings about missing ones."""
 
     def __init__(self, client: Client, patience_ms: float, *, watches: bool, doubted: int | None = None) -> None:
         self._client = client

@@ -19,7 +19,8 @@ _SAMPLE_MS = 1_500.0  # a leader answers within milliseconds; longer is an elect
 
 @frozen
 class Watched:
-    """What was seen. `answer` is the last one of the leader, `watched_ms` how long that leader was watched.
+    """Result of a watch. `answer` is the last one of the leader, `watched_ms` the time for which that leader was
+    watched.
 
     `enough`: a node that follows that leader would have been seen to fetch.
     """

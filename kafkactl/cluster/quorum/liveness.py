@@ -47,7 +47,7 @@ _ENOUGH_MS = 2 * FETCH_WAIT_MS  # two intervals in which a replica that follows 
 
 
 class LifeSign(StrEnum):
-    """What shows that a replica is alive.
+    """Evidence that a replica is alive.
 
     leads: it answered as the leader, from the thread that appends and commits. fetches: its fetches advanced while the
     leader was watched. answers: its own process answered at its own endpoint under its own node id and cluster id; no
@@ -61,7 +61,7 @@ class LifeSign(StrEnum):
 
 @frozen
 class Life:
-    """What an observation shows of one replica or node.
+    """Liveness of one replica or node, from an observation.
 
     `alive`: True there is evidence; False it was watched for long enough and nothing advanced, or it stopped answering;
     None it cannot be said. `sign` is the evidence. `answers`: whether it answered at its own endpoint when it was last
@@ -86,7 +86,7 @@ class Sample:
 
 
 class Sampling(Protocol):
-    """Where the samples of an observation come from, and the time that passes between them."""
+    """Source of the samples of an observation, and the time between them."""
 
     def now_ms(self) -> float:
         """Return the monotonic time in ms."""

@@ -28,7 +28,7 @@ _FIRST_WITH_DIRECTORIES = 2
 
 @frozen
 class QuorumAnswer:
-    """One DescribeQuorum answer without error: what a node that believes to lead says. `asked` names that node.
+    """A DescribeQuorum answer without error: what a node that believes to lead says. `asked` names that node.
 
     Offsets and times are as in the answer, -1 where unknown; `alive` of its replicas is not judged yet.
     """
@@ -44,7 +44,7 @@ class QuorumAnswer:
 
 @frozen
 class DiskSeen:
-    """What a node's metadata directory says of the quorum. `path` names it; None is what it does not say.
+    """Quorum by a node's metadata directory. `path` names it; None is a missing value.
 
     `leader_id` and `leader_epoch` are those of quorum-state, remembered and perhaps old. `voters` is the newest
     VotersRecord of log or snapshot, committed or not; `static_voters` the ids of a quorum-state of version 0.

@@ -33,7 +33,7 @@ VOTERS_ELSEWHERE: Final = "voters-at-other-addresses"
 
 
 class Mode(StrEnum):
-    """Where the voter set lives: in every node's configuration, or in the log (KIP-853)."""
+    """Storage of the voter set: in every node's configuration, or in the log (KIP-853)."""
 
     STATIC = "static"
     DYNAMIC = "dynamic"
@@ -47,20 +47,20 @@ class Replica:
     directory_id: Uuid | None = None
     """None in a static quorum: no vote names directories there."""
     endpoints: tuple[Endpoint, ...] = ()
-    """As in the voter set; empty if not reported (before 3.9)."""
+    """Endpoints in the voter set; empty if not reported (before 3.9)."""
     log_end_offset: int | None = None
     lag: int | None = None
     """Records behind the leader's end."""
     last_fetch_timestamp_ms: int | None = None
-    """By the leader's clock."""
+    """Time by the leader's clock."""
     last_caught_up_timestamp_ms: int | None = None
-    """By the leader's clock."""
+    """Time by the leader's clock."""
     alive: bool | None = None
     """True: it leads, it was seen to fetch, or it answers as itself and fetched lately (without a leader: it answers).
     False: it was watched and did not. None: what was seen proves neither.
     """
     evidence: str | None = None
-    """Why it is considered alive or not, as a clause about the node."""
+    """Reason why the replica is considered alive or not, as a clause about the node."""
 
     @property
     def key(self) -> ReplicaKey:
@@ -72,7 +72,7 @@ class Replica:
 
 @frozen
 class NodeFacts:
-    """What a node answered when it was asked itself.
+    """Answers of a node about itself.
 
     `answers`: True it did, False it did not, None it was not asked. `is_controller`: whether that listener takes the
     requests that voters send each other. `leader_id` and `leader_epoch` are whom it believes to lead (-1: no node),
@@ -93,7 +93,7 @@ class NodeFacts:
 
 @frozen
 class Probe:
-    """What a connection of ours to an endpoint found.
+    """Result of a connection from here to an endpoint.
 
     `node_id` is who answered, None where that is unknown; `is_controller` as in NodeFacts.
     """
@@ -211,7 +211,7 @@ def ids_of(keys: Iterable[ReplicaKey]) -> list[int]:
 
 
 class Progress(StrEnum):
-    """What two looks at a quorum show of its commits.
+    """Progress of commits between two observations of a quorum.
 
     moving: the high watermark grew, or there was nothing to commit. stuck: the log grew and the high watermark did
     not: the signature of a voter change that its own majority does not acknowledge (the high watermark stays at the

@@ -30,7 +30,7 @@ _HOST_PORT = rf"(?:[0-9a-zA-Z\-%._]*://)?\[?({_HOST_CHARACTERS})\]?:([0-9]+)"
 
 @frozen
 class DynamicVoter:
-    """One voter of a dynamic quorum as an operator writes it: `id@host:port:directory-id`."""
+    """A voter of a dynamic quorum as an operator writes it: `id@host:port:directory-id`."""
 
     node_id: int
     host: str
@@ -153,7 +153,7 @@ def _refuse(id: str, words: str, where: str) -> NoReturn:
 
 @frozen
 class StaticVoter:
-    """One entry of `controller.quorum.voters`: `id@host:port`."""
+    """An entry of `controller.quorum.voters`: `id@host:port`."""
 
     node_id: int
     host: str

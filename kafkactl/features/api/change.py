@@ -44,7 +44,7 @@ _SERVER_TIMEOUT_MS = 30_000  # ignored by KRaft controllers
 
 @frozen
 class ChangeRun:
-    """How far a change came. `results` are answers, of the dry run where nothing was sent (`sent`)."""
+    """Progress of a change. `results` are answers, of the dry run if no request was sent (`sent`)."""
 
     view: FeatureView
     plan: FeaturePlan

@@ -85,7 +85,7 @@ class FeatureChange:
     out: str | None = None
     """The plan file that was written; None: none."""
     plan_sha256: str | None = None
-    """Of the plan file that was written or applied."""
+    """Checksum of the plan file that was written or applied."""
 
     @property
     def outcome(self) -> Outcome:
@@ -211,7 +211,7 @@ def _not_asked(error: KafkactlError | None) -> list[Finding]:
 
 @frozen
 class LevelProof:
-    """What every node shows of the levels that it should have; `wanted` are those levels by feature."""
+    """Levels of every node compared with the wanted ones; `wanted` are those levels by feature."""
 
     view: FeatureView
     wanted: Mapping[str, int]

@@ -33,7 +33,7 @@ class FeatureDescription:
     cluster_id: str | None
     """None if no node reports it."""
     finalized_epoch: int | None
-    """Of the active controller; not comparable between nodes."""
+    """Epoch of the active controller; not comparable between nodes."""
     active_controller: int | None
     nodes: tuple[MemberSeen, ...]
     features: tuple[FeatureSeen, ...]

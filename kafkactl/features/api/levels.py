@@ -65,7 +65,7 @@ class LevelDependencies:
 
 @frozen
 class FeatureDependencies:
-    """What feature levels need, in the order in which they were asked for."""
+    """Dependencies of feature levels, in the order of the request."""
 
     kafka_version: str
     features: tuple[LevelDependencies, ...]

@@ -31,7 +31,7 @@ _FEATURES = (KRAFT_VERSION, TRANSACTION_VERSION, GROUP_VERSION, ELR_VERSION, SHA
 
 @frozen
 class MetadataVersion:
-    """One level of metadata.version. `release` is the release whose level it is: `3.7` for 3.7-IV4.
+    """A level of metadata.version. `release` is the release whose level it is: `3.7` for 3.7-IV4.
 
     `changes_metadata`: going below it would lose metadata, so a safe downgrade cannot cross it.
     """
@@ -45,7 +45,7 @@ class MetadataVersion:
 
 @frozen
 class FeatureLevel:
-    """One level of a feature. `default_from` is the level of metadata.version from which on it is the default."""
+    """A level of a feature. `default_from` is the level of metadata.version from which on it is the default."""
 
     level: int
     default_from: int

@@ -35,7 +35,7 @@ class KafkaVersion:
 
 @frozen
 class Release:
-    """One release of Kafka, at one patch: the facts that differ between releases.
+    """A release of Kafka, at one patch: the facts that differ between releases.
 
     Naming
       name: `4.3`. version_text: what was asked for, `4.3` or `4.3.1`. patch: the patch whose rules these are, the

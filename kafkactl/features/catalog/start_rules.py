@@ -11,7 +11,7 @@ from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_r
 
 @frozen
 class StartRules:
-    """What differs between the starts of two releases.
+    """Differences between the starts of two releases.
 
     Directories
       names_raft_failure: SharedServer logs a failure of its own where the raft layer cannot start.

@@ -16,7 +16,7 @@ from kafkactl.protocol.schema.spec import Versions
 
 @frozen
 class UpdateRules:
-    """What an active controller does with UpdateFeatures, by release.
+    """Behaviour of an active controller at UpdateFeatures, by release.
 
     results: `each` (3.x: no error at the top, a code a feature, and the good ones are written though others fail) or
     `whole` (4.x: all or nothing, the first error reported for all).

@@ -19,7 +19,7 @@ FeatureOutcome = Literal[Outcome.DONE, Outcome.FAILED, Outcome.UNKNOWN, Outcome.
 
 @frozen
 class Prediction:
-    """What was expected of the controller; null: only it can know."""
+    """Prediction of the controller's answer; null: only the controller can know."""
 
     name: str
     accepted: bool | None
@@ -29,7 +29,7 @@ class Prediction:
 
 @frozen
 class Answered:
-    """What was answered about one feature, and what became of it."""
+    """Answer about one feature, and its outcome."""
 
     result: FeatureResult
     outcome: FeatureOutcome

@@ -27,7 +27,7 @@ class Seen(StrEnum):
 
 @frozen
 class Resolved:
-    """What became of one feature: `done`, `failed` or `unknown`, and what there is to say about it."""
+    """Outcome of one feature: `done`, `failed` or `unknown`, with its findings."""
 
     name: str
     outcome: Outcome

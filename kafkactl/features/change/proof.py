@@ -16,7 +16,7 @@ from kafkactl.core.frozen import frozen
 
 @frozen
 class NodeProof:
-    """What one node shows; `levels` is None where it did not answer, 0 in it means not finalized."""
+    """Levels of one node; `levels` is None if it did not answer, 0 in it means not finalized."""
 
     node_id: int
     role: Role
@@ -28,7 +28,7 @@ class NodeProof:
 
 @frozen
 class Proof:
-    """What all nodes show. `holds`: every node that lives has every level."""
+    """Levels of all nodes. `holds`: every live node has every level."""
 
     nodes: tuple[NodeProof, ...]
     findings: tuple[Finding, ...]

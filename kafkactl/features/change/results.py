@@ -34,7 +34,7 @@ _DEFINITE = frozenset(
 
 
 class Reply(StrEnum):
-    """What an answer, or its absence, says of one feature."""
+    """Meaning of an answer, or of its absence, for one feature."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -43,7 +43,7 @@ class Reply(StrEnum):
 
 @frozen
 class FeatureResult:
-    """What was answered about one feature. `error_code` is None where the answer does not mention it, or none came."""
+    """Answer about one feature. `error_code` is None if the answer does not mention it, or none came."""
 
     name: str
     reply: Reply

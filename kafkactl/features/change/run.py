@@ -62,7 +62,7 @@ class FeaturePort(Protocol):
 
 @frozen
 class FeatureWaitPolicy:
-    """How long a change of levels waits, in milliseconds.
+    """Timeouts of a change of levels, in milliseconds.
 
     `observe_every`: between observations. `settle`: for the outcome of a request. `grace`: a controller publishes what
     committed within milliseconds; what is not there after this was not written. `proof`: for every node to show it.
@@ -78,7 +78,7 @@ class FeatureWaitPolicy:
 
 @frozen
 class DryRun:
-    """What the active controller says of a change that it only validates. `error`: why it could not be asked."""
+    """Result of a change that the active controller only validates. `error`: why it could not be asked."""
 
     results: tuple[FeatureResult, ...]
     predictions: Mapping[str, bool | None]
@@ -112,7 +112,7 @@ def dry_run(port: FeaturePort, plan: FeaturePlan, state: FeatureState) -> DryRun
 
 
 class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[FeatureResult, ...]]):
-    """One change on its way: the first plan, the controller's dry run, what was sent, and what became of it."""
+    """A change on its way: the first plan, the controller's dry run, what was sent, and what became of it."""
 
     def __init__(
         self,

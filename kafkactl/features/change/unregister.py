@@ -33,7 +33,7 @@ _DEFINITE = frozenset({31, 35, 42, 44})
 
 @frozen
 class UnregisterPlan:
-    """What unregistering a node results in. `role` is None where it is unknown which registration is meant."""
+    """Plan of the removal of a node's registration. `role` is None if it is unknown which registration is meant."""
 
     cluster_id: str | None
     node_id: int

@@ -51,7 +51,7 @@ class RegistryPort(Protocol):
 
 @frozen
 class RegistryWaitPolicy:
-    """How long the registrations are read until it is known what became of the request, in milliseconds."""
+    """Timeouts for reading the registrations until the outcome is known, in milliseconds."""
 
     observe_every_ms: int
     patience_ms: float
@@ -60,7 +60,7 @@ class RegistryWaitPolicy:
 
 
 class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, Answer]):
-    """One registration on its way out. `planned_on` is the state on which the operator agreed to it."""
+    """A registration on its way out. `planned_on` is the state on which the operator agreed to it."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from kafkactl.features.plan.request import FeatureRequest, Operation
 
 
 class ChangeKind(StrEnum):
-    """What becomes of a feature. A request that goes the wrong way is named by the way it would go."""
+    """Kind of a feature's change. A request in the wrong direction is named by that direction."""
 
     UPGRADE = "upgrade"
     SAFE_DOWNGRADE = "safe-downgrade"
@@ -31,7 +31,7 @@ class UpgradeType(IntEnum):
 
 @frozen
 class FeatureChange:
-    """One feature of a change."""
+    """A feature of a change."""
 
     name: str
     before: int

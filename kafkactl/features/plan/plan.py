@@ -58,7 +58,7 @@ _KINDS: Final[Mapping[UpgradeType, Literal["upgrade", "safe-downgrade", "unsafe-
 
 @frozen
 class FeatureStep:
-    """One UpdateFeatures request."""
+    """An UpdateFeatures request."""
 
     number: int
     changes: tuple[FeatureChange, ...]
@@ -87,7 +87,7 @@ class FeatureStep:
 
 @frozen
 class FeaturePlan:
-    """What a wish comes to on a cluster. `levels` are those of all features when it was planned."""
+    """Plan of a request on a cluster. `levels` are those of all features when it was planned."""
 
     cluster_id: str | None
     request: FeatureRequest

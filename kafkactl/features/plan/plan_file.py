@@ -38,7 +38,7 @@ MADE_BY: Final = "kafkactl features plan … --out plan.json"
 
 @frozen
 class PlannedLevels:
-    """One request of the plan: the levels that it asks for, by feature, and its type."""
+    """A request of the plan: the levels that it asks for, by feature, and its type."""
 
     levels: Mapping[str, int]
     type: UpgradeType
@@ -46,7 +46,7 @@ class PlannedLevels:
 
 @frozen
 class FeaturePlanFile:
-    """What a plan file says. `levels` are those of the cluster when it was planned, level 0 may be left out.
+    """Content of a plan file. `levels` are those of the cluster when it was planned, level 0 may be left out.
 
     `changes` are as `features.change` shows them; `warnings` the (id, subject) of those that were reviewed.
     """

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @frozen
 class Login:
-    """What a login line of `Krb5LoginModule` says. At least one of the uses is true."""
+    """Content of a login line of `Krb5LoginModule`. At least one of the uses is true."""
 
     service: str
     principal: str | None = None
@@ -100,7 +100,7 @@ def mechanisms(entry: JaasEntry, properties: ClientProperties) -> MakeMechanism:
 
 
 class Gssapi:
-    """One exchange: the context is made in turns, then the server offers layers, and none is taken.
+    """An exchange: the context is made in turns, then the server offers layers, and none is taken.
 
     `context` is a `gssapi.SecurityContext`, `problem` what it raises; arguments for the sake of tests.
     """

@@ -15,7 +15,7 @@ _VALUE = re.compile(r"[\x21-\x7E \t\r\n]+")
 
 
 class OAuthBearer:
-    """One exchange of a single message."""
+    """An exchange of a single message."""
 
     def __init__(self, token: str, extensions: Mapping[str, str]) -> None:
         pairs = "".join(f"\x01{name}={value}" for name, value in extensions.items())

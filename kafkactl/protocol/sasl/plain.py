@@ -6,7 +6,7 @@ from kafkactl.protocol.sasl.mechanism import exchange_broken
 
 
 class Plain:
-    """One exchange of a single message; the identity to act as is left to the server."""
+    """An exchange of a single message; the identity to act as is left to the server."""
 
     def __init__(self, username: str, password: str) -> None:
         # Half a character (\\ud800 in a properties file) becomes a question mark, as in Java.

@@ -22,7 +22,7 @@ _HEADER = "n,,"  # no channel binding, no other identity
 
 
 class Scram:
-    """One exchange. `nonce` is random bytes; `by_token` says that user and password are a delegation token (KIP-48)."""
+    """An exchange. `nonce` is random bytes; `by_token` says that user and password are a delegation token (KIP-48)."""
 
     def __init__(self, name: str, username: str, password: str, *, nonce: bytes, by_token: bool = False) -> None:
         self._mechanism = MECHANISMS[name]

@@ -30,7 +30,7 @@ _OPEN = Versions(0, Versions.OPEN_END)
 
 @frozen(kw_only=False)
 class _Context:
-    """What a field is read in: the message's flexible versions, its common structs, and the names of open structs."""
+    """Context of a field: the message's flexible versions, its common structs, and the names of open structs."""
 
     flexible: Versions
     common: Mapping[str, Mapping[str, Any]]

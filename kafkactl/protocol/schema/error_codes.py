@@ -13,7 +13,7 @@ from kafkactl.protocol.schema.source import read_data
 
 @frozen
 class ErrorCode:
-    """One error code. `retriable`: the same request may succeed later. `known` is False for a code from a newer Kafka,
+    """An error code. `retriable`: the same request may succeed later. `known` is False for a code from a newer Kafka,
     whose name is then made of its number."""
 
     code: int

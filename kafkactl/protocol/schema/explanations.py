@@ -20,7 +20,7 @@ _SHORTER = "Give the sentence of the line alone, without its time and class. "
 
 @frozen
 class Explanation:
-    """One id of errors and findings, its consequence and what to do."""
+    """An id of errors and findings, its consequence and what to do."""
 
     id: str
     cause: str

@@ -17,7 +17,7 @@ Version: TypeAlias = tuple[int, int, int]  # major, minor, patch
 
 
 class ReleaseRow(NamedTuple):
-    """What holds from one patch on, with every field."""
+    """Values from one patch on, with every field."""
 
     since: Version
     fields: Mapping[str, Any]

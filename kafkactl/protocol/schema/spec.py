@@ -70,7 +70,7 @@ def json_name(name: str) -> str:
 
 @frozen
 class FieldSpec:
-    """One field. `type` is the element type for arrays, and for structs the struct's name.
+    """A field. `type` is the element type for arrays, and for structs the struct's name.
 
     `kind` is one of: a primitive name (`bool int8 int16 uint16 int32 uint32 int64 float64 uuid string bytes records`),
     or `struct`. `is_array` says whether the field is an array of `kind`. `fields` holds a struct's fields.
@@ -98,7 +98,7 @@ class FieldSpec:
 
 @frozen
 class MessageSpec:
-    """One message: `kind` is request, response, header, metadata or data; `api_key` None where it has none.
+    """A message: `kind` is request, response, header, metadata or data; `api_key` None where it has none.
 
     `listeners` are those of a request (broker, controller, zkBroker); `about` is our own sentence on what it is for.
     `deprecated_versions` are still valid, but Kafka means to drop them.

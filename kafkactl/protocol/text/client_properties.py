@@ -28,7 +28,7 @@ _KEY = r"[A-Za-z][\w-]{0,40}(?:\.[\w-]{1,40})+"  # compiled when it is first use
 
 @frozen
 class ClientKey:
-    """One key: Kafka's type for it, the least number it may be, and whether kafkactl uses it.
+    """A key: Kafka's type for it, the least number it may be, and whether kafkactl uses it.
 
     `use` is `used`, `no-effect` (it has none on a tool like this) or `not-supported`. `same_tls`, of a key that is not
     supported and decides about TLS, are the values with which TLS is the same as without it; None for other keys.

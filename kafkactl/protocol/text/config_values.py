@@ -43,7 +43,7 @@ _NEEDED = frozenset(
 
 @frozen
 class Problem:
-    """Why Kafka would not load the file: Kafka's key phrase in `words`, and the key that it is about."""
+    """Reason why Kafka would not load the file: Kafka's key phrase in `words`, and the key that it is about."""
 
     id: str
     key: str

@@ -25,7 +25,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "b": "\b", "r": "\r", "f": "\f", "a": "\x07", 
 
 @frozen
 class JaasEntry:
-    """One login module. `options` may hold secrets and stay out of its repr."""
+    """A login module. `options` may hold secrets and stay out of its repr."""
 
     login_module: str
     flag: str

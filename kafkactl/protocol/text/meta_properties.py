@@ -30,7 +30,7 @@ _JDK17_ORDER = (NODE_ID, DIRECTORY_ID, VERSION, CLUSTER_ID)
 
 @frozen
 class MetaProperties:
-    """What a `meta.properties` says. `version` 0 may lack everything; version 1 has cluster_id and node_id.
+    """Content of a `meta.properties`. `version` 0 may lack every key; version 1 has cluster_id and node_id.
 
     `node_id` is None in version 0, whose id is `broker_id`; `stored_id` is whichever counts. `properties` holds the
     file as it is, unknown keys included.

@@ -54,7 +54,7 @@ class PropertyWarning:
 
 @frozen
 class Entry:
-    """One key and value. `line` counts from 1, `offset` is in bytes; both of the line on which the key begins."""
+    """A key and value. `line` counts from 1, `offset` is in bytes; both of the line on which the key begins."""
 
     key: str
     value: str = field(repr=False)  # may be a password
@@ -64,7 +64,7 @@ class Entry:
 
 @frozen
 class Properties:
-    """What a file says: `mapping` has what counts, `entries` where it stands, duplicates included."""
+    """Content of a file: `mapping` has the effective values, `entries` their lines, duplicates included."""
 
     mapping: Mapping[str, str] = field(repr=False)
     entries: tuple[Entry, ...]

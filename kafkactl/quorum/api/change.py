@@ -108,15 +108,15 @@ class QuorumChange:
 
     result: ChangeResult
     journal: str | None = None
-    """Where the change is written down; None for a dry run."""
+    """Path of the journal of the change; None for a dry run."""
     out: str | None = None
     """The plan file that was written; None: none."""
     plan_sha256: str | None = None
-    """Of the plan file that was written or applied."""
+    """Checksum of the plan file that was written or applied."""
     forecast: tuple[Forecast, ...] = ()
-    """Of `reassign`: now, and after each step to come."""
+    """Forecast of `reassign`: now, and after each pending step."""
     simulation: Study | None = None
-    """Of `reassign --dry-run --simulate`."""
+    """Result of `reassign --dry-run --simulate`."""
 
     @property
     def outcome(self) -> Outcome:

@@ -30,7 +30,7 @@ _APART_S: Final = 0.7  # an idle leader writes a no-op every half second
 
 @frozen
 class AskedNode:
-    """What one address answered."""
+    """Answer of one address."""
 
     id: int | None
     address: str
@@ -38,7 +38,7 @@ class AskedNode:
     answers: bool | None
     """None: a node responds, but refuses the connection."""
     leader_id: int | None
-    """Whom it believes to lead; None where it was not asked."""
+    """Leader that the node follows; None if the node was not asked."""
     leader_epoch: int | None
     error: str | None
 
@@ -47,17 +47,17 @@ class AskedNode:
 
 @frozen
 class ReadDisk:
-    """What one metadata directory says (`--log-dir`)."""
+    """Content of one metadata directory (`--log-dir`)."""
 
     path: str
     cluster_id: str | None
     node_id: int | None
     directory_id: Uuid | None
     leader_id: int | None
-    """From quorum-state, possibly outdated; -1: none."""
+    """Leader in quorum-state, possibly outdated; -1: none."""
     leader_epoch: int | None
     last_epoch: int | None
-    """Of the last record; None for an empty log."""
+    """Epoch of the last record; None for an empty log."""
     log_end_offset: int
     kraft_version: int | None
 
@@ -66,7 +66,7 @@ class ReadDisk:
 
 @frozen
 class QuorumDescription:
-    """One observation: the state, what each node and each disk said, and what is wrong."""
+    """An observation: the state, what each node and each disk said, and what is wrong."""
 
     state: QuorumState
     nodes: tuple[AskedNode, ...]

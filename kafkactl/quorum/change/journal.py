@@ -39,7 +39,7 @@ class QuorumInFlight:
 
 
 class JournalState(JournalFold):
-    """What the journal remembers of the last change in it.
+    """State of the last change in the journal.
 
     `goal` is its description, None where there was no change yet. `planned_voter_sets`: those that it passes, from
     where it is to its end; empty where it has sent nothing. `high_watermark` is the highest that any change has seen.

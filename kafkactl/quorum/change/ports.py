@@ -70,7 +70,7 @@ class QuorumPort(Protocol):
 
 @frozen
 class QuorumWaitPolicy:
-    """How long a change waits, in milliseconds.
+    """Timeouts of a change, in milliseconds.
 
     `observe_every`: between two observations. `recheck`: for a leader that was there a moment ago. `watch`: for every
     voter to be seen to advance. `step`: for the outcome of a request. `catch_up`: for a node to catch up, by `gate`.
@@ -96,7 +96,7 @@ class QuorumWaitPolicy:
 
 @frozen
 class Goal:
-    """What is to be reached.
+    """Goal of a change.
 
     `description` are JSON values that say so, the same for the same goal; the journal keeps them. `plan` makes the next
     steps out of what is seen; `node_ids` are the nodes that have to be seen to advance in addition to the voters;
@@ -122,7 +122,7 @@ class Goal:
 
 @frozen
 class ChangeResult:
-    """How a change ended. `before` and `after` are the quorum at its first and last sight.
+    """Result of a change. `before` and `after` are the first and the last observation of the quorum.
 
     `interrupted`: the operator stopped it; what was on its way then is `unknown` in `steps`.
     """
@@ -133,7 +133,7 @@ class ChangeResult:
     before: QuorumState | None
     after: QuorumState | None
     may_happen: tuple[str, ...] = ()
-    """What can still take effect if the outcome is unknown."""
+    """Changes that can still take effect if the outcome is unknown."""
     interrupted: bool = False
     """The operator stopped it (exit code 130)."""
 

@@ -24,7 +24,7 @@ _LOCALHOST = "localhost"
 
 @frozen
 class Candidate:
-    """Who would vote, and the endpoints that would be written into the voter set. `cluster_id` is its disk's."""
+    """Future voter, and its endpoints in the voter set. `cluster_id` is that of its disk."""
 
     key: ReplicaKey
     endpoints: tuple[Endpoint, ...]

@@ -34,7 +34,7 @@ _SEGMENT_DIGITS = 20
 
 @frozen
 class DiskReading:
-    """One directory: what it says, and what of it could not be read."""
+    """A directory: what it says, and what of it could not be read."""
 
     seen: DiskSeen
     findings: tuple[Finding, ...] = ()
@@ -122,7 +122,7 @@ def _unread(file: Path, what: str, error: OSError | DecodeError | str) -> Findin
 
 
 class _LogEnd:
-    """What a walk through snapshot and segments comes to."""
+    """Result of a walk through snapshot and segments."""
 
     def __init__(self) -> None:
         self.end_offset = 0

@@ -216,7 +216,7 @@ def _steps(plan: RecoveryPlan, outcome: Outcome) -> tuple[Step, ...]:
 
 @frozen
 class KeptPlan:
-    """What a kept plan says: what a later run has to agree with, and what `verify` compares."""
+    """Content of a kept plan: the input that a later run must equal, and that `verify` compares."""
 
     cluster_id: str
     node_id: int

@@ -26,7 +26,7 @@ class Snapshot:
 
 @frozen
 class Candidate:
-    """What counts of a metadata log: everything below `end_offset`, the last of it of `last_epoch`.
+    """Usable part of a metadata log: everything below `end_offset`, the last of it of `last_epoch`.
 
     `snapshot` is the name of the one that the state begins with, None for offset 0; `snapshot_offset` its end. `damage`
     says why files of the log hold more than that, None where they do not; `files_end` is as far as they reach.

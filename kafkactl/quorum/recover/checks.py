@@ -34,7 +34,7 @@ _COPY: Final = "Copies of directories have no lock: `kafkactl quorum recover col
 
 @frozen
 class Case:
-    """All that the checks look at. `recovered` is the image as it will be written, `image` that of the source."""
+    """Input of the checks. `recovered` is the image as it will be written, `image` that of the source."""
 
     request: Request
     read: Read

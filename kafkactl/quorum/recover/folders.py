@@ -138,7 +138,7 @@ class Adoptable(NamedTuple):
 
 
 class Adoption(NamedTuple):
-    """What can be adopted, and folders that cannot with the reason."""
+    """Folders that can be adopted, and the others with the reason."""
 
     partitions: tuple[Adoptable, ...]
     refused: tuple[tuple[PartitionFolder, str], ...]

@@ -31,14 +31,14 @@ class EntityDict(TypedDict):
 
 
 class OtherDict(EntityDict):
-    """The same of other parts of the image."""
+    """Changes of other parts of the image."""
 
     part: str
 
 
 @frozen
 class Losses:
-    """What is lost, or changes, by a recovery from the source as it is planned.
+    """Losses and changes by a recovery from the source as it is planned.
 
     `records_after_source` are offsets that better disks have, `unknown` says that records may be lost which no disk
     that was shown has. `topics` and the like are those of better disks and of partition folders. What the plan repairs
@@ -114,7 +114,7 @@ def stray_dict(folder: PartitionFolder) -> RecoverStray:
 
 @frozen
 class Compared:
-    """What a better disk's image has that the source's has not, or has otherwise."""
+    """Differences of a better disk's image from the source's."""
 
     topics_missing: tuple[str, ...] = ()
     partitions_missing: tuple[str, ...] = ()

@@ -62,7 +62,7 @@ class ResultFile:
 
 @frozen
 class Result:
-    """What is written. `content` is the image of the snapshot, `meta_properties` the bytes of that file."""
+    """Content to write. `content` is the image of the snapshot, `meta_properties` the bytes of that file."""
 
     node_id: int
     directory_id: Uuid

@@ -33,7 +33,7 @@ class RecoverSnapshot(TypedDict):
 
 
 class RecoverDisk(TypedDict):
-    """One log directory that was read. Null is what it does not have."""
+    """A log directory that was read. Null is what it does not have."""
 
     path: str
     node_id: int | None
@@ -75,7 +75,7 @@ class RecoverFile(TypedDict):
 
 
 class RecoverResult(TypedDict):
-    """What is written."""
+    """Content to write."""
 
     node_id: int
     directory_id: str
@@ -103,7 +103,7 @@ class RecoverStray(TypedDict):
 
 
 class RecoverLosses(TypedDict):
-    """What is lost or changes, after the repairs."""
+    """Losses and changes, after the repairs."""
 
     records_after_source: int
     """Offsets that a better disk has."""
@@ -153,7 +153,7 @@ RecoverIds.__doc__ = "The next producer id."
 
 
 class RecoverRepairs(TypedDict):
-    """How the image that is written differs from the source's."""
+    """Differences of the image that is written from the source image."""
 
     adopted: list[RecoverAdopted]
     adopted_settings: tuple[AdoptedSettings, ...]

@@ -37,7 +37,7 @@ _MOST_EPOCH: Final = 2**31 - 1
 
 @frozen
 class Repairs:
-    """What is changed of the source's image, in the words of an answer."""
+    """Changes of the source's image, in the form of an answer."""
 
     adopted: tuple[Adoptable, ...] = ()
     settings: tuple[AdoptedSettings, ...] = ()

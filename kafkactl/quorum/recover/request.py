@@ -20,7 +20,7 @@ RAISE: Final = 1_000_000
 
 @frozen
 class RecoveryOverrides:
-    """What the operator accepts, and the repairs that are asked for."""
+    """Losses that the operator accepts, and requested repairs."""
 
     accept_loss: bool = False
     accept_strays: bool = False
@@ -35,7 +35,7 @@ class RecoveryOverrides:
 
 @frozen
 class Request:
-    """One recovery. `source` is the directory of `--from`, None for the best; `lost` are voters declared lost.
+    """A recovery. `source` is the directory of `--from`, None for the best; `lost` are voters declared lost.
 
     `new_addresses` are host and port of voters, by id, that the voter set has under an address which they lost.
     `directory_id` and `now_ms` (milliseconds since the epoch) are drawn by the caller, or taken from an earlier plan.
@@ -78,7 +78,7 @@ class Tail:
 
 @frozen
 class Read:
-    """Everything that was read: all disks, the images of the source and of the best disk, tails that diverge.
+    """Input of a recovery: all disks, the images of the source and of the best disk, tails that diverge.
 
     `findings` are what there is to say of the directories, whatever they are read for.
     `target_entries` are the names in the new directory, None where it does not exist; `answering` are old voters'

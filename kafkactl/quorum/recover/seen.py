@@ -22,7 +22,7 @@ MOST_NAMED: Final = 1_000  # topics, partitions or folders that a finding lists
 
 
 class FolderKind(StrEnum):
-    """What the name of a partition's folder says (`LogManager`, `UnifiedLog.logDeleteDirName`)."""
+    """Kind of a partition's folder by its name (`LogManager`, `UnifiedLog.logDeleteDirName`)."""
 
     LIVE = "live"
     STRAY = "stray"
@@ -93,7 +93,7 @@ class SourceFile:
 
 @frozen
 class DiskSeen:
-    """One log directory. `log` and `candidate` are None where it has no metadata log.
+    """A log directory. `log` and `candidate` are None where it has no metadata log.
 
     `lock_holder` is the process id of the node that runs on it (0: not known which), None for none.
     """
@@ -131,7 +131,7 @@ class DiskImage:
 
 @frozen
 class RecoveryTarget:
-    """Whom the recovered directory is for: given on the command line, or by a server.properties, or by the source."""
+    """Node of the recovered directory: given on the command line, or by a server.properties, or by the source."""
 
     node_id: int | None = None
     endpoints: tuple[Endpoint, ...] = ()

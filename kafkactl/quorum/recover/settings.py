@@ -32,7 +32,7 @@ _DEFAULT_RETENTION_MS: Final = 7 * _DAY_MS  # log.retention.hours (ServerLogConf
 
 @frozen
 class AdoptedSettings:
-    """What an adopted topic is set to in the image that is written."""
+    """Settings of an adopted topic in the image that is written."""
 
     topic: str
     settings: Settings

@@ -26,7 +26,7 @@ Action = Literal[
 
 @frozen
 class Step:
-    """One step of the whole recovery; all but `write-directory` are done by people."""
+    """A step of the whole recovery; all but `write-directory` are done by people."""
 
     number: int
     action: Action
@@ -40,7 +40,7 @@ class Step:
 
 @frozen
 class Way:
-    """What the steps are filled in with."""
+    """Values for the texts of the steps."""
 
     read: Read
     voters: tuple[OldVoter, ...]

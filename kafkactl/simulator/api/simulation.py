@@ -31,7 +31,8 @@ _SHOWN: Final = 5
 
 @frozen
 class SimulationRequest:
-    """What to simulate: a script file or a profile; None is the default. `duration_ms` is of the profile's faults."""
+    """Request of a simulation: a script file or a profile; None is the default. `duration_ms` is of the profile's
+    faults."""
 
     script: str | None = None
     profile: str | None = None
@@ -40,7 +41,7 @@ class SimulationRequest:
     release: str | None = None
     is_static: bool | None = None
     seed: int = 0
-    """Of the first run; each further run has the next."""
+    """Seed of the first run; each further run has the next."""
     runs: int = 1
     duration_ms: int = 60_000
     shrinks: bool = True
@@ -65,7 +66,8 @@ class FailedRun:
 
 @frozen
 class Simulation:
-    """What came out: all runs in numbers, one of them with its timeline. `html` is the page that was written."""
+    """Result of a simulation: all runs in numbers, one of them with its timeline. `html` is the page that was
+    written."""
 
     request: SimulationRequest
     summary: Summary

@@ -31,7 +31,7 @@ class Connection:
 
 
 class Connections:
-    """All peers of one node. Times are in microseconds."""
+    """Connections to all peers of one node. Times are in microseconds."""
 
     __slots__ = ("by_peer", "in_flight", "open", "request_timeout", "retry_backoff")
 

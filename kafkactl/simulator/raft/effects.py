@@ -17,7 +17,7 @@ FAULT: Final = 4  # a Fault: the process ended itself
 
 
 class Purpose(IntEnum):
-    """What a random number is for."""
+    """Purpose of a random number."""
 
     ELECTION = 0  # `QuorumState.randomElectionTimeoutMs`: added to the election timeout
     BACKOFF = 1  # `RaftUtil.binaryExponentialElectionBackoffMs`: how many times its base, up to 3.9

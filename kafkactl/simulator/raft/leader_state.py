@@ -31,7 +31,7 @@ CONTROL_RECORD_BYTES: Final = 120  # of one control batch, roughly; only counts 
 
 
 class Replica:
-    """How far one replica is, by what it fetched from this leader; -1 is unknown (`LeaderState.ReplicaState`)."""
+    """Progress of one replica, by its fetches from this leader; -1 is unknown (`LeaderState.ReplicaState`)."""
 
     __slots__ = ("acknowledged", "end", "key", "last_caught_up", "last_fetch", "leader_end_at_fetch")
 

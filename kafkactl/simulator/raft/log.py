@@ -12,7 +12,7 @@ from kafkactl.simulator.raft.voters import NO_VOTERS, VoterSet
 
 
 class RecordKind(IntEnum):
-    """What a batch holds. Control batches may hold several records; data batches any number."""
+    """Content of a batch. Control batches may hold several records; data batches any number."""
 
     DATA = 0
     CONTROL = 1

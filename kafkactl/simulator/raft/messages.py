@@ -354,7 +354,7 @@ class DescribeQuorumRequest:
 
 @dataclass(slots=True)
 class ReplicaState:
-    """One row of a DescribeQuorumResponse: times in milliseconds of the leader's clock, -1 unknown."""
+    """A row of a DescribeQuorumResponse: times in milliseconds of the leader's clock, -1 unknown."""
 
     replica_id: int
     replica_directory_id: Uuid

@@ -13,7 +13,7 @@ Effect = RaftMessage | Write | Draw | Transition | Fault
 
 
 class Replica(Protocol):
-    """One process: a voter or an observer. `kafkactl.simulator.raft.node.Node` is it.
+    """A process: a voter or an observer. `kafkactl.simulator.raft.node.Node` is it.
 
     Made by `Node(node_id, directory_id, disk, profile=…, timeouts=…, cluster_id=…, endpoints=…, static_voters=…,
     bootstrap_servers=…, can_become_voter=…, auto_join=…, first_correlation_id=…)`: `disk` is a `disk.Disk` and is

@@ -18,7 +18,7 @@ FETCH_MAX_BYTES: Final = 8 * 1024 * 1024
 
 
 class BeginPacing(Enum):
-    """To whom a leader sends BeginQuorumEpoch, and when."""
+    """Targets and times of a leader's BeginQuorumEpoch requests."""
 
     UNACKNOWLEDGED = "until it acknowledged"  # repeated when a request failed or timed out, never after
     EVERY_VOTER = "every voter, each half fetch timeout"
@@ -26,7 +26,7 @@ class BeginPacing(Enum):
 
 
 class ResignedExit(Enum):
-    """What a resigned leader becomes after its election timeout."""
+    """State that a resigned leader enters after its election timeout."""
 
     CANDIDATE = "Candidate"
     CANDIDATE_IF_VOTER = "Candidate if it is a voter, else Unattached in the next epoch"
@@ -35,7 +35,7 @@ class ResignedExit(Enum):
 
 @frozen
 class ElectionBackoff:
-    """How long a candidate that lost pauses, up to 3.9: `base_ms` times a random number below 2, 4, 8, ….
+    """Pause of a candidate that lost, up to 3.9: `base_ms` times a random number below 2, 4, 8, ….
 
     The number begins at `lowest` and doubles at most `most_shifts` times; the pause is at most the configured maximum,
     plus a random part of `jitter_ms` (`RaftUtil.binaryExponentialElectionBackoffMs`).

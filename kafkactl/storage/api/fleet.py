@@ -96,7 +96,7 @@ def _read_config(planned: PlannedNode, release: Release) -> NodeConfig | InputEr
 
 @frozen
 class Context:
-    """What writing needs in addition to the checked plans: where receipts go, and what they say."""
+    """Input of a write in addition to the checked plans: the folder of receipts, and their content."""
 
     plan: FleetPlan
     plan_sha256: str

@@ -37,7 +37,7 @@ from kafkactl.storage.model import Applied, FormatPlan, GuardOverrides, Observed
 
 @frozen
 class AppliedNode:
-    """One node of the plan that is on this machine.
+    """A node of the plan that is on this machine.
 
     `is_refused`: nothing was tried, because another node was refused, or the operator said no.
     """

@@ -26,7 +26,7 @@ class FleetPlanResult:
 
     plan: FleetPlan
     out: str | None = None
-    """Where the plan was written; None where it was only shown."""
+    """Path of the written plan; None if the plan was only shown."""
 
     @property
     def outcome(self) -> Outcome:

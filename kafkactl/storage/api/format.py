@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @frozen
 class WrittenFile:
-    """One file that is, or would be, written."""
+    """A file that is, or would be, written."""
 
     directory: str
     planned: PlannedFile
@@ -68,11 +68,11 @@ class WrittenFile:
 
 @frozen
 class FormattedDirectory:
-    """What happens to one log directory."""
+    """Planned or finished change of one log directory."""
 
     planned: PlannedDirectory
     progress: Progress | None
-    """How far it came; None where nothing was tried."""
+    """Progress of the directory; None if no change was tried."""
     owner: Owner | None
 
     @property

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @frozen
 class InfoResult:
-    """What Kafka's tool of a release says of a node's directories; `lines` is what it prints."""
+    """Report of a release's tool on a node's directories; `lines` is its output."""
 
     kafka_version: str
     info: NodeInfo

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @frozen
 class UnformattedDirectory:
-    """What happens to one log directory, and the paths that are removed from it."""
+    """Planned or finished change of one log directory, and the paths that are removed from it."""
 
     planned: UnformatDirectory
     progress: Progress | None
-    """How far it came; None where nothing was tried."""
+    """Progress of the directory; None if no change was tried."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class UnformattedDirectory:
 
 @frozen
 class UnformatResult:
-    """What unformatting a node would remove, and the outcome. `applied` is None where nothing was tried.
+    """Removals by unformatting a node, and the outcome. `applied` is None if no removal was tried.
 
     `refusal` says why nothing was tried although it could have been: the operator did not confirm it.
     """

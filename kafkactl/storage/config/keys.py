@@ -29,7 +29,7 @@ _SHORT_BITS = 16
 
 @frozen
 class ServerKey:
-    """One key in one release. `check` is the validator as data (see scripts/import_server_config.py)."""
+    """A key in one release. `check` is the validator as data (see scripts/import_server_config.py)."""
 
     name: str
     type: str
@@ -117,7 +117,7 @@ def _table(name: str = "config/server.json") -> Any:
 
 @frozen
 class ReadingRules:
-    """What in reading values depends on the release beyond the keys themselves.
+    """Rules for values that depend on the release in addition to the keys.
 
     anything_before_host: see `parse_static_voters`. newest_level: the newest metadata.version level it can name.
     release: by which classes of Kafka are known (`4.3`).

@@ -23,7 +23,7 @@ _EXAMPLE = "Write it as NAME://host:port, several with commas between; IPv6 as N
 
 
 class Ports(Enum):
-    """Whether listeners may have the same port: no; one on IPv4 and one on IPv6; or no matter."""
+    """Rule for listeners with the same port: refused, allowed for one IPv4 and one IPv6, or allowed."""
 
     DISTINCT = "distinct"
     SHARED = "shared"
@@ -32,7 +32,7 @@ class Ports(Enum):
 
 @frozen
 class Listener:
-    """One listener. `host` None: every address. The name is in upper case, as Kafka keeps it."""
+    """A listener. `host` None: every address. The name is in upper case, as Kafka keeps it."""
 
     name: str
     host: str | None

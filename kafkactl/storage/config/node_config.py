@@ -70,7 +70,7 @@ class TieredSettings:
 
 @frozen
 class NodeConfig:
-    """What a configuration says about its node.
+    """Configuration of a node.
 
     `log_dirs` are unique, in the order of the file; `all_directories` adds the metadata log directory where it
     stands apart. Paths are compared as text, as Kafka does. A listener's host is "" where none is written.

@@ -12,7 +12,7 @@ from kafkactl.storage.config.keys import ReadingRules
 
 @frozen
 class ConfigRules:
-    """What differs between releases where no key of the configuration shows it.
+    """Differences between releases that no key of the configuration shows.
 
     Listeners
       port_shared_by_ip_versions: one listener on IPv4 and one on IPv6 may have the same port.

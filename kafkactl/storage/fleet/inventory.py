@@ -42,7 +42,7 @@ NEW_CLUSTER = "new"
 
 
 class VoterRole(StrEnum):
-    """What a controller of a dynamic quorum is when the cluster first starts (KIP-853).
+    """Role of a controller of a dynamic quorum when the cluster first starts (KIP-853).
 
     `initial` controllers are formatted with the list of all of them (`-I`), a `standalone` one with itself
     alone (`-s`), a `later` one joins by add-controller (`-N`).
@@ -55,7 +55,7 @@ class VoterRole(StrEnum):
 
 @frozen
 class InventoryNode:
-    """One node. `config` is the path on the node's host; the planning machine reads `root` + `config`.
+    """A node. `config` is the path on the node's host; the planning machine reads `root` + `config`.
 
     `voter` None: decided by the others. `kafka_version` None: the fleet's. `directory_id` fixes the id of the
     metadata log directory; `mounts` are directories that must be mount points of their own when the plan is

@@ -29,7 +29,7 @@ Reader = Callable[[object], Any]
 
 @frozen(kw_only=False)
 class Key:
-    """One key of a table: how its value is read, whether it must be there."""
+    """A key of a table: how its value is read, whether it must be there."""
 
     read: Reader
     required: bool = False

@@ -16,7 +16,7 @@ FLEET = "fleet"
 
 @frozen
 class FleetNode:
-    """One node as the rules see it: its line in the inventory, its configuration, its binary."""
+    """A node as the rules see it: its line in the inventory, its configuration, its binary."""
 
     entry: InventoryNode
     config: NodeConfig

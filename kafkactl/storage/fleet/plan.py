@@ -68,7 +68,7 @@ class ConfigFile:
 
 @frozen
 class FleetRequest:
-    """Everything that a fleet's plan is made of. `configs` stand in the order of the inventory's nodes.
+    """Input of a fleet's plan. `configs` are in the order of the inventory's nodes.
 
     `scram` holds SCRAM arguments in Kafka's grammar: secrets, never shown. `new_cluster_id` is used where the
     inventory says `new`.
@@ -165,7 +165,7 @@ class NodeSource:
 
 
 class _Shared:
-    """What is drawn or computed once for all nodes."""
+    """Values that are drawn or computed once for all nodes."""
 
     def __init__(self, fleet: Fleet, cluster_id: str, scram: tuple[str, ...], source: Source) -> None:
         self.fleet = fleet

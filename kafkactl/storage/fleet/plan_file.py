@@ -65,7 +65,7 @@ _MADE_BY = "kafkactl storage plan INVENTORY --out plan.json"
 
 @frozen
 class PlannedNode:
-    """One node of a planned fleet.
+    """A node of a planned fleet.
 
     `config` is the path of its configuration on its host and `config_values` what of it the plan depends on,
     so that a host whose configuration has changed since is noticed. `kafka_version` is the binary that will
@@ -86,7 +86,7 @@ class PlannedNode:
 
 @frozen
 class FleetPlan:
-    """What formatting a fleet means, or (outcome refused) every reason why it will not be done.
+    """Plan of a fleet's format, or (outcome refused) every reason against it.
 
     `kafka_version` decides the layout of all disks; `static_voters` are the ids of a static quorum, `voters`
     the first voter set of a dynamic one. `nodes` is empty where the fleet could not even be understood.
@@ -136,7 +136,7 @@ def render_plan(plan: FleetPlan) -> bytes:
 
 
 class ShownDirectory(TypedDict):
-    """One log directory of a planned node."""
+    """A log directory of a planned node."""
 
     path: str
     role: DirectoryRole
@@ -144,7 +144,7 @@ class ShownDirectory(TypedDict):
 
 
 class ShownFile(TypedDict):
-    """One file of a planned node; `mode` None leaves it to the umask."""
+    """A file of a planned node; `mode` None leaves it to the umask."""
 
     path: str
     directory: str
@@ -156,7 +156,7 @@ class ShownFile(TypedDict):
 
 
 class ShownNode(TypedDict):
-    """One node of a planned fleet."""
+    """A node of a planned fleet."""
 
     id: int
     host: str
@@ -164,7 +164,7 @@ class ShownNode(TypedDict):
     kafka_version: str
     config: str
     config_values: dict[str, str]
-    """What the configuration said when the plan was made."""
+    """Values in the configuration when the plan was made."""
     voter_mode: str
     mounts: list[str]
     directories: list[ShownDirectory]

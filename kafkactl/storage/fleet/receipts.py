@@ -23,7 +23,7 @@ KIND = "storage.receipt"
 
 @frozen
 class Reformat:
-    """One directory that was formatted again, when, and why."""
+    """A directory that was formatted again, when, and why."""
 
     directory: str
     time_ms: int
@@ -32,7 +32,7 @@ class Reformat:
 
 @frozen
 class Receipt:
-    """One node that was formatted by a plan. `directories` maps each path to its directory id (None: it has none)."""
+    """A node that was formatted by a plan. `directories` maps each path to its directory id (None: it has none)."""
 
     node_id: int
     cluster_id: str

@@ -200,7 +200,7 @@ def _check_ids(expected: FormatPlan, planned: PlannedDirectory, stored: MetaProp
 
 @frozen
 class _Records:
-    """What checkpoints say about the start of a cluster. `users` holds secrets."""
+    """Records of checkpoints for the start of a cluster. `users` holds secrets."""
 
     levels: Mapping[str, int]
     users: tuple[Mapping[str, Any], ...]

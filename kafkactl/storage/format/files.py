@@ -35,7 +35,7 @@ _EVERYTHING_IN_FIRST_CHECKPOINT = 4
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFiles:
-    """All that the bytes of one node depend on. `voters` stand in the order of the VotersRecord; None: none named."""
+    """Input of the files of one node. `voters` are in the order of the VotersRecord; None: none named."""
 
     layout: int
     cluster_id: str

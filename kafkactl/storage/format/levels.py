@@ -35,7 +35,7 @@ _UNDERSTOOD = frozenset({"unstable-release-version", "release-version-too-old"})
 
 @frozen
 class Levels:
-    """What a format sets. `features` holds the levels above 0 of all but metadata.version and kraft.version.
+    """Levels that a format sets. `features` holds the levels above 0 of all but metadata.version and kraft.version.
 
     `parsing_findings` are refusals that Kafka's tool meets while it reads its arguments, before all other rules.
     Where findings hold a blocker, the values are the nearest that make sense, for the rest of the rules.

@@ -139,7 +139,7 @@ def plan_format(
 
 @frozen(kw_only=False)
 class _Facts:
-    """What was asked and what is there, together."""
+    """Request and observed directories together."""
 
     request: FormatRequest
     config: NodeConfig

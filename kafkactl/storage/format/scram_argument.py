@@ -30,7 +30,7 @@ _EXAMPLE = "SCRAM-SHA-512=[name=alice,password=…]"
 
 @frozen
 class Argument:
-    """What one argument says. One of `password` and `salted_password` counts."""
+    """Content of one argument. Either `password` or `salted_password` is used."""
 
     name: str
     mechanism: ScramMechanism

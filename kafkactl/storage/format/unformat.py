@@ -35,7 +35,7 @@ _NAMES_SHOWN = 8
 
 @frozen
 class UnformatDirectory:
-    """One directory: `names` are removed in this order (relative to it; a folder after what is in it).
+    """A directory: `names` are removed in this order (relative to it; a folder after what is in it).
 
     `meta_properties` is what that file holds now, None where it is gone already; apply checks that it still does.
     """
@@ -49,7 +49,7 @@ class UnformatDirectory:
 
 @frozen
 class UnformatPlan:
-    """What unformat would remove, or why it would not. `directories` stand in the order of removal.
+    """Removals by unformat, or the reasons against it. `directories` are in the order of removal.
 
     `cluster_id` is None where no meta.properties is left to tell it.
     """

@@ -91,7 +91,7 @@ def _idle(directory: PlannedDirectory) -> Progress:
 
 
 class _ReadBackError(Exception):
-    """What is on the disk now is not what was written."""
+    """Difference between the disk and the written content."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -99,7 +99,7 @@ class _ReadBackError(Exception):
 
 
 class _Work:
-    """One run of a plan: what was made so far, so that a failure can report what is left and what was undone."""
+    """A run of a plan: what was made so far, so that a failure can report what is left and what was undone."""
 
     def __init__(self, plan: FormatPlan, files: Filesystem) -> None:
         self.plan = plan

@@ -32,7 +32,7 @@ _READ_ONLY = getattr(os, "ST_RDONLY", 1)
 
 
 class HasDirectories(Protocol):
-    """What is needed of a node's configuration."""
+    """Required part of a node's configuration."""
 
     @property
     def all_directories(self) -> Sequence[str]:

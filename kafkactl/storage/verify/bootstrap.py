@@ -43,7 +43,7 @@ _NO_LEVEL = "No FeatureLevelRecord for metadata.version was found in the bootstr
 
 @frozen
 class BootstrapRecords:
-    """What a first leader would write. `source` is bootstrap.checkpoint, the 0-0 checkpoint, or `default`.
+    """Records that a first leader would write. `source` is bootstrap.checkpoint, the 0-0 checkpoint, or `default`.
 
     `levels` are feature levels by name, metadata.version among them; `scram` are user and mechanism.
     """

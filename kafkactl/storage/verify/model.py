@@ -53,7 +53,7 @@ DirectoryWord = Literal["good", "empty", "error"]
 
 
 class DirectoryClass(IntEnum):
-    """How a node sorts its directories by their meta.properties (MetaPropertiesEnsemble.Loader)."""
+    """Class of a directory by its meta.properties (MetaPropertiesEnsemble.Loader)."""
 
     GOOD = 1
     EMPTY = 2
@@ -73,7 +73,7 @@ RAFT_NOT_STARTED = "Got exception while starting SharedServer"
 
 @frozen
 class Failure:
-    """How a start will fail, or wait indefinitely."""
+    """Failure of a start, or an indefinite wait."""
 
     phase: Phase
     message: str
@@ -85,7 +85,7 @@ class Failure:
 
 @frozen
 class Loss:
-    """What a start would silently drop or recreate."""
+    """Data that a start would silently drop or recreate."""
 
     what: str
     subject: str
@@ -96,7 +96,7 @@ class Loss:
 
 @frozen
 class RuleResult:
-    """What one rule has found: a finding, and what it means for the start.
+    """Result of one rule: a finding, and its effect on the start.
 
     `unknown` marks what cannot be known from the disks alone: the finding says what is missing.
     """
@@ -251,7 +251,7 @@ Rule = Callable[[StartContext], Iterator[RuleResult]]
 
 
 class VerifiedDirectory(TypedDict):
-    """One log directory as a starting node will sort it."""
+    """A log directory as a starting node will sort it."""
 
     path: str
     role: Literal["metadata", "data"]

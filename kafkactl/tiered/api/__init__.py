@@ -68,7 +68,7 @@ _READING: Final = frozenset(
 
 @frozen
 class Filters:
-    """Which partitions, segments and states are wanted; () for all. A topic is a name or an id."""
+    """Selection of partitions, segments and states; () for all. A topic is a name or an id."""
 
     topics: tuple[str, ...] = ()
     partitions: tuple[int, ...] = ()
@@ -145,14 +145,14 @@ class AuditSource:
 
 @frozen
 class Audit:
-    """What is wrong with the remote log, the worst first, and where each partition stands."""
+    """Findings about the remote log, the most severe first, and the state of each partition."""
 
     engine: Literal["local", "spark"]
     source: AuditSource
     totals: AuditTotals
     partitions: tuple[PartitionStatus, ...]
     findings: tuple[Finding, ...]
-    """By severity, then by what they cost."""
+    """Findings by severity, then by cost."""
     assumptions: tuple[str, ...]
 
     @property
@@ -277,7 +277,7 @@ def _wanted(placed: PlacedRecord, filters: Filters) -> bool:
 
 @frozen
 class Forecast:
-    """What each replica would do as leader, by partition; `findings` are those of the forecast, then of the sources."""
+    """Behaviour of each replica as leader, by partition; `findings` are those of the forecast, then of the sources."""
 
     partitions: tuple[PartitionForecast, ...]
     findings: tuple[Finding, ...]
@@ -323,7 +323,7 @@ def observe(client: Client) -> LiveObservation:
 
 @frozen
 class Saved:
-    """What was saved in `folder`; `topics` None where it is not known which there are."""
+    """Saved observation in `folder`; `topics` None if the topics are unknown."""
 
     folder: str
     time_ms: int | None

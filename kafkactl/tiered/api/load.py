@@ -30,7 +30,7 @@ from kafkactl.tiered.ledger import Ledger, MetadataLog
 
 @frozen
 class Request:
-    """What to read. Paths as the operator gave them; times in milliseconds; None where an option was not given."""
+    """Input to read. Paths as the operator gave them; times in milliseconds; None if an option was not given."""
 
     sources: tuple[str, ...] = ()
     observation: str | None = None
@@ -49,8 +49,8 @@ class Request:
 
 @frozen
 class Loaded:
-    """Everything that was read, folded. `findings` are about the sources; `logs` are the metadata partitions; `engine`
-    is what folded them, and why."""
+    """Folded input. `findings` are about the sources; `logs` are the metadata partitions; `engine` is what folded them,
+    and why."""
 
     request: Request
     case: AuditCase

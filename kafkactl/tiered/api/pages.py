@@ -29,11 +29,11 @@ class TieredReport:
 
     audit: Audit
     findings: tuple[Finding, ...]
-    """Of audit and forecast, by severity."""
+    """Findings of audit and forecast, by severity."""
     forecast: tuple[PartitionForecast, ...] | None
     """None where no replica is known."""
     pictures: tuple[Picture, ...]
-    """Of the partitions that are drawn: the worst, then the largest."""
+    """Pictures of selected partitions: the most severe, then the largest."""
     orphan_ages: tuple[OrphanAges, ...]
     assumptions: tuple[str, ...]
 

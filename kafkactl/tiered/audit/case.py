@@ -24,8 +24,8 @@ HOUR_MS: Final = 3_600_000
 
 @frozen
 class Choices:
-    """What the operator decides. `metadata_partitions` is what the brokers are configured with, None where it is not
-    known; times in milliseconds; `now_ms` None for the time of the view."""
+    """Choices of the operator. `metadata_partitions` is the number configured on the brokers, None if unknown; times in
+    milliseconds; `now_ms` None for the time of the view."""
 
     metadata_partitions: int | None = None
     copy_timeout_ms: int = HOUR_MS
@@ -34,7 +34,7 @@ class Choices:
 
 @frozen
 class Replicas:
-    """What reading several replicas of a metadata partition showed: those that end early, and where two disagree."""
+    """Result of reading several replicas of a metadata partition: early ends, and offsets of disagreement."""
 
     stale: tuple[tuple[int, str, int, int], ...] = ()  # metadata partition, path, its end, the end of the longest
     diverged: tuple[tuple[int, str, str, int], ...] = ()  # metadata partition, two paths, offset
@@ -45,7 +45,7 @@ NO_REPLICAS: Final = Replicas()
 
 
 class AuditCase:
-    """Everything together; what is derived is derived once."""
+    """Input of an audit; derived values are computed once."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class AuditCase:
 
 
 class PartitionCase:
-    """One user partition. What is None is not known."""
+    """A user partition. What is None is not known."""
 
     topic: str
     topic_id: str

@@ -99,7 +99,7 @@ def metadata_subject(partition: int) -> str:
 
 
 class PlaceDict(TypedDict):
-    """Which partition it is, in answers and evidence."""
+    """Topic and number of a partition, in answers and evidence."""
 
     topic: str
     topic_id: str

@@ -45,7 +45,7 @@ class Orphans:
 
 @frozen
 class PartitionStatus:
-    """Where the remote log of a partition stands."""
+    """State of the remote log of a partition."""
 
     topic: str
     topic_id: str
@@ -58,12 +58,12 @@ class PartitionStatus:
     """Ids that are neither DELETE_SEGMENT_FINISHED nor forgotten."""
     by_state: Mapping[str, int]
     bytes: int
-    """Of COPY_SEGMENT_FINISHED segments."""
+    """Bytes of COPY_SEGMENT_FINISHED segments."""
     remote_start_offset: int | None
     remote_end_offset: int | None
     highest_offsets: tuple[HighestOffset, ...]
     highest_offset: int | None
-    """By the leader's epochs; -1 where nothing was copied."""
+    """Highest offset by the leader's epochs; -1 if no segment was copied."""
     next_upload_offset: int | None
     log_start_offset: int | None
     local_log_start_offset: int | None

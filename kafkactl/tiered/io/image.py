@@ -35,7 +35,7 @@ _DEFAULTS: Final = {
 
 @frozen
 class MetadataView:
-    """What the metadata log of a cluster says, and what there is to say of the log."""
+    """State by the metadata log of a cluster, and the findings about the log."""
 
     view: ClusterView
     findings: tuple[Finding, ...]

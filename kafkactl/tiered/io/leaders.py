@@ -40,7 +40,7 @@ Lineages: TypeAlias = dict[PartitionName, tuple[tuple[int, int], ...]]
 
 
 class AnsweredOffset(NamedTuple):
-    """What a leader answers to ListOffsets; the leader epoch is None where it gives none."""
+    """Answer of a leader to ListOffsets; the leader epoch is None if the answer has none."""
 
     offset: int
     leader_epoch: int | None

@@ -29,7 +29,7 @@ CLUSTER_METADATA: Final = "cluster-metadata"
 
 @frozen
 class SavedObservation:
-    """What a folder holds: paths are None or empty where it holds no such thing."""
+    """Content of a folder: missing paths are None or empty."""
 
     path: str
     view: ClusterView

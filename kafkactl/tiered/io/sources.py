@@ -52,7 +52,7 @@ class SegmentFile:
 
 @frozen
 class MetadataReplica:
-    """One replica of a metadata partition. `log_start` is the highest start offset that any file of the folder gives.
+    """A replica of a metadata partition. `log_start` is the highest start offset that any file of the folder gives.
 
     `is_whole` is False for single files, because earlier files may be missing.
     """
@@ -82,7 +82,7 @@ class MetadataReplica:
 
 @frozen
 class Opened:
-    """What the sources hold. `logs` are replica logs of user partitions by topic id and number.
+    """Content of the sources. `logs` are replica logs of user partitions by topic id and number.
 
     `metadata_topic_ids` are the ids that replicas of the metadata topic were written with, each once.
     """

@@ -50,7 +50,7 @@ def tiered_report_of(report: TieredReport, *, written_by: str = "kafkactl") -> R
 
 
 class _Topic:
-    """What was found of one topic that is drawn."""
+    """Findings about one topic that is drawn."""
 
     def __init__(self, name: str, topic_id: str) -> None:
         self.name, self.topic_id = name, topic_id

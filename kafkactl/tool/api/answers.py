@@ -44,7 +44,7 @@ class Schema(TypedDict):
 
 
 class KnownKind(TypedDict):
-    """One line of `schema --list`."""
+    """A line of `schema --list`."""
 
     name: str
     about: str

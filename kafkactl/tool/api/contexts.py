@@ -22,13 +22,13 @@ class ContextDict(TypedDict):
 
     name: str
     current: bool
-    """Whether it counts where no node and no context is named."""
+    """Whether the context is used if no node and no context is named."""
     bootstrap_server: str | None
     bootstrap_controller: str | None
     command_config: str | None
     """The path of the client properties."""
     controller_command_config: str | None
-    """Those for controllers, if they differ."""
+    """Client properties for controllers, if they differ."""
     cluster_id: str | None
     """The id that the cluster must have before anything is changed."""
     spark_master: str | None

@@ -35,7 +35,7 @@ from kafkactl.storage.model import DirectoryState
 
 @frozen
 class RecoveryCheck:
-    """What was checked, and what was found."""
+    """Checked objects, and the findings about them."""
 
     plan_file: str
     cluster_id: str

@@ -50,7 +50,7 @@ _WRITE_BYTES: Final = 8 * 1024 * 1024
 
 @frozen
 class WrittenRecovery:
-    """How it ended: done, nothing-to-do, refused, failed (nothing from which a node starts), or partial."""
+    """Result of the write: done, nothing-to-do, refused, failed (no node starts from it), or partial."""
 
     outcome: Outcome
     findings: tuple[Finding, ...] = ()
@@ -149,7 +149,7 @@ def settle_recovery(result: Result, place: Place, files: Filesystem) -> WrittenR
 
 
 class _DiffersError(Exception):
-    """What is on the disk now is not what was written."""
+    """Difference between the disk and the written content."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -157,7 +157,7 @@ class _DiffersError(Exception):
 
 
 class _Work:
-    """One apply on its way; `at` is the path that is being worked on, `named` whether a file has its final name."""
+    """An apply on its way; `at` is the path that is being worked on, `named` whether a file has its final name."""
 
     def __init__(self, result: Result, plan: bytes, place: Place, files: Filesystem) -> None:
         self.named = False

@@ -92,7 +92,7 @@ def _first_epoch_offset(content: bytes) -> int | None:
 
 @frozen
 class LogEnds:
-    """What the segments of a partition say."""
+    """Content of the segments of a partition."""
 
     log_end_offset: int | None = None
     size_bytes: int = 0
