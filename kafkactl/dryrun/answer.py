@@ -90,10 +90,10 @@ class TopicPartition(TypedDict):
 
 
 class DifferenceDict(TypedDict):
-    """What a starting node gets wrong."""
+    """Difference of a starting node's state."""
 
     from_offset: int
-    """Where its replay begins: 0, or behind a checkpoint."""
+    """Offset at which the replay begins: 0, or the end of a checkpoint."""
     part: str
     key: str
     change: Literal["added", "removed", "changed"]
@@ -121,14 +121,14 @@ class SnapshotSize(TypedDict):
 
 
 class Load(TypedDict):
-    """How long a controller takes to start with this log."""
+    """Time of a controller's start with this log."""
 
     seconds: float
     seconds_after: float
 
 
 class Effects(TypedDict, total=False):
-    """What would change; fields that a scenario is not about are None or empty."""
+    """Effects of a prediction; fields that a scenario does not use are None or empty."""
 
     partitions: Counts | None
     changes: list[Change]
@@ -146,7 +146,7 @@ class Effects(TypedDict, total=False):
     worst: list[Loss] | None
     """The worst sets of brokers, the worst first."""
     sets: int | None
-    """How many sets were searched."""
+    """Number of searched sets."""
     stranded: list[TopicPartition] | None
     """Partitions that stay without a leader."""
     completes: bool | None
@@ -165,15 +165,15 @@ class Effects(TypedDict, total=False):
     snapshot: SnapshotSize | None
     controller_load: Load | None
     batches: int | None
-    """In which a copy from ZooKeeper hands its records over, as Kafka counts."""
+    """Number of batches in which a copy from ZooKeeper hands its records over, as Kafka counts."""
     seconds: float | None
-    """How long the copy would take, roughly."""
+    """Estimated time of the copy in s."""
     simulation: SimulationJson | None
-    """Of `controllers --simulate`."""
+    """Result of `controllers --simulate`."""
 
 
 class PredictionDict(TypedDict):
-    """One scenario of a report; fields as in `dryrun.prediction`."""
+    """A scenario of a report; fields as in `dryrun.prediction`."""
 
     scenario: str
     input: dict[str, Any]
@@ -184,18 +184,18 @@ class PredictionDict(TypedDict):
 
 
 class ReplicaDict(TypedDict):
-    """One of several logs of a cluster."""
+    """An of several logs of a cluster."""
 
     path: str
     end_offset: int
     """The first offset that a starting node would not have from it."""
     last_epoch: int
     is_replayed: bool
-    """Whether the answer is based on this one; the others were compared with it."""
+    """Whether the answer is based on this log; the others were compared with it."""
 
 
 class ClusterDict(TypedDict):
-    """Which cluster it is, and where it was read from."""
+    """Cluster of an answer, and the source of its log."""
 
     paths: list[str]
     cluster: str | None
@@ -204,17 +204,17 @@ class ClusterDict(TypedDict):
 
 
 class Source(ClusterDict):
-    """What was read. Offsets are -1 where there are no records."""
+    """Source of a prediction. Offsets are -1 if there are no records."""
 
     first_offset: int
-    """Of the first record of the log, before the snapshot if it is earlier."""
+    """Offset of the first record of the log, before the snapshot if it is earlier."""
     last_offset: int
     committed_offset: int | None
     """The last offset that is known to be committed."""
     snapshot_offset: int | None
     """The end offset of the snapshot that the replay began with."""
     records: int
-    """In the whole log, those before the snapshot included."""
+    """Number of records in the whole log, those before the snapshot included."""
     replicas: list[ReplicaDict]
     """The logs that were compared; none where there is but one."""
 
@@ -228,12 +228,12 @@ class Earlier(TypedDict):
 
 
 class Frame(TypedDict):
-    """What each answer says of the log: what read it, where it is from, and what was simulated before."""
+    """Facts about the log in each answer: its reader, its source, and the events simulated before."""
 
     engine: Literal["local", "spark"]
     source: Source
     after: list[Earlier]
-    """What was simulated before, in order."""
+    """Events simulated before, in order."""
 
 
 class Answer(Frame, PredictionDict):
@@ -256,7 +256,7 @@ class ReportDict(Frame):
 
 
 class PrintedPrediction(Answer):
-    """Every scenario of `dryrun`."""
+    """Predictions of every scenario of `dryrun`."""
 
     kind: Literal["dryrun.prediction"]
     schema_version: Literal[1]

@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 class Form(StrEnum):
-    """How a field is written on a command line."""
+    """Form of a field on a command line."""
 
     TEXT = auto()
     NUMBER = auto()
@@ -34,7 +34,7 @@ class Form(StrEnum):
 
 @frozen
 class Kind:
-    """What a field holds: in words, the test for it, what `Input` keeps of it, how a command line gives it."""
+    """Kind of a field: its description, its test, the value that `Input` keeps, its form on a command line."""
 
     words: str
     holds: Callable[[Any], bool]

@@ -21,7 +21,7 @@ SHOWN_CHANGES: Final = 1_000
 
 
 class Verdict(StrEnum):
-    """What a prediction comes to.
+    """Verdict of a prediction.
 
     OK; DEGRADED: works, with less safety than before; REFUSED: nothing of it would be accepted; UNAVAILABLE: a
     partition that has a leader loses it, or the quorum its majority; WEDGED: accepted, and can never commit; UNKNOWN:
@@ -73,7 +73,7 @@ class Counts:
 
     total: int
     leader_changes: int
-    """Whose leader is another one than before, none included."""
+    """Number of partitions whose leader is another one than before, none included."""
     offline: int
     """Without a leader."""
     under_min_isr: int
@@ -85,7 +85,7 @@ class Counts:
 
 @frozen(kw_only=False)
 class Outcome:
-    """One way in which a partition may end."""
+    """A way in which a partition may end."""
 
     leader: int
     isr: tuple[int, ...]
@@ -118,7 +118,7 @@ class Change:
     min_isr: int
     replicas_after: tuple[int, ...]
     alternatives: tuple[Outcome, ...] = ()
-    """Every outcome, where the order of events decides."""
+    """Possible outcomes, if the order of events decides."""
 
     @property
     def certain(self) -> bool:
@@ -162,7 +162,7 @@ class Change:
 
 @frozen
 class ServerError:
-    """What the controller would answer instead of doing it."""
+    """Error that the controller would return instead of a change."""
 
     code: int
     message: str | None
@@ -176,8 +176,8 @@ class ServerError:
 
 
 class Placed(NamedTuple):
-    """Where a cluster has its leaders and replicas: the registered brokers, how many partitions each leads (-1: none
-    does), and how many partitions have these replicas and this ISR."""
+    """Placement of leaders and replicas: the registered brokers, how many partitions each leads (-1: none does), and
+    how many partitions have these replicas and this ISR."""
 
     brokers: Mapping[int, Broker]
     leaders: Counter[int]

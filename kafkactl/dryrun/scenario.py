@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # a description is read for `--help`, too
 
 @frozen
 class Observed:
-    """What was seen of a live quorum when the scenario was asked.
+    """Observation of a live quorum when the scenario was asked.
 
     `not_alive` has every voter, and every node that is to be added, that was not seen to follow the leader, each with
     what was seen of it instead, as a clause about the node. `cluster_id` is None where no node reported it.
@@ -94,7 +94,7 @@ class Option:
 
 
 class Needs(StrEnum):
-    """What a scenario is about: the state, the log itself (size, records), or what starting nodes make of the log."""
+    """Input that a scenario needs: the state, the log itself (size, records), or the state of starting nodes."""
 
     STATE = auto()
     LOG = auto()

@@ -37,7 +37,7 @@ class Engine:
 
 
 class Weighed(NamedTuple):
-    """What the logs say for an engine."""
+    """Choice of an engine by the size of the logs."""
 
     is_for_spark: bool
     why: str

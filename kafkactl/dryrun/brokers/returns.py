@@ -25,7 +25,7 @@ MOST_TOGETHER: Final = 6  # brokers that can decide about one partition
 
 
 class Online(IntEnum):
-    """Whether the directory of a replica is online on its returning broker: never, always, or once it is reported."""
+    """Rule for the directory of a replica on its returning broker: online never, always, or once it is reported."""
 
     NEVER = 0
     ALWAYS = 1
@@ -46,9 +46,9 @@ class Comer(NamedTuple):
 
 @frozen
 class Arrival:
-    """What of the cluster decides how a partition ends. `comers` are the returning brokers that it names, `count` how
-    many return in all; `alive` the other brokers that may lead it; `settings` the effective min ISR and whether an
-    unclean election is allowed."""
+    """State of the cluster that decides how a partition ends. `comers` are the returning brokers that the partition
+    names, `count` how many return in all; `alive` the other brokers that may lead it; `settings` the effective min ISR
+    and whether an unclean election is allowed."""
 
     comers: Mapping[int, Comer]
     count: int
@@ -58,7 +58,7 @@ class Arrival:
 
 
 class End(NamedTuple):
-    """One way in which a partition may end; `unclean`: on the way a replica led that was not known to be in sync."""
+    """A way in which a partition may end; `unclean`: on the way a replica led that was not known to be in sync."""
 
     partition: Partition
     unclean: bool

@@ -170,7 +170,7 @@ class ShapedController(ActiveController):
 
 
 class Spread:
-    """What an event changed: one change for all partitions of a shape."""
+    """Changes by an event: one change for all partitions of a shape."""
 
     def __init__(self, controller: ShapedController, *, since_mark: bool = False) -> None:
         self._controller = controller

@@ -45,8 +45,8 @@ _Counted: TypeAlias = list[Any]  # how many, and one of them
 
 
 class Harm(NamedTuple):
-    """What a loss does: partitions that lose their leader, that fall below min ISR with a leader, that change their
-    leader. Where the order decides, the worst of each."""
+    """Harm of a loss: partitions that lose their leader, that fall below min ISR with a leader, that change their
+    leader. If the order decides, the worst of each."""
 
     offline: int = 0
     """Partitions that lose their leader."""
@@ -62,7 +62,7 @@ class Loss:
     brokers: Group
     harm: Harm
     loses_majority: bool = False
-    """Whether the quorum has no majority without them."""
+    """Whether the quorum has no majority without the lost brokers."""
 
     @property
     def sort_key(self) -> tuple[int, int, int, int]:

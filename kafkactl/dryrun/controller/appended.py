@@ -38,7 +38,7 @@ class Changed(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """What the controller does in one go: a name for people, and its records in their order."""
+    """Operation of the controller in one step: a name for people, and its records in their order."""
 
     name: str
     items: tuple[MetadataRecord | Changed, ...]
@@ -91,17 +91,17 @@ class AppendedRecord(TypedDict):
 
 @frozen
 class Appended:
-    """What the controller would append to the log.
+    """Records that the controller would append to the log.
 
     `records` are the records themselves as JSON, only where they were asked for.
     """
 
     count: int
     bytes: int
-    """With their batches, one for each operation."""
+    """Size of the records with their batches, one for each operation."""
     by_type: Mapping[str, int]
     records: Sequence[AppendedRecord] | None = None
-    """Only with --records."""
+    """Records themselves, only with --records."""
 
     to_dict = by_fields
 

@@ -27,8 +27,8 @@ Ids: TypeAlias = tuple[int, ...]
 
 
 class Election(StrEnum):
-    """Whom an election may choose. ONLINE: from the ISR, or the ELR when the ISR is empty; UNCLEAN: then any replica
-    that lives; PREFERRED: as ONLINE, the first replica before the present leader."""
+    """Candidates of an election. ONLINE: from the ISR, or the ELR when the ISR is empty; UNCLEAN: then any replica that
+    lives; PREFERRED: as ONLINE, the first replica before the present leader."""
 
     ONLINE = "online"
     UNCLEAN = "unclean"
@@ -51,7 +51,7 @@ class Completion(StrEnum):
 
 @frozen
 class ElectionRules:
-    """What the release of the active controller and the finalized levels decide.
+    """Rules of elections by the release of the active controller and the finalized levels.
 
     `elr`: eligible.leader.replicas.version is at least 1. `directories`: metadata.version is at least 3.7-IV2.
     `epoch_on_shrink`: a smaller ISR raises the leader epoch (metadata.version below 3.6-IV0, KAFKA-15021; up to 3.9
@@ -75,7 +75,7 @@ class ElectionRules:
 
 @frozen
 class Target:
-    """What a partition should become; None leaves as it is.
+    """Target state of a partition; None keeps the present value.
 
     `min_isr` is the effective one: min.insync.replicas, at most the number of replicas of the topic's partition 0.
     `unclean_shutdown` are replicas that came back without a clean shutdown: they lose their place in the ELR.

@@ -40,7 +40,7 @@ _RELEASE_FIELDS: Final = {
 
 @frozen
 class Rules:
-    """What an active controller and its brokers do, by release and levels.
+    """Behaviour of an active controller and its brokers, by release and levels.
 
     `elections`: the rules of leader elections. `fences_again_after_shutdown`: a broker that left by a controlled
     shutdown is fenced a second time when its session expires (4.0 on, measured). `registration_clears_isr`: a new

@@ -24,7 +24,7 @@ SHOWN_FINDINGS: Final = 50
 
 @frozen
 class SimulatedScenario:
-    """One answer, the cluster when its event has happened (None: nothing changes), and what the scenario is about."""
+    """An answer, the cluster when its event has happened (None: nothing changes), and what the scenario is about."""
 
     answer: Mapping[str, Any]
     after: Cluster | None = None

@@ -19,7 +19,8 @@ _LISTS: Final = itemgetter(REPLICAS_AT, ISR_AT)
 
 @frozen
 class BrokerLoad:
-    """What one broker leads and holds; `lagging` are its replicas that are not in sync. `known`: it is registered."""
+    """Load of one broker: its leaders and replicas; `lagging` are its replicas that are not in sync. `known`: it is
+    registered."""
 
     id: int
     leaders: int

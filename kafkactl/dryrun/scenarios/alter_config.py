@@ -55,7 +55,7 @@ _SCOPES = {"topic": TOPIC_CONFIG, "broker": BROKER_CONFIG, "cluster": BROKER_CON
 
 @frozen
 class Entity:
-    """Whose configuration is changed: `topic:NAME`, `broker:ID` or `cluster`."""
+    """Entity whose configuration is changed: `topic:NAME`, `broker:ID` or `cluster`."""
 
     kind: str
     name: str

@@ -30,7 +30,7 @@ MOST_TOGETHER = 6  # 720 orders for a partition that has them all as replicas
 
 
 class LossMode(StrEnum):
-    """How brokers go: killed, or asked to stop and given the time."""
+    """Kind of a broker's loss: killed, or asked to stop and given the time."""
 
     CRASH = "crash"
     CONTROLLED = "controlled"

@@ -48,7 +48,7 @@ class VoterChange:
 
 @frozen
 class ControllerEvent:
-    """What happens to the controllers: `lose`, `add` or `remove`, at most one of them; `down` do not answer before.
+    """Event of the controllers: `lose`, `add` or `remove`, at most one of them; `down` do not answer before.
 
     `cluster_id` is the one that the request would carry, `own_cluster_id` that of the log, where it is known.
     `observed` is the live quorum, where it was asked; `down` then holds those who were not seen alive, too.
@@ -350,9 +350,10 @@ Number = Annotated[int, Kind(words="a number", holds=is_number, form=Form.NUMBER
 
 @frozen
 class Input:
-    """What happens: `lose`, `add` or `remove`; `down` do not answer before; `cluster_id` is that of the request.
+    """Event: `lose`, `add` or `remove`; `down` do not answer before; `cluster_id` is that of the request.
 
-    `simulate` is the number of runs in the simulator of quorums, from `seed` on; 0: none."""
+    `simulate` is the number of runs in the simulator of quorums, from `seed` on; 0: none.
+    """
 
     down: NodeIds = ()
     lose: NodeIds | None = None

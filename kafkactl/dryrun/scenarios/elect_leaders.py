@@ -208,7 +208,7 @@ def _text(wanted: tuple[str, int | None]) -> str:
 
 @frozen
 class Input:
-    """Which election, and of which partitions (`TOPIC` or `TOPIC:PARTITION`); of all where none is named."""
+    """Election, and its partitions (`TOPIC` or `TOPIC:PARTITION`); all partitions if none is named."""
 
     type: Annotated[Election, one_of(Election.PREFERRED, Election.UNCLEAN, read=Election)] = Election.PREFERRED
     topics: Texts = ()

@@ -259,7 +259,7 @@ def _harmful(limits: Limits, kept: int, snapshots_a_day: int, load_s: float, day
 
 @frozen
 class Input:
-    """How many days ahead."""
+    """Number of days to predict."""
 
     days: int
 
