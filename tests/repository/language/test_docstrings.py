@@ -29,7 +29,7 @@ LEFT = {
     "spark": 22,
 }
 
-LEFT_OF_CLASSES = {"dryrun": 49, "metadata": 1, "migration": 69, "spark": 2}
+LEFT_OF_CLASSES = {"dryrun": 13, "metadata": 1, "migration": 69, "spark": 2}
 
 
 def without_verb(path: Path) -> list[str]:
