@@ -36,7 +36,7 @@ _ANSWER_VERSION: Final = 1
 _SHARE_OF_TIME: Final = 0.2  # for the observation of a migration
 _OUT_OF_TIME: Final = "timed-out"
 _PIECE_BYTES: Final = 1024 * 1024
-_LIBRARIES: Final = ("click", "google-crc32c", "kazoo", "numpy", "pyarrow", "pyspark", "rich")
+_LIBRARIES: Final = ("click", "google-crc32c", "kazoo", "numpy", "pyarrow", "pydantic", "pyspark", "rich")
 
 
 class Gatherer:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union
 
 from kafkactl.protocol.schema.source import list_data, read_data
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 _FOLDER: Final = "answers"
 _SUFFIX: Final = ".json"
-_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "null": (type(None),),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-    "string": (str,),
-    "array": (list,),
-    "object": (dict,),
-}
+_SIMPLE: Final[Mapping[str, Any]] = {"null": None, "boolean": bool, "integer": int, "number": float, "string": str}
 
 
 @functools.cache
@@ -40,35 +35,56 @@ def has_published_shape(kind: str, answer: Any) -> bool:
 
     Other fields are ignored: a newer kafkactl may have written them.
     """
+    from pydantic import ValidationError
+
+    try:
+        _adapter(kind).validate_python(answer, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+@functools.cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
     schema = answer_schema(kind)
-    return _matches(schema, answer, schema.get("$defs", {}))
+    return TypeAdapter(_type_of(kind, schema, schema.get("$defs", {}), {}))
 
 
-def _matches(schema: Mapping[str, Any], value: Any, defs: Mapping[str, Any]) -> bool:
-    """Compare a value with the keywords that the published schemas use."""
+def _type_of(name: str, schema: Mapping[str, Any], defs: Mapping[str, Any], types: dict[str, Any]) -> Any:
+    """Return the type that a schema describes; `types` are those of the `$defs` that were made already."""
     if "$ref" in schema:
-        return _matches(defs[schema["$ref"].rpartition("/")[2]], value, defs)
+        name = schema["$ref"].rpartition("/")[2]
+        if name not in types:
+            types[name] = _type_of(name, defs[name], defs, types)
+        return types[name]
     if "anyOf" in schema:
-        return any(_matches(part, value, defs) for part in schema["anyOf"])
-    if "type" in schema and type(value) not in _TYPES[schema["type"]]:
-        return False
-    if "const" in schema and value != schema["const"]:
-        return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    return all(_matches(part, item, defs) for part, item in _parts(schema, value))
+        return Union[tuple(_type_of(name, part, defs, types) for part in schema["anyOf"])]  # noqa: UP007
+    if "const" in schema or "enum" in schema:
+        return Union[tuple(_constant(value) for value in schema.get("enum", [schema.get("const")]))]  # noqa: UP007
+    match schema.get("type"):
+        case "object":
+            return _object_type(name, schema, defs, types)
+        case "array":
+            return list[_type_of(name, schema["items"], defs, types)]  # type: ignore[misc]
+        case simple:
+            return Any if simple is None else _SIMPLE[simple]
 
 
-def _parts(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """Return each item and field with its schema; a required field that is missing never matches."""
-    if isinstance(value, list):
-        yield from ((schema.get("items", {}), item) for item in value)
-    elif isinstance(value, dict):
-        fields = schema.get("properties", {})
-        yield from ((_NEVER, None) for name in schema.get("required", ()) if name not in value)
-        others = schema.get("additionalProperties", {})
-        others = {} if others is True else others
-        yield from ((fields.get(name, others), item) for name, item in value.items())
+def _constant(value: Any) -> Any:
+    """Return the type of one value; `Literal[1]` would accept True."""
+    from pydantic import Field
+
+    return Annotated[int, Field(ge=value, le=value)] if type(value) is int else Literal[value]
 
 
-_NEVER: Final[Mapping[str, Any]] = {"anyOf": []}
+def _object_type(name: str, schema: Mapping[str, Any], defs: Mapping[str, Any], types: dict[str, Any]) -> Any:
+    from typing_extensions import NotRequired, TypedDict  # noqa: UP035 # pydantic refuses that of Python 3.11
+
+    fields = {key: _type_of(key, part, defs, types) for key, part in schema.get("properties", {}).items()}
+    if not fields:
+        others = schema.get("additionalProperties", True)
+        return dict[str, Any] if others is True else dict[str, _type_of(name, others, defs, types)]  # type: ignore[misc]
+    required = schema.get("required", ())
+    return TypedDict(name, {key: part if key in required else NotRequired[part] for key, part in fields.items()})  # type: ignore[operator]
