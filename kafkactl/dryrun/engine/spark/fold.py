@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -38,8 +37,6 @@ from kafkactl.metadata.replay.columns.lists import Lists
 from kafkactl.metadata.replay.columns.table import PartitionTable, are_sparse
 from kafkactl.metadata.replay.log_replay import LogReplay
 from kafkactl.protocol.record_batch import decode_header, decode_records
-
-_SMALL_BYTES: Final = 1 << 20
 
 
 class Fold:
@@ -216,25 +213,9 @@ class Fold:
                     put(table, table.room_for(topics[own.topic], own.number), own.numbers, own.stretch, placing)
             if cleared is None or cleared in patches.topics:  # the others were replayed with it
                 table.clear_elr(cleared)
-        if self.plan.bytes < _SMALL_BYTES:
-            self._into_state(replaying, table, topics)
-        else:
-            replaying.table = table
+        replaying.table = table
         _, partitions, changes, no_ops = (sum(counts) for counts in zip((0, 0, 0, 0), *self._counts, strict=True))
         replaying.counts.update(+Counter(PartitionRecord=partitions, PartitionChangeRecord=changes, NoOpRecord=no_ops))
-
-    def _into_state(self, replaying: RowReplaying, table: PartitionTable, topics: Array) -> None:
-        """The patched topics of a small log, partitions in the order in which the plain path meets them."""
-        patches, met = self._patches, defaultdict[int, list[int]](list)
-        order = np.argsort(patches.first, kind="stable")
-        for topic, number in zip(patches.topic[order].tolist(), patches.number[order].tolist(), strict=True):
-            met[topic].append(number)
-        for topic, numbers in met.items():
-            held = replaying.state.topics.get(patches.topics[topic])
-            if held is not None:
-                ordered = list(dict.fromkeys([*held.partitions, *numbers]))
-                rows = table.room_for(np.full(len(ordered), topics[topic]), np.array(ordered, np.int64))
-                held.partitions, held.shared = dict(zip(ordered, table.states(rows), strict=True)), False
 
     def _begin_again(self, replaying: RowReplaying) -> None:
         """ClearElrRecords were replayed without the patches before them: those come again, on what was at the start."""

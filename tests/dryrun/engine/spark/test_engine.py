@@ -16,7 +16,6 @@ from kafkactl.dryrun.engine import patches
 from kafkactl.dryrun.engine.columns import Columns, Window
 from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.dryrun.engine.spark import engine as spark_engine
-from kafkactl.dryrun.engine.spark import fold as spark_fold
 from kafkactl.dryrun.engine.spark import read as spark_read
 from kafkactl.dryrun.engine.spark.engine import load_logs
 from kafkactl.dryrun.engine.spark.files import opened_segment
@@ -122,9 +121,8 @@ def clear(name: str) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_large_log_keeps_its_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the local engine folds by columns, too, nothing is made of them before it is asked for."""
-    monkeypatch.setattr(spark_fold, "_SMALL_BYTES", 0)
+def test_log_keeps_its_columns(tmp_path: Path) -> None:
+    """The image makes no object of a partition before the partition is read."""
     for seed in range(2):
         log = log_of(tmp_path, f"large {seed}", generated(seed))
         with jobs_in_process():
