@@ -17,7 +17,7 @@ from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.gates import gates_seen
-from kafkactl.migration.steps.step import File, Move, Progress, Step
+from kafkactl.migration.steps.step import STARTS, File, Move, Progress, Step
 
 
 def gates_of(state: State, observation: Observation, earlier: Observation | None = None) -> tuple[Finding, ...]:
@@ -40,7 +40,10 @@ def limit_of(step: Step, patience: MigrationWaitPolicy) -> int:
 
 
 def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation) -> tuple[str, ...]:
-    """Return the reasons why the gate of a step is closed; none if it is open."""
+    """Return the reasons why the gate of a step is closed; none if it is open.
+
+    A registration outlives its broker for some seconds, so a node that was started has to answer as well.
+    """
     same = [
         other
         for other in route.steps
@@ -50,7 +53,11 @@ def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation)
         return (observed_instead(seen, step),)
     if step.action is Move.FORMAT_DISK:
         return _formatted_for_another(crew, step, seen)
-    if step.action is not Move.RESTART_NODE or step.node is None:
+    if step.action not in STARTS or step.node is None or step.role is None:
+        return ()
+    if answers(seen.node(step.node, step.role)) is False:
+        return (f"nothing listens at the address of {step.target}",)
+    if step.action is not Move.RESTART_NODE:
         return ()
     return isr_incomplete(seen, step.node) if step.role is NodeRole.BROKER else not_caught_up(seen, step.node)
 
@@ -90,7 +97,7 @@ def boot_left_ms(crew: RunContext, step: Step, place: Place, up_ms: int) -> int:
     whole timeout of a gate again, because a restart would begin the recovery of its logs again. If no hook shows the
     process, its age decides.
     """
-    if step.action not in (Move.RESTART_NODE, Move.START_NODE) or step.node is None or step.role is None:
+    if step.action not in STARTS or step.node is None or step.role is None:
         return 0
     running = is_running(crew.world, place)
     if running is False or answers(crew.world.observe().node(step.node, step.role)):

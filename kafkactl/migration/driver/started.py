@@ -12,10 +12,9 @@ from kafkactl.migration.driver.actions import is_running
 from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.steps.step import Move, Step
+from kafkactl.migration.steps.step import STARTS, Step
 from kafkactl.protocol.redact import redacted_text
 
-_STARTS: Final = frozenset({Move.RESTART_NODE, Move.START_NODE})
 _PATTERN: Final = "ERROR|FATAL|Exception"
 _LINES: Final = 5
 _LINE_CHARACTERS: Final = 300
@@ -39,7 +38,7 @@ class StartedNode:
     def ended(self, seen: Observation) -> Finding | None:
         """Return that the process ended, once that is certain. Asks the hooks is_running and logs."""
         step, context = self._step, self._context
-        if step.action not in _STARTS or step.node is None or step.role is None:
+        if step.action not in STARTS or step.node is None or step.role is None:
             return None
         node = seen.node(step.node, step.role)
         is_silent = node is not None and node.alive is False

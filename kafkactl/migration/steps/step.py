@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Final
 
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome, Severity
@@ -34,6 +35,10 @@ class Move(StrEnum):
     WAIT_ZOOKEEPER_CONTROLLER = "wait-zookeeper-controller"
     WAIT_BROKER_FOLLOWS_CONTROLLER = "wait-broker-follows-controller"
     WIPE_DISK = "wipe-disk"
+
+
+# Moves that start a process.
+STARTS: Final = frozenset({Move.RESTART_NODE, Move.START_NODE})
 
 
 class Progress(StrEnum):

@@ -11,9 +11,11 @@ from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import RefusedError
 from kafkactl.core.findings import Outcome, warning
 from kafkactl.core.frozen import changed
+from kafkactl.migration.driver.gate import why_closed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.liveness import majority_at_risk, replicas_at_risk
+from kafkactl.migration.driver.moves import StepPlan
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
@@ -265,6 +267,24 @@ def test_the_last_replica_that_answers_is_not_restarted() -> None:
     found = replicas_at_risk(cluster.observe(), step)
     assert [finding.id for finding in found] == ["last-replica-at-risk"]
     assert "broker 1" in found[0].message
+
+
+def test_gate_of_a_started_node_stays_closed_until_the_node_answers(tmp_path: Path) -> None:
+    """A broker that ends after its registration keeps its znode and registration for some seconds."""
+    cluster = at_phase("M6")
+    crew = open_crew(FakeWorld(cluster), tmp_path)
+    step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=NodeRole.BROKER,
+                file=File.MIGRATION)  # fmt: skip
+    route = StepPlan(outcome=Outcome.PLANNED, state="M6", steps=())
+    seen = cluster.observe()
+    assert why_closed(crew, step, route, seen) == ()
+    ended = changed(
+        seen, nodes=tuple(changed(node, alive=False) if node.name == "broker 2" else node for node in seen.nodes)
+    )
+    for action in (Move.RESTART_NODE, Move.START_NODE):
+        assert why_closed(crew, changed(step, action=action), route, ended) == (
+            "nothing listens at the address of broker 2",
+        )
 
 
 # --- the lock ---------------------------------------------------------------------------------------------------------
