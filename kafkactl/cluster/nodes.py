@@ -24,7 +24,7 @@ class SeenAs:
     registered: bool | None
     answers: bool | None
     fetches: bool | None
-    """Whether the node fetched from the leader while the leader was watched."""
+    """True if the node fetched from the leader while the leader was watched."""
     evidence: str | None
     """Evidence for or against fetches of the node."""
     stale: bool
@@ -45,11 +45,11 @@ class NodeRow:
     in_controlled_shutdown: bool | None
     """Controlled shutdown of a registered broker."""
     answers: bool | None
-    """Whether the node answers at its address, and no other node in its place. None: it could not be asked."""
+    """True if the node answers at its address, and no other node in its place. None: it could not be asked."""
     fetches: bool | None
-    """Whether the node fetched the metadata log while the leader was watched. None: unknown."""
+    """True if the node fetched the metadata log while the leader was watched. None: unknown."""
     voter: bool
-    """Whether the node is a voter of the metadata quorum."""
+    """True if the node is a voter of the metadata quorum."""
     stale: bool
     """Registered and, by everything that was seen, gone."""
     directory_ids: tuple[str, ...]

@@ -23,7 +23,7 @@ class ReadNode:
     id: int
     role: Role
     is_read: bool
-    """Whether the node's settings are known."""
+    """True if the node's settings are known."""
     file: str | None = None
     """The file that was read in place of the node."""
 
@@ -39,7 +39,7 @@ class SettingsVerdict:
     differences: tuple[Difference, ...]
     """Settings that differ."""
     complete: bool
-    """Whether every node that answers was read, of both roles."""
+    """True if every node that answers was read, of both roles."""
     findings: tuple[Finding, ...]
 
     @property

@@ -150,7 +150,7 @@ class Effects(TypedDict, total=False):
     stranded: list[TopicPartition] | None
     """Partitions that stay without a leader."""
     completes: bool | None
-    """Whether every move of a reassignment ends."""
+    """True if every move of a reassignment ends."""
     records_at_once: int | None
     voters: Members | None
     alive: Members | None
@@ -191,7 +191,7 @@ class ReplicaDict(TypedDict):
     """The first offset that a starting node would not have from it."""
     last_epoch: int
     is_replayed: bool
-    """Whether the answer is based on this log; the others were compared with it."""
+    """True if the answer is based on this log; the others were compared with it."""
 
 
 class ClusterDict(TypedDict):

@@ -113,7 +113,7 @@ class Change:
     last_known_elr_after: tuple[int, ...]
     leader_epoch_after: int
     recovering_after: bool
-    """Whether the leader is not known to have been in sync."""
+    """True if the leader is not known to have been in sync."""
     elected_uncleanly: bool
     min_isr: int
     replicas_after: tuple[int, ...]

@@ -24,6 +24,8 @@ MECHANISMS: Mapping[str, ScramMechanism] = MappingProxyType(
         "SCRAM-SHA-512": ScramMechanism(name="SCRAM-SHA-512", type=2, hash="sha512"),
     }
 )
+# Names by Kafka's number (`admin/ScramMechanism.java`).
+MECHANISM_NAMES: Mapping[int, str] = MappingProxyType({found.type: name for name, found in MECHANISMS.items()})
 
 
 def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:

@@ -24,6 +24,7 @@ from kafkactl.metadata.image.model import (
     Topic,
 )
 from kafkactl.protocol.redact import redacted_configs
+from kafkactl.protocol.scram import MECHANISM_NAMES
 from kafkactl.spark import words
 from kafkactl.spark.words import word
 
@@ -138,7 +139,7 @@ def _quotas(image: Image) -> Iterator[Row]:
 
 def _scram_users(image: Image) -> Iterator[Row]:
     for (mechanism, name), credential in sorted(image.scram.items()):
-        yield name, word(words.SCRAM_MECHANISMS, mechanism), credential.iterations
+        yield name, word(MECHANISM_NAMES, mechanism), credential.iterations
 
 
 def _delegation_tokens(image: Image) -> Iterator[Row]:

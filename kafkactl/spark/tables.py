@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,20 +77,14 @@ class State:
 
     def __call__(self, logs: Logs) -> Iterator[Row]:
         """Return the rows of the cluster, and a row for each log that cannot be read."""
-        yield from map(self.failures.row, errors_of(logs))
-        readable = readable_of(logs)
-        if not readable:
-            return
-        first = readable[0]
-        try:
-            chosen = chosen_of(readable)
-            loaded = load_image(chosen.log, at=self.at, at_time_ms=self.at_time_ms)
-            place = loaded.provenance
-            head = (chosen.cluster.cluster_id, first.cluster, place.offset, place.epoch, place.timestamp_ms)
-            for row in state_rows(loaded.image, self.table):
-                yield (*head, *row, None)
-        except KafkactlError as error:
-            yield self.failures.row(failed(first, error))
+        return _of_cluster(logs, self.failures, self._rows)
+
+    def _rows(self, first: ReadLog, chosen: Chosen) -> Iterator[Row]:
+        loaded = load_image(chosen.log, at=self.at, at_time_ms=self.at_time_ms)
+        place = loaded.provenance
+        head = (chosen.cluster.cluster_id, first.cluster, place.offset, place.epoch, place.timestamp_ms)
+        for row in state_rows(loaded.image, self.table):
+            yield (*head, *row, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +97,11 @@ class Changes:
 
     def __call__(self, logs: Logs) -> Iterator[Row]:
         """Return the rows of the cluster, and a row for each log that cannot be read."""
-        yield from map(self.failures.row, errors_of(logs))
-        readable = readable_of(logs)
-        if not readable:
-            return
-        first = readable[0]
-        try:
-            chosen = chosen_of(readable)
-            head = (chosen.cluster.cluster_id, first.cluster)
-            for row in change_rows(chosen.log, topic=self.topic, since_ms=self.since_ms):
-                yield (*head, *row, None)
-        except KafkactlError as error:
-            yield self.failures.row(failed(first, error))
+        return _of_cluster(logs, self.failures, self._rows)
+
+    def _rows(self, first: ReadLog, chosen: Chosen) -> Iterator[Row]:
+        for row in change_rows(chosen.log, topic=self.topic, since_ms=self.since_ms):
+            yield (chosen.cluster.cluster_id, first.cluster, *row, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +113,27 @@ class Predictions:
 
     def __call__(self, logs: Logs) -> Iterator[Row]:
         """Return a row for each scenario, and a row for each log that cannot be read."""
-        yield from map(self.failures.row, errors_of(logs))
-        readable = readable_of(logs)
-        if not readable:
-            return
-        first = readable[0]
-        try:
-            chosen = chosen_of(readable)
-        except KafkactlError as error:
-            yield self.failures.row(failed(first, error))
-            return
+        return _of_cluster(logs, self.failures, self._rows)
+
+    def _rows(self, first: ReadLog, chosen: Chosen) -> Iterator[Row]:
         for question, row in prediction_rows(chosen, self.questions):
             if isinstance(row, KafkactlError):
                 more = {"scenario": question.scenario, "input": question.shown}
                 yield self.failures.row(failed(first, row), **more)
             else:
                 yield (chosen.cluster.cluster_id, first.cluster, *row, None)
+
+
+def _of_cluster(logs: Logs, failures: Failures, rows: Callable[[ReadLog, Chosen], Iterator[Row]]) -> Iterator[Row]:
+    """Yield a row for each log that cannot be read, then the rows from the log of the cluster that ends last."""
+    yield from map(failures.row, errors_of(logs))
+    readable = readable_of(logs)
+    if not readable:
+        return
+    try:
+        yield from rows(readable[0], chosen_of(readable))
+    except KafkactlError as error:
+        yield failures.row(failed(readable[0], error))
 
 
 def errors_of(logs: Logs) -> list[LogError]:

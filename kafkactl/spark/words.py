@@ -1,7 +1,7 @@
 """Kafka's words for the numbers that records hold, in capitals as its tools print them.
 
 Sources: `clients/.../acl/{AclOperation,AclPermissionType}.java`, `resource/{ResourceType,PatternType}.java`,
-`security/auth/SecurityProtocol.java`, `admin/ScramMechanism.java`, `config/ConfigResource.java`,
+`security/auth/SecurityProtocol.java`, `config/ConfigResource.java`,
 `metadata/LeaderRecoveryState.java`. A number that no release defines is shown as a number.
 """
 
@@ -25,7 +25,6 @@ OPERATIONS: Final[Mapping[int, str]] = dict(
 )  # fmt: skip
 PERMISSION_TYPES: Final[Mapping[int, str]] = dict(enumerate(("UNKNOWN", "ANY", "DENY", "ALLOW")))
 SECURITY_PROTOCOLS: Final[Mapping[int, str]] = dict(enumerate(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")))
-SCRAM_MECHANISMS: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 CONFIG_TYPES: Final[Mapping[int, str]] = {
     2: "TOPIC",
     4: "BROKER",

@@ -114,7 +114,7 @@ class RemoteRecord(TypedDict):
     error: ReadProblem | None
     file: str
     applied: bool
-    """Whether a broker that starts now applies the record."""
+    """True if a broker that starts now applies the record."""
     why: WhyNotApplied | None
 
 

@@ -76,7 +76,7 @@ class Picture:
     partition: int
     exists: bool | None
     whole: bool
-    """Whether no record of the partition can be missing from the sources."""
+    """True if no record of the partition can be missing from the sources."""
     from_offset: int
     to_offset: int
     remote: Lane

@@ -62,7 +62,7 @@ class Loss:
     brokers: Group
     harm: Harm
     loses_majority: bool = False
-    """Whether the quorum has no majority without the lost brokers."""
+    """True if the quorum has no majority without the lost brokers."""
 
     @property
     def sort_key(self) -> tuple[int, int, int, int]:

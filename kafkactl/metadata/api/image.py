@@ -64,7 +64,7 @@ class ImageSummary:
 
     provenance: Provenance
     sha256: str
-    """Of the canonical binary form of the state, secrets included; in a support bundle, without them."""
+    """Hash of the canonical binary form of the state, secrets included; in a support bundle, without secrets."""
     counts: Mapping[str, int]
     features: Mapping[str, int] = field(default_factory=dict)
     """Finalized levels; only if `image` is None."""
@@ -143,7 +143,7 @@ class LintResult:
 
     provenance: Provenance
     records: Mapping[str, int]
-    """How often each type of record was met."""
+    """Number of records of each type."""
     findings: tuple[Finding, ...]
 
     @classmethod

@@ -19,9 +19,9 @@ class BrowsedPath(TypedDict):
     path: str
     type: Literal["directory", "file"]
     names: list[str] | None
-    """What a directory holds."""
+    """Names in a directory."""
     value: Any
-    """What a file holds; None for a directory."""
+    """Content of a file; None for a directory."""
     findings: tuple[Finding, ...]
 
 

@@ -31,7 +31,7 @@ class RankedLog:
     rank: int
     """1 is the best disk: highest epoch, then highest end offset of the valid part."""
     end_offset: int
-    """Of the part before damage or a gap, or of the newest snapshot beyond it."""
+    """Facts of the part before damage or a gap, or of the newest snapshot beyond the damage."""
     last_epoch: int
     is_damaged: bool
 

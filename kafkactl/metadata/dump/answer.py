@@ -13,7 +13,7 @@ class DecodeProblem(TypedDict):
     id: str
     message: str
     value: str | None
-    """Its bytes as base64, with --show-secrets."""
+    """Bytes of the record as base64, with --show-secrets."""
 
 
 class DumpedRecord(TypedDict):
@@ -24,7 +24,7 @@ class DumpedRecord(TypedDict):
     timestamp_ms: int
     kind: Literal["record", "control", "undecodable"]
     type: str | None
-    """As in Kafka's definitions; None if the record cannot be read."""
+    """Type, as in Kafka's definitions; None if the record cannot be read."""
     version: int | None
     data: dict[str, Any] | None
     """The fields as in Kafka's JSON (`featureLevel`), secrets left out."""

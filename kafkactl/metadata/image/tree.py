@@ -15,8 +15,7 @@ from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.metadata.log.keys import RESOURCE_WORDS
 from kafkactl.protocol.redact import redacted_part
-
-_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+from kafkactl.protocol.scram import MECHANISM_NAMES
 
 
 @frozen(kw_only=False)
@@ -188,7 +187,7 @@ def _quotas(parts: _Parts) -> Folder:
 def _scram(parts: _Parts) -> Folder:
     found: dict[str, dict[str, Any]] = {}
     for credential in parts["scram"]:
-        mechanism = _MECHANISMS.get(credential["mechanism"], str(credential["mechanism"]))
+        mechanism = MECHANISM_NAMES.get(credential["mechanism"], str(credential["mechanism"]))
         found.setdefault(mechanism, {})[_name(credential["name"])] = File(credential)
     return _folder(found)
 

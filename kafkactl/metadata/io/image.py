@@ -60,7 +60,7 @@ class Provenance:
     """The origin of a state: files, snapshot, and the last record in the state (None: no record)."""
 
     files: tuple[str, ...]
-    """What was read, in this order."""
+    """Sources in the order in which they were read."""
     snapshot: str | None
     offset: int | None
     """The last record that counts; None for an empty log."""

@@ -45,7 +45,7 @@ class VerifiedLog:
     segments: int
     first_offset: int | None
     end_offset: int | None
-    """One after the last offset that a restart leaves."""
+    """Offset after the last one that a restart leaves."""
     last_epoch: int | None
     batches: int
     records: int

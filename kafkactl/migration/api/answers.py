@@ -33,13 +33,13 @@ class ObservedNode(TypedDict):
     id: int
     role: NodeRole
     alive: bool | None
-    """Whether it answered; None where it is not its own port that did."""
+    """True if it answered; None where it is not its own port that did."""
     kafka_version: str | None
     mode: Mode | None
     config: bool
-    """Whether its configuration was seen."""
+    """True if its configuration was seen."""
     metrics: bool
-    """Whether metrics were seen."""
+    """True if metrics were seen."""
 
 
 class ObservedLog(TypedDict):
@@ -56,14 +56,14 @@ class MigrateObserve(TypedDict):
     """`migrate observe`."""
 
     folder: str | None
-    """Where it was saved; None where nothing at all could be seen."""
+    """Folder of the observation; None if nothing was observed."""
     include_secrets: bool
     time_ms: int
     zookeeper: ObservedZooKeeper
     nodes: list[ObservedNode]
     logs: list[ObservedLog]
     findings: tuple[Finding, ...]
-    """What could not be seen, and why."""
+    """Parts that could not be observed, with the reason."""
 
 
 class CheckCounts(TypedDict):
@@ -94,7 +94,7 @@ class MigrateCheck(TypedDict):
     """Words for --accept that accept what is left: ID or ID@NODE."""
     accepted: list[str]
     findings: tuple[Finding, ...]
-    """With `check` (C-01 to C-65, X-…) in the evidence, and `question` if unknown."""
+    """Findings, with `check` (C-01 to C-65, X-…) in the evidence, and `question` if unknown."""
 
 
 class UnknownThing(TypedDict):
@@ -122,7 +122,7 @@ class MigrateCompare(TypedDict):
     """False where ZooKeeper or the log is not in the observation."""
     time_ms: int
     last_offset: int | None
-    """Of the metadata log."""
+    """End offset of the metadata log."""
     mirror_offset: int | None
     """The offset in /migration."""
     counts: dict[str, EntityCount]

@@ -43,7 +43,7 @@ class JournalSummary:
     pending: str | None
     """The action that was begun and of which no end is written."""
     outcome: str | None
-    """How the last run ended."""
+    """Outcome of the last run."""
 
     to_dict = by_fields
 
@@ -60,9 +60,9 @@ class MigrationStatus:
     evidence: Evidence
     observation: Observation
     gates: tuple[Finding, ...]
-    """What stands between this state and the next; only info: the gate is open."""
+    """Findings between this state and the next one; if all are of severity info, the gate is open."""
     findings: tuple[Finding, ...]
-    """What is wrong, not known, or left over."""
+    """Findings about what is wrong, not known, or left over."""
     next_step: Step | None
     journal: JournalSummary | None
     """None where no journal was given, or none is there."""

@@ -48,7 +48,7 @@ class RenderedFile:
     path: str | None
     """Within the folder; None where it was not made or not written."""
     diff: str | None
-    """What changes from the phase before, secrets left out."""
+    """Changes from the phase before, without secrets."""
 
     @property
     def sha256(self) -> str | None:

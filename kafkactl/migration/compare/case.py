@@ -35,13 +35,13 @@ class Difference:
     producer-ids, broker, feature or cluster-id; in `copy` the type of the record.
     """
     key: str
-    """Its name: `orders`, `orders-3`, `user alice, client-id app`, `TOPIC orders LITERAL`."""
+    """Name of the entity: `orders`, `orders-3`, `user alice, client-id app`, `TOPIC orders LITERAL`."""
     zookeeper: Any
-    """What differs of it in ZooKeeper; None where it is not there."""
+    """Different values in ZooKeeper; None if the entity is missing there."""
     kraft: Any
-    """What differs of it in KRaft; None where it is not there."""
+    """Different values in KRaft; None if the entity is missing there."""
     znode: str | None = None
-    """Where ZooKeeper keeps it, below the chroot."""
+    """Path of the entity in ZooKeeper, below the chroot."""
     rule: str | None = None
     """The name of the rule that explains it."""
     explained: str | None = None

@@ -189,7 +189,7 @@ class RunResult:
     steps: tuple[DoneStep, ...]
     findings: tuple[Finding, ...]
     next_action: str = ""
-    """What to do next; empty where nothing is."""
+    """Next action; empty if nothing is left to do."""
     interrupted: bool = False
 
     @property

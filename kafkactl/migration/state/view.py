@@ -27,7 +27,7 @@ class MigrationZnodeDict(TypedDict):
     metadata_offset: int | None
     metadata_epoch: int | None
     age_ms: int | None
-    """How long ago it was written, by the clocks of observer and ZooKeeper."""
+    """Age of the lock, by the clocks of the observer and of ZooKeeper."""
 
 
 class LogDict(TypedDict):
@@ -56,7 +56,7 @@ class SoakDict(TypedDict):
     since_ms: int
     """When the last broker came onto KRaft."""
     lasted_ms: int
-    """How long ago that was, at least."""
+    """Least time since then."""
     elections: int
     """Elections of a controller since then."""
     last_election_ago_ms: int | None
@@ -87,7 +87,7 @@ class ControllerDict(TypedDict):
     alive: bool | None
     leader: bool | None
     ready: bool | None
-    """Whether it runs with the migration flag (ZkMigrationReady)."""
+    """True if it runs with the migration flag (ZkMigrationReady)."""
     zk_migration_state: str | None
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import frozen
+from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.java_text import split_list, trim
 from kafkactl.storage.config.node_config import NodeConfig
@@ -21,7 +22,7 @@ CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
 _ENABLED: Final = "sasl.enabled.mechanisms"
 _DEFAULT: Final = "GSSAPI"
 _WITH_HANDLERS: Final = re.compile("GSSAPI|PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER")
-SCRAM: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+SCRAM: Final = {name: mechanism.type for name, mechanism in MECHANISMS.items()}
 """The mechanisms whose users are in the metadata log, with their numbers in its records."""
 
 

@@ -26,7 +26,7 @@ class Hole:
     from_offset: int
     to_offset: int
     local: bool | None
-    """Whether the local log still contains the offsets."""
+    """True if the local log still contains the offsets."""
 
     to_dict = by_fields
 

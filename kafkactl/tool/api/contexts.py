@@ -22,7 +22,7 @@ class ContextDict(TypedDict):
 
     name: str
     current: bool
-    """Whether the context is used if no node and no context is named."""
+    """True if the context is used if no node and no context is named."""
     bootstrap_server: str | None
     bootstrap_controller: str | None
     command_config: str | None

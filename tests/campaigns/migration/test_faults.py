@@ -181,7 +181,7 @@ def test_zookeeper_loses_its_quorum_in_mid_step(read_only: bool, tmp_path: Path)
                 ensemble.start().wait_ready()
                 notes.append(f"the quorum back: {state} reached{goes_on(driven, goal, state, *words)}")
         assert canary.result["lost"] == 0
-    kind = "and lets read" if read_only else "and serves nobody"
+    kind = "and lets read" if read_only else "and refuses all requests"
     write_section(f"3.9.2: ZooKeeper loses two of three servers in mid-step {kind}", notes, canary.result)
 
 

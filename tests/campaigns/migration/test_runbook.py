@@ -145,7 +145,7 @@ def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path
             assert all(len(row) <= board.columns for frame in board.frames for row in frame.splitlines())
     assert runbook.left == []
     write_section(
-        "3.9.2: the runbook, typed line by line",
+        "3.9.2: the commands of the runbook, one after the other",
         [
             f"{len(runbook.lines)} lines in {took:.0f} s, gates ten seconds apart: forward to M8, back to M0, "
             "forward again to the end",
@@ -222,4 +222,4 @@ def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> 
 
         cluster.zookeeper.start().wait_ready()
         cluster.wait_for(lambda: status(None)["observed"]["dual_write"]["follows"], "followed the log again")
-    write_section("3.9.2: status when somebody does not answer", notes, None)
+    write_section("3.9.2: status when a node does not answer", notes, None)
