@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kafkactl.files.filesystem import OsFilesystem
+from kafkactl.files.filesystem import OsFilesystem, exchanged
 from kafkactl.files.found import sync_found_name
 
 _FOLDER_MODE: Final = 0o700
@@ -104,11 +104,7 @@ def whole_folder(place: Path) -> Iterator[Path]:
     `place` must be free or an empty folder. The content is synced, and the folder and its folders have mode 0700.
     Leftovers of a killed process are removed. Raises OSError.
     """
-    prefix = f".{place.name[:100]}."
-    _remove_leftovers(place.parent, prefix, stat.S_IFDIR, (_FOLDER_MODE,))
-    descriptor, temporary = _made(lambda: _new_folder(place.parent, prefix))
-    work = Path(temporary)
-    try:
+    with _staged(place.parent, f".{place.name[:100]}.") as (descriptor, work):
         yield work
         # By descriptors: the owner of the folder around it may have put a link in its place by now.
         for _, _, files, folder in os.fwalk(".", topdown=False, dir_fd=descriptor):
@@ -118,9 +114,46 @@ def whole_folder(place: Path) -> Iterator[Path]:
             os.fsync(folder)
         work.rename(place)  # onto an empty folder, too
         sync_folder(place.parent)
+
+
+@contextlib.contextmanager
+def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a temporary folder in `parent` that is removed at the end; leftovers of a killed process are removed first.
+
+    Raises OSError.
+    """
+    with _staged(parent, prefix) as (_, work):
+        yield work
+
+
+@contextlib.contextmanager
+def _staged(parent: Path, prefix: str) -> Iterator[tuple[int, Path]]:
+    _remove_leftovers(parent, prefix, stat.S_IFDIR, (_FOLDER_MODE,))
+    descriptor, temporary = _made(lambda: _new_folder(parent, prefix))
+    try:
+        yield descriptor, Path(temporary)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         os.close(descriptor)
+
+
+def put_in_place(new: Path, place: Path, old: Path) -> None:
+    """Move a folder to its place; a folder that is there is exchanged in one step where the system can, else by `old`.
+
+    Raises OSError.
+    """
+    if not place.exists():
+        new.rename(place)
+        return
+    if exchanged(new, place):
+        return
+    place.rename(old)
+    try:
+        new.rename(place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            old.rename(place)
+        raise
 
 
 def _new_folder(parent: Path, prefix: str) -> tuple[int, str]:

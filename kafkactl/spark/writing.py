@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from urllib.parse import quote
 from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.core.extras import install_advice
 from kafkactl.core.shown import json_text
+from kafkactl.files.whole_file import put_in_place, staging_folder
 from kafkactl.spark.arrow import as_text, batches, micros
 from kafkactl.spark.columns import Columns
 
@@ -37,11 +37,11 @@ class Written(NamedTuple):
 class Export:
     """Tables that are written to a staging folder in `out` and moved to their places at the end."""
 
-    def __init__(self, out: Path, form: str, mode: str) -> None:
+    def __init__(self, out: Path, staging: Path, form: str, mode: str) -> None:
         self._out = out
+        self._staging = staging
         self._form = form
         self._mode = mode
-        self._staging = Path(tempfile.mkdtemp(prefix=".kafkactl-", dir=out))
 
     def write(self, table: str, cluster: str, day_ms: int | None, columns: Columns, rows: Iterable[Row]) -> Written:
         """Write the rows of a table about a cluster on a day. Raises FailedError `tables-not-written`."""
@@ -55,20 +55,23 @@ class Export:
         """Move the tables to their places, each with a file `_SUCCESS` after all others."""
         for table in sorted(self._staging.iterdir()):
             target = self._out / table.name
+            if self._mode == "overwrite" or not target.exists():
+                (table / SUCCESS).touch()
+                _replace(table, target)
+                continue
             (target / SUCCESS).unlink(missing_ok=True)
-            if self._mode == "overwrite" and target.exists():
-                target.rename(self._staging / f".{table.name}")
             for day in sorted(table.glob("cluster=*/date=*")):
                 place = target / day.relative_to(table)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                if place.exists():
-                    place.rename(day.with_name(f".{day.name}"))
-                day.rename(place)
+                _replace(day, place)
             (target / SUCCESS).touch()
 
-    def remove_staging(self) -> None:
-        """Remove what is left in the staging folder."""
-        shutil.rmtree(self._staging, ignore_errors=True)
+
+def _replace(new: Path, place: Path) -> None:
+    """Put a folder in its place. An earlier folder stays next to it if the process is killed between two renames."""
+    old = place.with_name(f".{place.name}.old")
+    put_in_place(new, place, old)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager
@@ -86,12 +89,12 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
     is_new = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        export = Export(out, form, mode)
         try:
-            yield export
-            export.finish()
+            with staging_folder(out, ".kafkactl-export.") as staging:
+                export = Export(out, staging, form, mode)
+                yield export
+                export.finish()
         finally:
-            export.remove_staging()
             if is_new and not any(out.iterdir()):
                 out.rmdir()
     except OSError as error:

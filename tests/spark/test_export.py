@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from kafkactl.core.errors import InputError, RefusedError
 from kafkactl.metadata.api import dump_records, load_image
 from kafkactl.spark.api import EXPORTED, LogExport, export_tables
 from tests.dryrun.odd_logs import CASES, encoded
+from tests.repository.tree import ROOT
 from tests.spark.logs import write_all_logs, write_log
 
 pa = pytest.importorskip("pyarrow")
@@ -106,3 +110,29 @@ def test_unknown_names_are_refused(fleet: Path, tmp_path: Path) -> None:
         assert refused.value.id == id
     with pytest.raises(ValueError, match="xml"):
         export_tables([str(fleet)], tmp_path / "out", form="xml")
+
+
+def test_staging_folder_of_a_killed_export_is_removed_by_the_next_one(fleet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    program = f"""
+import os, signal
+from kafkactl.spark import writing
+from kafkactl.spark.api import export_tables
+writing.Export.finish = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+export_tables([{str(fleet)!r}], {str(out)!r}, tables=["topics"])
+"""
+    killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = out.iterdir()
+    assert left.name.startswith(".kafkactl-export.")
+    export_tables([str(fleet)], out, tables=["topics"])
+    assert [path.name for path in out.iterdir()] == ["topics"]
+
+
+def test_overwritten_table_has_the_new_clusters_alone(fleet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export_tables([str(fleet)], out, tables=["topics"])
+    export_tables([str(fleet / "4.4.0")], out, tables=["topics"], mode="overwrite")
+    assert {row["cluster"] for row in read(out, "topics")} == {"4.4.0"}
+    assert sorted(path.name for path in (out / "topics").iterdir()) == ["_SUCCESS", "cluster=4.4.0"]
+    assert [path.name for path in out.iterdir()] == ["topics"]

@@ -10,7 +10,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -19,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.core.extras import install_advice
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
-from kafkactl.files.filesystem import exchanged
 from kafkactl.files.found import sync_found_name
-from kafkactl.files.whole_file import check_place, sync_folder
+from kafkactl.files.whole_file import check_place, put_in_place, sync_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,28 +90,13 @@ def write_details(path: Path, tables: Iterable[Table]) -> None:
             _write(file, table)
         for folder in {file.parent for file in new.rglob(f"*{_SUFFIX}")} | {new}:
             sync_folder(folder)
-        _exchange(new, place, temporary / "old")
+        put_in_place(new, place, temporary / "old")
         sync_folder(place.parent)
     except OSError as error:
         raise _not_written(path, error.strerror or str(error)) from error
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _exchange(new: Path, place: Path, old: Path) -> None:
-    if not place.exists():
-        new.rename(place)
-        return
-    if exchanged(new, place):
-        return
-    place.rename(old)
-    try:
-        new.rename(place)
-    except OSError:
-        with suppress(OSError):
-            old.rename(place)
-        raise
 
 
 def _write(file: Path, table: Table) -> None:

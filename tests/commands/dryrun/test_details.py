@@ -16,6 +16,7 @@ from bench.log_generator import Expected, Shape
 from bench.make_metadata_log import write_log
 from kafkactl.dryrun.engine.local import load
 from kafkactl.dryrun.io import detail_files
+from kafkactl.files import whole_file
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.io.source import open_source
 from tests.conftest import Run
@@ -165,7 +166,7 @@ def test_there_are_tables_at_every_moment(
     assert out.stat().st_ino != before
     assert list(tmp_path.iterdir()) == [out]
     monkeypatch.undo()
-    monkeypatch.setattr(detail_files, "exchanged", lambda *_: False)  # as on a file system that cannot
+    monkeypatch.setattr(whole_file, "exchanged", lambda *_: False)  # as on a file system that cannot
     assert kafkactl(*words).code in (0, 7)
     assert list(tmp_path.iterdir()) == [out]
 
