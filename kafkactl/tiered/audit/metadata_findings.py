@@ -32,6 +32,13 @@ _DO_NOT_RESTART: Final = (
     "Restart no broker that reads this metadata partition before it is repaired: a broker reads the record again. "
     "See docs/tiered.md."
 )
+_EARLIER_NUMBER: Final = (
+    "Configure the brokers with the number of metadata partitions with which the records were written."
+)
+_KEEP_THE_NUMBER: Final = (
+    "Keep the present number of metadata partitions: with the earlier one brokers read DELETE_PARTITION_FINISHED of "
+    "this partition and lose their metadata consumer. Keep the objects of these segments, which no broker reads."
+)
 
 
 def metadata_findings(case: AuditCase) -> Iterator[Finding]:
@@ -246,18 +253,19 @@ def _wrong_partition(partition: PartitionCase) -> Iterator[Finding]:
     outside = [
         segment
         for segment in partition.log.segments()
-        if segment.metadata_partition != expected and segment.forgotten_by is None
+        if segment.metadata_partition != expected and segment.forgotten_by != FORGOTTEN_BY_LOG_START
     ]
     if not outside:
         return
     places = sorted(partition.log.records_in)
+    is_ended = any(segment.forgotten_by == FORGOTTEN_BY_DELETE for segment in outside)
     yield blocker(
         "wrong-metadata-partition",
         subject_of(partition),
         f"records of {counted(len(outside), 'segment')} are in metadata partition "
         f"{first_few([str(at) for at in places if at != expected], 12)}; with {case.hash_partitions} partitions "
         f"brokers look for them in {expected}",
-        "Configure the brokers with the number of metadata partitions that the records were written with.",
+        _KEEP_THE_NUMBER if is_ended else _EARLIER_NUMBER,
         **place_of(partition),
         **segment_evidence(case, outside),
         metadata_partition=expected,

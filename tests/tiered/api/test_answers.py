@@ -257,6 +257,24 @@ def test_a_changed_number_of_metadata_partitions(tmp_path: Path):
     assert any("taken to be given that many" in words for words in larger["assumptions"])
 
 
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_segments_before_a_change_of_the_number_are_named_after_a_partition_delete(tmp_path: Path, is_ended: bool):
+    home = TOPIC.home(0, 5)
+    number = next(count for count in range(6, 20) if TOPIC.home(0, count) != home)
+    document = cluster(partition_seen(earliest=0, local=30, latest=50, bases=(30,)))
+    topic = {"name": "__remote_log_metadata", "partitions": number, "configured_partitions": number}
+    document["metadata_topic"] = topic
+    earlier = three(LogOf(home))
+    if is_ended:
+        earlier.add(TOPIC.partition_delete(0))
+    answer = audited(tmp_path, document, earlier, *(LogOf(at) for at in range(number) if at != home))
+    found = only(answer, "wrong-metadata-partition")
+    assert (found["severity"], found["evidence"]["segments_total"]) == ("blocker", 3)
+    # The earlier number leads brokers to the record that ends their metadata consumers.
+    assert ("Keep the present number" in found["next_step"]) is is_ended
+    assert ids(answer, "info") == ["partition-delete-record"] * is_ended
+
+
 def test_a_view_that_ends_early_accuses_nothing(tmp_path: Path):
     document = cluster(partition_seen(earliest=0, local=30, latest=50))
     document["metadata_topic"]["logs"] = [{"partition": 0, "log_start_offset": 0, "end_offset": 9}]
