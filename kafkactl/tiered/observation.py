@@ -6,10 +6,9 @@ the field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from kafkactl.core.errors import InputError
+from kafkactl.core.json_fields import JsonFields
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.values import Uuid
 from kafkactl.tiered.cluster_view import (
@@ -25,17 +24,17 @@ from kafkactl.tiered.cluster_view import (
 
 KIND: Final = "tiered.observation"
 SCHEMA_VERSION: Final = 1
-Value = TypeVar("Value")
+_NEXT_STEP: Final = "Take an observation with `kafkactl tiered observe`, or correct the file."
 _OFFSETS: Final = ("earliest", "latest", "earliest_local", "latest_tiered", "earliest_pending_upload")
 
 
 def parse_observation(document: object, *, file: str) -> ClusterView:
     """Return the view that an observation.json holds."""
-    top = _Fields(document, file, "")
+    top = JsonFields(document, file=file, next_step=_NEXT_STEP)
     kind, version = top.text("kind"), top.number("schema_version")
     if kind != KIND or version != SCHEMA_VERSION:
         found = f"{kind!r}, version {version}"
-        raise _invalid(file, "kind", f"expected {KIND!r} of schema_version {SCHEMA_VERSION}, found {found}")
+        raise top.invalid("kind", f"expected {KIND!r} of schema_version {SCHEMA_VERSION}, found {found}")
     topics = top.listed("topics", _topic)
     brokers = top.listed("brokers", _broker)
     return ClusterView(
@@ -47,7 +46,7 @@ def parse_observation(document: object, *, file: str) -> ClusterView:
     )
 
 
-def _metadata_topic(fields: _Fields) -> MetadataTopicView:
+def _metadata_topic(fields: JsonFields) -> MetadataTopicView:
     logs = fields.listed("logs", _metadata_log) or []
     return MetadataTopicView(
         name=fields.text("name") or REMOTE_LOG_METADATA,
@@ -59,7 +58,7 @@ def _metadata_topic(fields: _Fields) -> MetadataTopicView:
     )
 
 
-def _metadata_log(fields: _Fields) -> MetadataLogView:
+def _metadata_log(fields: JsonFields) -> MetadataLogView:
     return MetadataLogView(
         partition=fields.needed("partition"),
         leader=fields.number("leader"),
@@ -68,11 +67,11 @@ def _metadata_log(fields: _Fields) -> MetadataLogView:
     )
 
 
-def _broker(fields: _Fields) -> BrokerView:
+def _broker(fields: JsonFields) -> BrokerView:
     return BrokerView(id=fields.needed("id"), alive=fields.flag("alive"), kafka_version=fields.text("kafka_version"))
 
 
-def _topic(fields: _Fields) -> TopicView:
+def _topic(fields: JsonFields) -> TopicView:
     topic_id, name = fields.uuid("topic_id"), fields.text("name")
     if topic_id is None or name is None:
         raise fields.invalid("topic_id" if topic_id is None else "name", "missing")
@@ -85,7 +84,7 @@ def _topic(fields: _Fields) -> TopicView:
     )
 
 
-def _partition(fields: _Fields) -> PartitionView:
+def _partition(fields: JsonFields) -> PartitionView:
     return PartitionView(
         partition=fields.needed("partition"),
         leader=fields.number("leader"),
@@ -97,14 +96,14 @@ def _partition(fields: _Fields) -> PartitionView:
     )
 
 
-def _offsets(fields: _Fields) -> Offsets:
+def _offsets(fields: JsonFields) -> Offsets:
     found = {name: fields.offset(name) for name in _OFFSETS}
     known = {name: offset for name, offset in found.items() if offset is not None}
     epochs = {name: epoch for name, (_, epoch) in known.items() if epoch is not None}
     return Offsets(**{name: offset for name, (offset, _) in known.items()}, leader_epochs=epochs)
 
 
-def _replica_log(fields: _Fields) -> ReplicaLog:
+def _replica_log(fields: JsonFields) -> ReplicaLog:
     epochs = fields.listed("leader_epochs", lambda entry: (entry.needed("leader_epoch"), entry.needed("start_offset")))
     segments = fields.listed("segments", lambda entry: (entry.needed("base_offset"), entry.number("bytes") or 0))
     return ReplicaLog(
@@ -112,90 +111,6 @@ def _replica_log(fields: _Fields) -> ReplicaLog:
         log_end_offset=fields.number("log_end_offset"),
         leader_epochs=tuple(sorted(epochs or ())),
         segments=None if segments is None else tuple(sorted(segments)),
-    )
-
-
-class _Fields:
-    """A JSON object: its fields by type."""
-
-    def __init__(self, value: object, file: str, path: str) -> None:
-        self._file, self._path = file, path
-        if not isinstance(value, dict):
-            raise _invalid(file, path or "the document", "expected an object")
-        self._fields: Mapping[str, Any] = value
-
-    def invalid(self, name: str, what: str) -> InputError:
-        """Return an error about a field."""
-        return _invalid(self._file, f"{self._path}{name}", what)
-
-    def _typed(self, name: str, kind: type[Value], what: str) -> Value | None:
-        value = self._fields.get(name)
-        if value is None or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))):
-            return value
-        raise self.invalid(name, f"expected {what}")
-
-    def text(self, name: str) -> str | None:
-        """Return a text or null."""
-        return self._typed(name, str, "a text")
-
-    def flag(self, name: str) -> bool | None:
-        """true, false or null."""
-        return self._typed(name, bool, "true or false")
-
-    def number(self, name: str) -> int | None:
-        """Return an integer or null."""
-        return self._typed(name, int, "an integer")
-
-    def needed(self, name: str) -> int:
-        """Return an integer."""
-        value = self.number(name)
-        if value is None:
-            raise self.invalid(name, "missing")
-        return value
-
-    def uuid(self, name: str) -> bytes | None:
-        """Return the 16 bytes of an id, or null."""
-        text = self.text(name)
-        try:
-            return None if text is None else Uuid.parse(text).raw
-        except InputError as error:
-            raise self.invalid(name, error.message) from error
-
-    def texts(self, name: str) -> dict[str, str] | None:
-        """Return an object of texts; settings that are null are left out."""
-        found = self._typed(name, dict, "an object")
-        return None if found is None else {str(key): str(value) for key, value in found.items() if value is not None}
-
-    def numbers(self, name: str) -> tuple[int, ...] | None:
-        """Return a list of integers, or null."""
-        found = self._typed(name, list, "a list")
-        if found is not None and not all(isinstance(number, int) for number in found):
-            raise self.invalid(name, "expected a list of integers")
-        return None if found is None else tuple(found)
-
-    def offset(self, name: str) -> tuple[int, int | None] | None:
-        """Return the `offset` of an object and its `leader_epoch`, or null."""
-        found = self.part(name, lambda fields: (fields.number("offset"), fields.number("leader_epoch")))
-        return None if found is None or found[0] is None else (found[0], found[1])
-
-    def part(self, name: str, make: Callable[[_Fields], Value]) -> Value | None:
-        """Return an object, or null."""
-        value = self._fields.get(name)
-        return None if value is None else make(_Fields(value, self._file, f"{self._path}{name}."))
-
-    def listed(self, name: str, make: Callable[[_Fields], Value]) -> list[Value] | None:
-        """Return a list of objects, or null."""
-        found = self._typed(name, list, "a list")
-        if found is None:
-            return None
-        return [make(_Fields(entry, self._file, f"{self._path}{name}[{at}].")) for at, entry in enumerate(found)]
-
-
-def _invalid(file: str, path: str, what: str) -> InputError:
-    return InputError(
-        f"{file}: {path}: {what}",
-        id="invalid-observation",
-        next_step="Take an observation with `kafkactl tiered observe`, or correct the file.",
     )
 
 

@@ -27,6 +27,7 @@ from kafkactl.quorum.change.journal import remembered as remembered_quorum
 from kafkactl.quorum.io.recover.partitions import log_ends, read_folders
 from kafkactl.quorum.plan_file import read_plan as read_quorum_plan
 from kafkactl.quorum.recover.answer import plan_sha256, read_kept_plan
+from kafkactl.roll.observation import parse_observation as parse_roll_observation
 from kafkactl.storage.fleet.plan_file import node_format_plan, parse_plan, render_plan, shown_plan
 from kafkactl.storage.fleet.receipts import parse_receipt, render_receipt
 from kafkactl.tool.api.completion import harmless
@@ -102,6 +103,26 @@ def _journal(entries: Any, subject: str, fold: Callable[..., object]) -> Made:
         return fold(read_journal(content, file="f", subject=subject, cluster_id="c").entries)
 
     return feed, [json.dumps(entries).encode(), chained(entries), chained(entries)[:-9]]
+
+
+def _roll_observation() -> Made:
+    """An observation.json of a roll: what is read is written alike."""
+    seed = {
+        "kind": "roll.observation", "schema_version": 1, "time_ms": 1, "cluster_id": ID,
+        "nodes": [{"id": 1, "roles": ["broker", "controller"], "alive": True, "release": "4.3.1", "config": "a=b\n",
+                   "features": {"metadata.version": {"min": 7, "max": 30}}}],
+        "quorum": {"leader_id": 1, "leader_epoch": 2, "voters": [{"id": 1, "alive": None, "lag": 0}], "observers": [],
+                   "nodes": [{"id": 1, "leader_epoch": 2}]},
+        "nodes_list": {"nodes": [{"id": 1, "answers": True, "features": {"metadata.version": {"min": 7, "max": 30}}}]},
+    }  # fmt: skip
+
+    def feed(data: bytes) -> object:
+        found = parse_roll_observation(data, file="f")
+        if parse_roll_observation(json.dumps(found.to_dict()), file="f") != found:
+            raise UndeclaredError("an observation is written otherwise")
+        return found.nodes
+
+    return feed, [json.dumps(seed).encode()]
 
 
 def _observation() -> Made:
@@ -228,6 +249,8 @@ TARGETS = (
            declared=PLAN_ERRORS, reads=("change.journal", "change.journal_lines", "quorum.change.journal")),
     Target(name="migration-observation", make=_observation, is_json=True, declared=(InputError, DecodeError),
            reads=("migration.observed.raw", "migration.observed.fields", "migration.observed.reading")),
+    Target(name="roll-observation", make=_roll_observation, is_json=True,
+           reads=("roll.observation", "core.json_fields")),
     Target(name="bundle-manifest", make=_manifest, is_json=True, reads=("bundle.manifest",)),
     Target(name="bundle", make=_bundle, reads=("bundle.io.reading",)),
     Target(name="collected-copy", make=_collected, reads=("quorum.io.recover.partitions",)),

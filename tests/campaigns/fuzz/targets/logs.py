@@ -42,6 +42,7 @@ from kafkactl.protocol.schema.spec import MessageSpec
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.recover.folders import parse_folder_name, parse_largest_epoch
+from kafkactl.roll.cluster_log import read_cluster_log
 from kafkactl.storage import partition_folders
 from kafkactl.storage.dump import dump_file
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
@@ -216,6 +217,7 @@ def _log_source() -> Made:
         whole = load_image(source, Point(), whole=True, past_damage=True)
         image_json(whole.image)
         load_local((segment,), (snapshot,), past_damage=True)
+        read_cluster_log(1, (segment,), (snapshot,))
         return load_image(source, Point()).image
 
     return feed, _segments()
@@ -345,7 +347,7 @@ TARGETS = (
            reads=("cluster.io.fetched_batches", "cluster.io.fetched_registrations")),
     Target(name="log-source", make=_log_source,
            reads=("metadata.io.image", "metadata.io.cut", "dryrun.engine.local", "metadata.image.json",
-                  "migration.observed.log_folding", "migration.observed.log_redact")),
+                  "migration.observed.log_folding", "migration.observed.log_redact", "roll.cluster_log")),
     Target(name="checkpoint", make=_checkpoint, declared=(DecodeError,),
            reads=("metadata.log.checkpoint", "storage.dump")),
     Target(name="quorum-state", make=_quorum_state, declared=(DecodeError,), reads=("metadata.log.quorum_state",)),

@@ -1,0 +1,227 @@
+"""The metadata log of a cluster: its state, and the history of registrations and leaders that led to it.
+
+The image shows that a broker is fenced; the history shows since when, and which incarnation was there before. The
+versions in which records are written decide which older release can read the log. Records that change neither are
+passed over undecoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from enum import StrEnum
+from typing import Final
+
+from kafkactl.cluster.state import Role
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
+from kafkactl.dryrun.engine.local import Loaded, LogFile, decoded_records, load
+from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun, walk_runs
+from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
+from kafkactl.metadata.log.voters import Voter, voters_of
+from kafkactl.metadata.replay.collector import no_collection
+from kafkactl.protocol.compiled_runtime import IrregularError
+from kafkactl.protocol.control_records import ControlRecord, ControlType
+from kafkactl.protocol.plain_records import plain_spans
+from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
+
+_REGISTER, _UNREGISTER, _FENCE, _UNFENCE, _CHANGE, _REGISTER_CONTROLLER = 0, 1, 7, 8, 17, 27
+_OF_NODES: Final = frozenset({_REGISTER, _UNREGISTER, _FENCE, _UNFENCE, _CHANGE, _REGISTER_CONTROLLER})
+_ONE_BYTE: Final = 128
+
+
+class EventKind(StrEnum):
+    """Change of a registration."""
+
+    REGISTERED = "registered"
+    UNREGISTERED = "unregistered"
+    STOPPING = "stopping"
+    FENCED = "fenced"
+    UNFENCED = "unfenced"
+
+
+@frozen
+class RegistrationEvent:
+    """A record about the registration of a node. `incarnation` is that of the registration, None if not in the log."""
+
+    offset: int
+    at_ms: int
+    node_id: int
+    role: Role
+    kind: EventKind
+    incarnation: Uuid | None = None
+
+
+@frozen
+class LeaderEvent:
+    """A LeaderChange record."""
+
+    offset: int
+    epoch: int
+    leader_id: int
+    at_ms: int
+
+
+@frozen
+class ClusterLog:
+    """The metadata log of one controller, read to its end.
+
+    `record_versions` has the highest version of each record by api key, over snapshot and log. `kraft_version` and
+    `voters` are those of control records, None without one (a static quorum).
+    """
+
+    controller_id: int
+    loaded: Loaded = field(repr=False)
+    events: tuple[RegistrationEvent, ...] = ()
+    leaders: tuple[LeaderEvent, ...] = ()
+    record_versions: Mapping[int, int] = field(default_factory=dict)
+    kraft_version: int | None = None
+    voters: tuple[Voter, ...] | None = None
+
+    @property
+    def image(self) -> Image:
+        """Return the state at the end of the log."""
+        return self.loaded.image
+
+    @property
+    def end_offset(self) -> int:
+        """Return one more than the offset of the last record."""
+        return self.loaded.last_offset + 1
+
+    @property
+    def voter_ids(self) -> tuple[int, ...]:
+        """Return the voters as the log has them: the voter set, else those of the last LeaderChange record."""
+        known = self.image.voters or self.voters
+        return tuple(sorted(voter.node_id for voter in known)) if known else tuple(sorted(self.loaded.voters))
+
+    @property
+    def level_of_quorum(self) -> int | None:
+        """Return kraft.version as control records have it."""
+        return self.image.kraft_version if self.image.kraft_version is not None else self.kraft_version
+
+    def events_of(self, node_id: int, role: Role) -> tuple[RegistrationEvent, ...]:
+        """Return the events of one node in one role, oldest first."""
+        return tuple(event for event in self.events if event.node_id == node_id and event.role is role)
+
+
+def read_cluster_log(controller_id: int, segments: Sequence[LogFile], checkpoints: Sequence[LogFile]) -> ClusterLog:
+    """Return the log of a controller. Raises InputError `log-start-missing` and what reading raises."""
+    loaded = load(segments, checkpoints)
+    history = _History()
+    with no_collection():
+        for file in _snapshots(checkpoints, loaded):
+            for run in walk_runs(file.pieces(), file=file.name):
+                if isinstance(run, BatchRun):
+                    history.take(run, file.name, in_snapshot=True)
+        for segment in segments:
+            for run in walk_runs(segment.pieces(), file=segment.name):
+                if isinstance(run, BatchRun):
+                    history.take(run, segment.name, in_snapshot=False)
+    return ClusterLog(
+        controller_id=controller_id,
+        loaded=loaded,
+        events=tuple(history.events),
+        leaders=tuple(history.leaders),
+        record_versions=dict(sorted(history.versions.items())),
+        kraft_version=history.kraft_version,
+        voters=history.voters,
+    )
+
+
+def _snapshots(checkpoints: Sequence[LogFile], loaded: Loaded) -> Iterator[LogFile]:
+    """Yield the first checkpoint, which alone has the voters of a new quorum, and the one that the state began with."""
+    yield from (file for file in checkpoints if (file.base_offset or 0) == 0)
+    if loaded.snapshot_offset:
+        yield from (file for file in checkpoints if file.base_offset == loaded.snapshot_offset)
+
+
+class _History:
+    """Registrations, leaders and record versions, folded from the batches of a log in their order."""
+
+    def __init__(self) -> None:
+        self.events: list[RegistrationEvent] = []
+        self.leaders: list[LeaderEvent] = []
+        self.versions: dict[int, int] = {}
+        self.kraft_version: int | None = None
+        self.voters: tuple[Voter, ...] | None = None
+        self._incarnations: dict[int, Uuid] = {}
+
+    def take(self, run: BatchRun, file: str, *, in_snapshot: bool) -> None:
+        """Take the batches of a run."""
+        for at in run.positions:
+            for offset, epoch, timestamp_ms, record in self._records(run, at, file):
+                if isinstance(record, ControlRecord):
+                    self._take_control(record, offset, epoch, timestamp_ms, in_snapshot=in_snapshot)
+                else:
+                    self._note_version(record.api_key, record.version)
+                    if record.api_key in _OF_NODES:
+                        self._take_data(record, offset, timestamp_ms)
+
+    def _records(
+        self, run: BatchRun, at: int, file: str
+    ) -> Iterator[tuple[int, int, int, MetadataRecord | ControlRecord]]:
+        """Yield the records of a batch that matter; of the others only the version is noted."""
+        offset, length, epoch, attributes, delta, timestamp, _, count = BATCH_HEAD.unpack_from(run.data, at)
+        if not attributes & UNUSUAL_BITS and delta == count - 1:
+            with suppress(IrregularError):
+                spans = plain_spans(run.data, at + HEADER_BYTES, at + LENGTH_END + length, count)
+                for number, start, stop in spans:
+                    head = run.data[start : start + 3]
+                    if head[0] == FRAME_VERSION and max(head) < _ONE_BYTE and head[1] not in _OF_NODES:
+                        self._note_version(head[1], head[2])
+                        continue
+                    with suppress(DecodeError):
+                        yield offset + number, epoch, timestamp, decode_record(run.data[start:stop], file=file)
+                return
+        for entry, _header in decoded_records(run.data, at, run.base, file):
+            if isinstance(entry.record, MetadataRecord | ControlRecord):
+                yield entry.offset, entry.epoch, entry.timestamp_ms, entry.record
+
+    def _note_version(self, api_key: int, version: int) -> None:
+        if version > self.versions.get(api_key, -1):
+            self.versions[api_key] = version
+
+    def _take_control(
+        self, record: ControlRecord, offset: int, epoch: int, timestamp_ms: int, *, in_snapshot: bool
+    ) -> None:
+        if record.type is ControlType.LEADER_CHANGE and not in_snapshot:
+            leader_id = record.data["LeaderId"]
+            self.leaders.append(LeaderEvent(offset=offset, epoch=epoch, leader_id=leader_id, at_ms=timestamp_ms))
+        elif record.type is ControlType.KRAFT_VERSION:
+            self.kraft_version = record.data["KRaftVersion"]
+        elif record.type is ControlType.KRAFT_VOTERS:
+            self.voters = voters_of(record.data)
+
+    def _take_data(self, record: MetadataRecord, offset: int, timestamp_ms: int) -> None:
+        data = record.data
+        role = Role.CONTROLLER if record.api_key == _REGISTER_CONTROLLER else Role.BROKER
+        for node_id, kind in _changes(record):
+            if kind is EventKind.REGISTERED and role is Role.BROKER:
+                self._incarnations[node_id] = data["IncarnationId"]
+            incarnation = data["IncarnationId"] if role is Role.CONTROLLER else self._incarnations.get(node_id)
+            self.events.append(
+                RegistrationEvent(
+                    offset=offset, at_ms=timestamp_ms, node_id=node_id, role=role, kind=kind, incarnation=incarnation
+                )
+            )
+
+
+def _changes(record: MetadataRecord) -> Iterable[tuple[int, EventKind]]:
+    """Return the node and kind of each event that a record has; a registration in a snapshot may be unfenced."""
+    data = record.data
+    if record.api_key == _REGISTER_CONTROLLER:
+        return [(data["ControllerId"], EventKind.REGISTERED)]
+    if record.api_key in (_FENCE, _UNFENCE):
+        return [(data["Id"], EventKind.FENCED if record.api_key == _FENCE else EventKind.UNFENCED)]
+    node_id = data["BrokerId"]
+    if record.api_key == _UNREGISTER:
+        return [(node_id, EventKind.UNREGISTERED)]
+    if record.api_key == _REGISTER:
+        return [(node_id, EventKind.REGISTERED)] + ([] if data["Fenced"] else [(node_id, EventKind.UNFENCED)])
+    found = [(node_id, EventKind.STOPPING)] if data["InControlledShutdown"] == 1 else []
+    if data["Fenced"]:
+        found.append((node_id, EventKind.FENCED if data["Fenced"] > 0 else EventKind.UNFENCED))
+    return found

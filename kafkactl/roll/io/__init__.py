@@ -1,0 +1,1 @@
+"""Observations of a rolling restart, read and written."""
