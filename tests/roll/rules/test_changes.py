@@ -1,0 +1,120 @@
+"""Settings that lose or change their effect under another release (kafkactl.roll.rules.changes)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import tomli
+
+from kafkactl.features.catalog.releases import find_release, release_names
+from kafkactl.protocol.schema.source import read_data
+from kafkactl.roll.rules.changes import ChangedDefault, changed_defaults, ignored_settings
+from kafkactl.storage.config.keys import known_in, server_keys
+
+TABLE = tomli.loads(read_data("config/changes.toml").decode())
+REMOVED = [
+    "zookeeper.connect",
+    "inter.broker.protocol.version",
+    "log.message.format.version",
+    "log.message.timestamp.difference.max.ms",
+    "eligible.leader.replicas.enable",
+    "delegation.token.master.key",
+    "offsets.commit.required.acks",
+    "password.encoder.secret",
+    "auto.include.jmx.reporter",
+    "reserved.broker.max.id",
+]
+
+
+def changed(old: str, new: str, properties: Mapping[str, str]) -> dict[str, ChangedDefault]:
+    """Return the changed defaults by key."""
+    return {found.key: found for found in changed_defaults(find_release(old), find_release(new), properties)}
+
+
+@pytest.mark.parametrize("key", REMOVED)
+def test_removed_key_is_ignored_from_4_0_on(key: str) -> None:
+    names = [name for name in release_names() if ignored_settings(find_release(name), {key: "1"})]
+    assert [name for name in names if name.startswith("4.")] == ["4.0", "4.1", "4.2", "4.3", "4.4"]
+    assert "3.9" not in names
+
+
+def test_key_that_kafka_never_had_is_not_ignored() -> None:
+    assert ignored_settings(find_release("4.4"), {"my.plugin.key": "1"}) == []
+
+
+def test_key_of_a_newer_release_is_ignored_without_effect() -> None:
+    (found,) = ignored_settings(find_release("4.0"), {"cordoned.log.dirs": "*"})
+    assert (found.known_from, found.known_to, found.effect) == ("4.3", "4.4", None)
+
+
+def test_secret_of_an_ignored_key_is_redacted() -> None:
+    (found,) = ignored_settings(find_release("4.0"), {"delegation.token.master.key": "hunter2"})
+    assert found.value == "<redacted>"
+    assert found.effect is not None
+
+
+def test_replaced_key_has_no_effect_if_the_file_sets_its_replacement() -> None:
+    file = {"delegation.token.master.key": "a", "delegation.token.secret.key": "a"}
+    assert [found.effect for found in ignored_settings(find_release("4.0"), file)] == [None]
+    difference = {"log.message.timestamp.difference.max.ms": "5", "log.message.timestamp.after.max.ms": "5"}
+    assert [found.effect is None for found in ignored_settings(find_release("4.0"), difference)] == [False]
+
+
+def test_limit_of_future_timestamps_changes_between_3_9_and_4_0() -> None:
+    found = changed("3.9", "4.0", {})["log.message.timestamp.after.max.ms"]
+    assert (found.before, found.after) == (str(2**63 - 1), "3600000")
+    assert "log.message.timestamp.after.max.ms" not in changed("4.0", "4.4", {})
+    assert "log.message.timestamp.after.max.ms" not in changed("3.9", "4.0", {found.key: "5"})
+
+
+def test_limit_of_both_directions_replaces_the_limit_of_future_timestamps() -> None:
+    key, difference = "log.message.timestamp.after.max.ms", "log.message.timestamp.difference.max.ms"
+    assert changed("3.9", "4.0", {difference: "60000"})[key].before == "60000"
+    assert key not in changed("3.9", "4.0", {difference: "3600000"})
+
+
+def test_jmx_metrics_are_lost_if_reporters_are_named_without_the_jmx_reporter() -> None:
+    key, jmx = "auto.include.jmx.reporter", "org.apache.kafka.common.metrics.JmxReporter"
+    assert key in changed("3.9", "4.0", {"metric.reporters": "com.example.Reporter"})
+    assert key not in changed("3.9", "4.0", {"metric.reporters": f"com.example.Reporter,{jmx}"})
+    assert key not in changed("3.9", "4.0", {})
+    assert key not in changed("4.0", "4.4", {"metric.reporters": "com.example.Reporter"})
+
+
+def test_threads_of_tiered_storage_matter_only_with_tiered_storage() -> None:
+    key = "remote.log.manager.thread.pool.size"
+    assert key not in changed("3.9", "4.0", {})
+    found = changed("3.9", "4.0", {"remote.log.storage.system.enable": "true"})[key]
+    assert (found.before, found.after) == ("10", "2")
+
+
+def test_defaults_of_brokers_do_not_matter_to_a_controller() -> None:
+    assert changed("3.9", "4.4", {"process.roles": "controller"}) == {}
+    assert "num.recovery.threads.per.data.dir" in changed("3.9", "4.4", {"process.roles": "broker,controller"})
+
+
+def test_several_changes_of_one_default_are_one() -> None:
+    found = changed("3.9", "4.4", {})["group.coordinator.rebalance.protocols"]
+    assert (found.before, found.after) == ("classic", "classic,consumer,streams")
+    assert "KIP-848" in found.effect and "KIP-1071" in found.effect
+
+
+def test_no_default_changes_in_a_restart_or_on_the_way_down() -> None:
+    assert changed("3.9", "3.9", {}) == {}
+    assert changed("4.4", "3.9", {}) == {}
+
+
+def test_every_ignored_key_of_the_table_was_removed() -> None:
+    for key in TABLE["ignored"]:
+        span = known_in(key)
+        assert span is not None and span[1] != release_names()[-1], key
+
+
+def test_every_changed_default_of_the_table_changed_in_that_release() -> None:
+    names = release_names()
+    for row in TABLE["changed"]:
+        before, after = (
+            server_keys(name).get(row["key"]) for name in (names[names.index(row["from"]) - 1], row["from"])
+        )
+        assert (before and before.default) != (after and after.default), row["key"]

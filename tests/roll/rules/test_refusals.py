@@ -1,0 +1,165 @@
+"""Settings and classes that stop a node under another release (kafkactl.roll.rules.refusals)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from kafkactl.features.catalog.releases import find_release, release_names
+from kafkactl.roll.rules.refusals import (
+    MissingClass,
+    RefusedSetting,
+    missing_classes,
+    refused_broker_settings,
+    refused_settings,
+    refused_topic_settings,
+    unread_settings,
+)
+
+BROKER = {
+    "process.roles": "broker",
+    "node.id": "11",
+    "log.dirs": "/var/lib/kafka",
+    "listeners": "PLAINTEXT://localhost:9092",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.voters": "1@localhost:9093",
+}
+AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+
+
+def since(name: str, until: str = release_names()[-1]) -> tuple[str, ...]:
+    """Return the releases from one to another."""
+    names = release_names()
+    return names[names.index(name) : names.index(until) + 1]
+
+
+# key, value, the releases that refuse it.
+REFUSALS = [
+    ("log.segment.bytes", "100000", since("4.0")),
+    ("metadata.log.segment.bytes", "1048576", since("4.1")),
+    ("remote.log.manager.copier.thread.pool.size", "-1", ("3.8", *since("4.0"))),
+    ("remote.log.manager.expiration.thread.pool.size", "-1", ("3.8", *since("4.0"))),
+    ("controller.quorum.election.timeout.ms", "-1", since("4.1")),
+    ("controller.quorum.fetch.timeout.ms", "-1", since("4.1")),
+    ("controller.quorum.request.timeout.ms", "-1", since("4.1")),
+    ("controller.quorum.append.linger.ms", "-1", since("4.1")),
+    ("log.dirs", "/a,", since("4.2")),
+    ("listeners", "PLAINTEXT://localhost:9092,", since("4.2")),
+    ("advertised.listeners", "PLAINTEXT://localhost:9092,", since("4.2")),
+    ("metric.reporters", "org.apache.kafka.common.metrics.JmxReporter,", since("4.2")),
+    ("ssl.enabled.protocols", "TLSv1.3,", since("4.2")),
+    ("num.replica.fetchers", "0", since("4.2")),
+    ("remote.log.manager.follower.thread.pool.size", "0", since("4.2")),
+    ("group.coordinator.rebalance.protocols", "classic,unknown", ("3.7", *since("4.0"))),
+    ("group.coordinator.rebalance.protocols", "classic,streams", since("3.7", "4.0")),
+    ("group.coordinator.append.linger.ms", "-1", since("3.8", "4.1")),
+    ("share.coordinator.append.linger.ms", "-1", since("4.0", "4.1")),
+    ("share.coordinator.snapshot.update.records.per.snapshot", "501", since("4.0")),
+    ("group.consumer.assignors", "uniform,range", since("3.5", "3.9")),
+    ("inter.broker.protocol.version", "3.9", since("3.3", "3.7")),
+]
+
+
+def refusing(key: str, value: str, file: Mapping[str, str] = BROKER) -> list[str]:
+    """Return the releases that refuse the setting, by the key alone."""
+    names = []
+    for name in release_names():
+        if any(refused.key == key for refused in refused_settings(find_release(name), {**file, key: value})):
+            names.append(name)
+    return names
+
+
+@pytest.mark.parametrize(("key", "value", "releases"), REFUSALS)
+def test_setting_is_refused_by_these_releases(key: str, value: str, releases: tuple[str, ...]) -> None:
+    assert refusing(key, value) == list(releases)
+
+
+def test_file_of_a_broker_is_taken_by_every_release() -> None:
+    for name in release_names():
+        assert refused_settings(find_release(name), BROKER) == []
+
+
+def test_every_refused_setting_of_a_file_is_returned() -> None:
+    found = refused_settings(find_release("4.2"), {**BROKER, "log.segment.bytes": "100000", "log.dirs": "/a,"})
+    assert [(refused.key, refused.value) for refused in found] == [("log.dirs", "/a,"), ("log.segment.bytes", "100000")]
+    assert "Value must be at least 1048576" in found[1].error
+
+
+def test_missing_key_has_no_value() -> None:
+    file = {key: value for key, value in BROKER.items() if key != "controller.listener.names"}
+    found = refused_settings(find_release("4.3"), file)
+    assert [(refused.key, refused.value) for refused in found] == [("controller.listener.names", None)]
+
+
+def test_settings_that_conflict_are_refused() -> None:
+    voters = {**BROKER, "node.id": "1"}
+    assert [refused.key for refused in refused_settings(find_release("4.3"), voters)] == ["controller.quorum.voters"]
+
+
+def test_bootstrap_servers_alone_are_refused_by_old_releases() -> None:
+    file = {key: value for key, value in BROKER.items() if key != "controller.quorum.voters"}
+    assert refusing("controller.quorum.bootstrap.servers", "localhost:9093", file) == []
+    file["controller.quorum.bootstrap.servers"] = "localhost:9093"
+    refused = [name for name in release_names() if refused_settings(find_release(name), file)]
+    assert refused == list(since("3.3", "3.7"))
+
+
+def test_value_of_a_password_is_not_returned() -> None:
+    file = {**BROKER, "num.network.threads": "password=hunter2"}
+    assert "hunter2" not in repr(refused_settings(find_release("4.3"), file))
+
+
+def test_redacted_value_is_unknown_and_not_refused() -> None:
+    file = {**BROKER, "num.replica.fetchers": "<redacted>", "ssl.keystore.password": "<redacted>"}
+    assert refused_settings(find_release("4.3"), file) == []
+    assert unread_settings(find_release("4.3"), file) == ["num.replica.fetchers"]
+
+
+def test_value_of_a_config_provider_is_unknown_and_not_refused() -> None:
+    provider = {"config.providers": "env", "config.providers.env.class": "org.example.Vault"}
+    file = {**BROKER, **provider, "log.segment.bytes": "${env:SIZE}"}
+    assert refused_settings(find_release("4.3"), file) == []
+    assert unread_settings(find_release("4.3"), file) == ["log.segment.bytes"]
+
+
+def test_removed_class_is_missing_and_not_refused_twice() -> None:
+    file = {**BROKER, "authorizer.class.name": AUTHORIZER}
+    assert missing_classes(find_release("3.9"), file) == []
+    assert missing_classes(find_release("4.0"), file) == [
+        MissingClass("authorizer.class.name", AUTHORIZER, known_from="3.3", known_to="3.9")
+    ]
+    secured = "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler"
+    file = {**BROKER, "sasl.login.callback.handler.class": secured}
+    assert [missing.class_name for missing in missing_classes(find_release("4.0"), file)] == [secured]
+    assert refused_settings(find_release("4.0"), file) == []
+
+
+def test_missing_class_of_a_listener_is_found() -> None:
+    secured = "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler"
+    key = "listener.name.external.oauthbearer.sasl.server.callback.handler.class"
+    assert [missing.key for missing in missing_classes(find_release("4.1"), {key: secured})] == [key]
+
+
+def test_class_in_a_setting_of_a_plugin_is_not_looked_at() -> None:
+    assert missing_classes(find_release("4.0"), {"my.plugin.delegate": AUTHORIZER}) == []
+
+
+@pytest.mark.parametrize(
+    ("configs", "first"),
+    [({"segment.bytes": "100000"}, "4.1"), ({"message.format.version": "3.0"}, None), ({"retention.ms": "-1"}, None)],
+)
+def test_topic_setting_is_refused_from_this_release_on(configs: Mapping[str, str], first: str | None) -> None:
+    names = [name for name in release_names() if refused_topic_settings(find_release(name), configs)]
+    assert names == ([] if first is None else list(since(first)))
+
+
+def test_stored_setting_of_a_broker_out_of_bounds_is_returned() -> None:
+    found = refused_broker_settings(find_release("4.0"), {"log.segment.bytes": "100000", "zookeeper.connect": "a"})
+    assert found == [
+        RefusedSetting(
+            "log.segment.bytes",
+            "100000",
+            "Invalid value 100000 for configuration log.segment.bytes: Value must be at least 1048576",
+        )
+    ]
