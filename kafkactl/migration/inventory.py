@@ -43,8 +43,10 @@ _YEAR_HOURS: Final = 8_760
 
 @frozen
 class Hooks:
-    """How a node is touched. `commands` are those of the template with the inventory's own in their place, by verb; a
-    verb that is not there is asked of the operator. `variables` are what commands may use in addition to the contract.
+    """Hooks of a node.
+
+    `commands` are those of the template, replaced by the inventory's own, by verb; for a verb that is missing the
+    operator is asked. `variables` are what commands may use in addition to the contract.
     """
 
     template: str = MANUAL
@@ -54,7 +56,7 @@ class Hooks:
 
     @property
     def is_local(self) -> bool:
-        """Whether the node's files are files of this machine."""
+        """Return True if the node's files are files of this machine."""
         return self.template == LOCAL
 
 
@@ -80,7 +82,7 @@ class InventoryNode:
 
     @property
     def name(self) -> str:
-        """As findings name it: `broker 2`."""
+        """Return the node's name in findings: `broker 2`."""
         return f"{self.role} {self.id}"
 
 
@@ -113,19 +115,19 @@ class Inventory:
 
     @property
     def brokers(self) -> tuple[InventoryNode, ...]:
-        """The brokers, by id."""
+        """Return the brokers, by id."""
         return self._of(NodeRole.BROKER)
 
     @property
     def controllers(self) -> tuple[InventoryNode, ...]:
-        """The KRaft controllers, by id."""
+        """Return the KRaft controllers, by id."""
         return self._of(NodeRole.CONTROLLER)
 
     def _of(self, role: NodeRole) -> tuple[InventoryNode, ...]:
         return tuple(sorted((node for node in self.nodes if node.role is role), key=lambda node: node.id))
 
     def node(self, id: int) -> InventoryNode | None:
-        """The node with this id; None where the inventory has none."""
+        """Return the node with this id; None if the inventory has none."""
         return next((node for node in self.nodes if node.id == id), None)
 
 
@@ -289,8 +291,10 @@ def _normal(directory: str) -> str:
 def _hooks(
     shared: Mapping[str, Any], own: Mapping[str, Any], where: str, problems: list[str], *, complete: bool
 ) -> Hooks:
-    """The hooks of a node: its own words before those of all. What is wrong with the shared ones is reported once, when
-    they are read without a node (`complete` false)."""
+    """Return the hooks of a node: its own take precedence over the shared ones.
+
+    Problems of the shared ones are reported once, when they are read without a node (`complete` false).
+    """
     shared_problems: list[str] = [] if complete else problems
     base = read_table(shared, _HOOK_KEYS, where, shared_problems, other_words=_OTHER_WORDS)
     mine = read_table(own, _HOOK_KEYS, where, problems, other_words=_OTHER_WORDS)

@@ -23,12 +23,12 @@ class ImageDifference:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many differences each part of the state has."""
+        """Return the number of differences in each part of the state."""
         return Counter(difference.part for difference in self.differences)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is to be said of how the two states were read."""
+        """Return the findings about how the two states were read."""
         return (*self.before.findings, *self.after.findings)
 
     to_dict = json_of(
@@ -37,7 +37,7 @@ class ImageDifference:
 
 
 def compare_images(before: LoadedImage, after: LoadedImage, *, show_secrets: bool = False) -> ImageDifference:
-    """What differs between two states that `load_image` gave; the secrets of both only with `show_secrets`."""
+    """Return the differences of two states that `load_image` gave; the secrets of both only with `show_secrets`."""
     found = diff(before.image, after.image)
     return ImageDifference(
         before=before, after=after, differences=found if show_secrets else tuple(map(_redacted, found))

@@ -72,8 +72,9 @@ class ImageSummary:
 
     @property
     def image(self) -> Mapping[str, Any] | None:
-        """The state; keys and order are always the same for equal states, fields as in Kafka's JSON. None in a support
-        bundle without its log.
+        """Return the state, with fields as in Kafka's JSON; None in a support bundle without its log.
+
+        Keys and order are always the same for equal states.
         """
         return None
 

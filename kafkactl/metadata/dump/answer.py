@@ -8,7 +8,7 @@ from kafkactl.core.findings import Finding
 
 
 class DecodeProblem(TypedDict):
-    """Why a record cannot be read."""
+    """Reason why a record cannot be read."""
 
     id: str
     message: str

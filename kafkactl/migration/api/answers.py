@@ -67,7 +67,7 @@ class MigrateObserve(TypedDict):
 
 
 class CheckCounts(TypedDict):
-    """How many findings there are of each weight; unknowns are counted apart from warnings."""
+    """Number of findings of each severity; unknowns are counted apart from warnings."""
 
     blocker: int
     warning: int
@@ -98,7 +98,7 @@ class MigrateCheck(TypedDict):
 
 
 class UnknownThing(TypedDict):
-    """What was not compared."""
+    """Entity that was not compared, with the reason."""
 
     entity: str
     key: str
@@ -160,7 +160,7 @@ class MigrateRender(TypedDict):
 
 
 class CopySizes(TypedDict):
-    """What the copy would write, by the tree that was observed."""
+    """Sizes of the copy by the observed tree."""
 
     outcome: CopyOutcome
     records: int
@@ -174,7 +174,7 @@ class CopySizes(TypedDict):
 
 
 class Restarts(TypedDict):
-    """How many restarts are left."""
+    """Number of restarts that are left."""
 
     brokers: int
     controllers: int

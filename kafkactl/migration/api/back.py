@@ -87,7 +87,7 @@ class RollbackPlan:
         return each_once((*self.missing, *self.way.weighed(self.observation.findings), *self.way.findings))
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `migrate.rollback` of a dry run."""
+        """Return the answer `migrate.rollback` of a dry run."""
         return {
             "outcome": self.outcome.value,
             "state": self.way.state.value,
@@ -112,7 +112,7 @@ def plan_rollback(
     is_live: bool = False,
     on_request: NoteCallback = ignore_note,
 ) -> RollbackPlan:
-    """The steps back to ZooKeeper from an observed state. Nothing is touched.
+    """Return the steps back to ZooKeeper from an observed state. Nothing is touched.
 
     `is_live`: the observation is of the live cluster, so that the files are looked for without which the rollback
     would not begin; a node's hook is asked only for those that the journal does not keep.

@@ -28,8 +28,10 @@ __all__ = ["OBSERVED", "UNKNOWN_ID", "CheckResult", "accept_names", "check", "ch
 
 @frozen
 class CheckResult:
-    """What was found. `open_findings` are warnings and unknowns that were not accepted; `lacks` what was not seen at
-    all, without which the answer says nothing.
+    """Findings of a check.
+
+    `open_findings` are warnings and unknowns that were not accepted; `lacks` is the evidence without which the answer
+    says nothing.
     """
 
     state: State
@@ -41,12 +43,12 @@ class CheckResult:
 
     @property
     def has_problems(self) -> bool:
-        """Whether a finding stops the migration."""
+        """Return True if a finding stops the migration."""
         return bool(blockers(self.findings))
 
     @property
     def passes(self) -> bool:
-        """Whether nothing stops the migration, nothing is open, and enough was seen."""
+        """Return True if nothing stops the migration, nothing is open, and enough was observed."""
         return self.lacks is None and not self.has_problems and not self.open_findings
 
     @property
@@ -61,7 +63,7 @@ class CheckResult:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `migrate.check`."""
+        """Return the answer `migrate.check`."""
         found: MigrateCheck = {
             "state": self.state.value,
             "state_words": self.state.words,

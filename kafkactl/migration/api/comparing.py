@@ -30,7 +30,7 @@ _MOST = 1000
 
 @frozen
 class CopyComparison:
-    """What differs between the copy and its prediction, and what is not known of it."""
+    """Differences between the copy and its prediction, and what is unknown of the copy."""
 
     differences: tuple[Difference, ...]
     findings: tuple[Finding, ...]
@@ -38,12 +38,12 @@ class CopyComparison:
 
     @property
     def unexplained(self) -> int:
-        """How many differences nothing explains."""
+        """Return the number of differences that nothing explains."""
         return sum(difference.explained is None for difference in self.differences)
 
     @property
     def ordered(self) -> tuple[Difference, ...]:
-        """The differences, the unexplained ones first."""
+        """Return the differences, the unexplained ones first."""
         return tuple(sorted(self.differences, key=lambda difference: difference.explained or ""))
 
 
@@ -61,27 +61,27 @@ class ComparisonResult:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the comparison and the observation say."""
+        """Return the findings of the comparison and of the observation."""
         return (*self.comparison.findings, *(self.copy.findings if self.copy else ()), *self.observation.findings)
 
     @property
     def has_problems(self) -> bool:
-        """Whether something differs that nothing explains."""
+        """Return True if there is a difference that nothing explains."""
         is_unexplained = bool(self.comparison.unexplained or (self.copy and self.copy.unexplained))
         return is_unexplained or bool(blockers(self.findings))
 
     @property
     def is_compared(self) -> bool:
-        """Whether both sides were seen, so that there was something to compare."""
+        """Return True if both sides were observed, so that there was something to compare."""
         return self.comparison.compared
 
     @property
     def mirror_offset(self) -> int | None:
-        """The offset in /migration."""
+        """Return the offset in /migration."""
         return phase_facts(self.observation).migration_offset
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `migrate.compare`, the unexplained differences first."""
+        """Return the answer `migrate.compare`, the unexplained differences first."""
         found, log = self.comparison, self.observation.log
         answer: MigrateCompare = {
             "phase": found.phase,
@@ -128,7 +128,7 @@ def _copy(observation: Observation, before: Path, kafka_version: str | None) -> 
 
 
 def _version(observation: Observation, named: str | None) -> KafkaVersion:
-    """The release of the controllers; the last one with ZooKeeper where it is not known."""
+    """Return the release of the controllers; the last one with ZooKeeper if it is unknown."""
     known = [node.kafka_version for node in observation.controllers if node.kafka_version]
     name = named or (known[0] if known else None)
     return (newest_with_zookeeper() if name is None else find_release(name)).version

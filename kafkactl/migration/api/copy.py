@@ -47,7 +47,7 @@ class CopySource:
 
 
 def read_copy_source(source: str, *, chroot: str | None, config: str | None, timeout_ms: float) -> CopySource:
-    """The tree behind a SOURCE: a saved tree, a folder with one (an observation), or `host:port/chroot`.
+    """Read the tree of a SOURCE: a saved tree, a folder with one (an observation), or `host:port/chroot`.
 
     `config` is the file of a node, for TLS and SASL. Raises InputError, and UnreachableError for a live one.
     """
@@ -69,7 +69,7 @@ def read_copy_source(source: str, *, chroot: str | None, config: str | None, tim
 
 
 def _observed(folder: Path) -> RawObservation | None:
-    """What observation.json says; a file that cannot be read says nothing."""
+    """Return the content of observation.json; None if it cannot be read."""
     try:
         return parse_observation(read_whole(folder / OBSERVATION, InputKind.DOCUMENT), file=str(folder / OBSERVATION))[
             0
@@ -79,7 +79,7 @@ def _observed(folder: Path) -> RawObservation | None:
 
 
 def _release(nodes: tuple[NodeSeen, ...]) -> str | None:
-    """What the nodes run."""
+    """Return the release that the nodes run."""
     for role in (NodeRole.CONTROLLER, NodeRole.BROKER):
         texts = (node.kafka_version or "" for node in nodes if node.role is role)
         versions = [tuple(map(int, text.split("."))) for text in texts if _PLAIN(text)]
@@ -121,7 +121,7 @@ def _live(source: str, chroot: str | None, config: str | None, timeout_ms: float
 
 @contextmanager
 def predicted_log(batches: Sequence[Sequence[MetadataRecord]]) -> Iterator[LogSource]:
-    """The records as the log of a quorum that has nothing else, in a folder that lasts as long as the block."""
+    """Yield the records as the log of a quorum that has nothing else, in a folder that lasts as long as the block."""
     with tempfile.TemporaryDirectory(prefix="kafkactl-copy-") as folder:
         log = Path(folder, METADATA_LOG)
         log.mkdir()

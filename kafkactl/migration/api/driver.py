@@ -40,7 +40,7 @@ OBSERVE_MS: Final = 45_000.0
 
 
 def live_world(inventory: Inventory, say: Callable[[str], None]) -> LiveWorld:
-    """The real cluster. Raises InputError for settings that cannot be read."""
+    """Return the port to the real cluster. Raises InputError for settings that cannot be read."""
     client = load_client_config(_path_of(inventory, inventory.command_config))
     controllers = load_client_config(
         _path_of(inventory, inventory.controller_command_config or inventory.command_config)
@@ -65,8 +65,9 @@ def open_crew(
     edits: EditAnswers = NO_EDITS,
     rendered: str | None = None,
 ) -> RunContext:
-    """The crew, with its journal open and locked, and the lock of the cluster taken: close `crew.lock`, `crew.journal`.
-    `edits` and `rendered` are as in `RenderedFiles`.
+    """Return the run's context, with its journal open and locked and the cluster's lock held.
+
+    Close `crew.lock`, `crew.journal`. `edits` and `rendered` are as in `RenderedFiles`.
 
     Raises UnreachableError `cluster-id-not-observed`, RefusedError `concurrent-migration-run`, and what
     `open_migration_journal` raises.
@@ -97,7 +98,7 @@ def open_crew(
 
 
 def cluster_id_of(inventory: Inventory, seen: Observation) -> str:
-    """As ZooKeeper has it, else as the inventory says. Raises UnreachableError `cluster-id-not-observed`."""
+    """Return the cluster id of ZooKeeper, else of the inventory. Raises UnreachableError `cluster-id-not-observed`."""
     found = None if seen.tree is None else parse_tree(seen.tree).cluster_id
     if found or inventory.cluster_id:
         return found or inventory.cluster_id or ""
@@ -108,7 +109,7 @@ def cluster_id_of(inventory: Inventory, seen: Observation) -> str:
 
 
 def journal_file(inventory: Inventory, cluster_id: str) -> str:
-    """One file a cluster in the inventory's folder for journals."""
+    """Return the path of a cluster's journal in the inventory's folder for journals."""
     return str(path_next_to(inventory, inventory.journal) / f"migration-{file_name_of(cluster_id)}.jsonl")
 
 
@@ -123,7 +124,7 @@ def _settings(inventory: Inventory) -> ZooKeeperSettings:
 
 
 def _observe(inventory: Inventory) -> Observation:
-    """An observation without ZooKeeper is of no use: every plan is based on its znodes.
+    """Observe the cluster. Raises UnreachableError without ZooKeeper, because every plan is based on its znodes.
 
     Those of a server without its quorum may be old, and nothing that a step needs can be written there.
     """
@@ -143,13 +144,13 @@ def _observe(inventory: Inventory) -> Observation:
 
 
 def _release(seen: Observation) -> str:
-    """The release that controllers are formatted with: the brokers' inter.broker.protocol.version."""
+    """Return the release that controllers are formatted for: the brokers' inter.broker.protocol.version."""
     said = {broker.config[_IBP].strip() for broker in seen.brokers if broker.config and broker.config.get(_IBP)}
     return said.pop() if len(said) == 1 else ""
 
 
 def _format_flags(inventory: Inventory, seen: Observation, journal: MigrationJournal) -> dict[int, tuple[str, ...]]:
-    """None for static voters; else the initial controllers, the same for all of them however often they are asked."""
+    """Return the format flags by node: None for static voters, else the same initial controllers for all nodes."""
     configs = [controller.config for controller in seen.controllers if controller.config is not None]
     controllers = inventory.controllers
     if any(config.get(_VOTERS) for config in configs) or not configs:
@@ -166,5 +167,5 @@ def _format_flags(inventory: Inventory, seen: Observation, journal: MigrationJou
 
 
 def facts_for_the_answer(crew: RunContext) -> dict[str, Any]:
-    """What the answer says in addition to the steps."""
+    """Return the fields of the answer in addition to the steps."""
     return {"cluster_id": crew.cluster_id, "journal": crew.journal.path}

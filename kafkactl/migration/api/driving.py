@@ -39,7 +39,7 @@ EventCallback: TypeAlias = Callable[[Event], None]
 
 @frozen
 class DriveOptions:
-    """How the driver waits, what it accepts, and what becomes of files that were edited.
+    """Options of a run: its waits, what is accepted, and how edited files are treated.
 
     `gate_interval_ms` is the time between the two observations that a gate has to pass, `gate_timeout_ms` how long it
     is waited for (None: 10 minutes, and for the copy three times the predicted time). `accepted` as in `check`.
@@ -58,7 +58,7 @@ class DriveOptions:
 
 @frozen
 class Question:
-    """What the driver asks before the first step, and before one that cannot be undone (`step.barrier`)."""
+    """Question before the first step, and before a step that cannot be undone (`step.barrier`)."""
 
     route: StepPlan
     step: Step
@@ -67,7 +67,7 @@ class Question:
 
     @property
     def soak_words(self) -> str | None:
-        """How long every broker has been on KRaft; None where that is not known."""
+        """Return the time for which every broker has been on KRaft, for people; None if it is unknown."""
         soak = soak_of(evidence_of(self.seen))
         return None if soak is None else soak.words
 
@@ -86,7 +86,7 @@ def ignore_event(event: Event) -> None:
 
 @frozen
 class DriveResult:
-    """How a run ended, or what it would do: `journal` is the file that records it, None for a plan."""
+    """Result of a run or of its plan: `journal` is the file that records the run, None for a plan."""
 
     result: RunResult
     time_ms: int
@@ -164,7 +164,7 @@ def rehearse(
     *,
     until: str | None = None,
 ) -> DriveResult:
-    """The plan of a run that touches nothing and opens no journal: refused where the run would be."""
+    """Return the plan of a run that touches nothing and opens no journal: refused if the run would be."""
     world = driver.live_world(inventory, on_request)
     seen = world.observe()
     journal = journal_of(inventory, seen)
@@ -204,25 +204,25 @@ def _blockers_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _outcome_of(route: StepPlan, step: Step | None, stops: Sequence[Finding]) -> Outcome:
-    """What the run would come to: refused where its first step is, nothing to do where no step is due."""
+    """Return the outcome that the run would have: refused if its first step is, nothing to do if no step is due."""
     if stops or route.outcome is Outcome.REFUSED:
         return Outcome.REFUSED
     return Outcome.NOTHING_TO_DO if step is None else route.outcome
 
 
 def _folder_of(options: DriveOptions) -> str | None:
-    """The folder of rendered files, whole: a later run may be started elsewhere."""
+    """Return the absolute folder of rendered files: a later run may be started from another folder."""
     return None if options.rendered is None else str(Path(options.rendered).resolve())
 
 
 def files_of(inventory: Inventory, world: MigrationPort, journal: JournalView, options: DriveOptions) -> RenderedFiles:
-    """The nodes' files of every phase, as the run would take them."""
+    """Return the nodes' files of every phase, as the run would use them."""
     edits = edit_answers(options.hand_edits)
     return RenderedFiles(inventory, world, journal, FilesOfOperator(), edits=edits, rendered=_folder_of(options))
 
 
 def patience_of(options: DriveOptions, seen: Observation) -> MigrationWaitPolicy:
-    """How long the driver waits; for the copy as long as the tree that was seen takes."""
+    """Return the limits of the driver's waits; that of the copy follows the size of the observed tree."""
     interval_ms, given_ms = options.gate_interval_ms, options.gate_timeout_ms
     usual = MigrationWaitPolicy(apart_ms=interval_ms, observe_every_ms=min(2_000, max(200, interval_ms)))
     if given_ms is not None:
@@ -237,7 +237,7 @@ def _copy_ms(seen: Observation) -> int | None:
 
 
 def journal_of(inventory: Inventory, seen: Observation) -> JournalView:
-    """The journal of this cluster, which is only read; one without a word where there is none.
+    """Return the journal of this cluster, which is only read; one without entries if none exists.
 
     Raises InputError as `read_journal_view` does.
     """

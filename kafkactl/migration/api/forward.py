@@ -83,7 +83,7 @@ def plan_run(
     options: DriveOptions | None = None,
     on_request: NoteCallback = ignore_note,
 ) -> DriveResult:
-    """The steps of `run`, and what would stop them: refused where the run would be. Nothing is touched."""
+    """Return the steps of `run` and what would stop them: refused if the run would be. Nothing is touched."""
     return rehearse(inventory, ForwardRoute(inventory), options or DriveOptions(), on_request, until=until)
 
 
@@ -119,7 +119,7 @@ def finalize(
 def plan_finalize(
     inventory: Inventory, *, options: DriveOptions | None = None, on_request: NoteCallback = ignore_note
 ) -> DriveResult:
-    """The steps of `finalize`, and what would stop them. Nothing is touched."""
+    """Return the steps of `finalize` and what would stop them. Nothing is touched."""
     options = options or DriveOptions()
     route_of = _final_route(inventory)
 
@@ -151,7 +151,7 @@ def _refused_where_too_early(route: StepPlan) -> StepPlan:
 
 
 def _with_soak(route: StepPlan, observation: Observation, inventory: Inventory, accepted: Collection[str]) -> StepPlan:
-    """A plan has no guard; it reports all the same whether M8 has lasted long enough."""
+    """Add to a plan, which has no guard, the finding whether M8 has lasted long enough."""
     every = soak_findings(soak_of(evidence_of(observation)), wanted_hours=inventory.soak_hours)
     found = tuple(finding for finding in every if not is_accepted(finding, frozenset(accepted)))
     if route.state != _FINALIZABLE[0] or not found:

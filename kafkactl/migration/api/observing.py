@@ -29,7 +29,7 @@ _NOT_MET = frozenset({"zookeeper-not-observed", "node-not-observed", "node-of-an
 
 
 def read_inventory(path: str | os.PathLike[str], *, on_exposure: ExposureCallback = ignore_exposure) -> Inventory:
-    """The inventory of a migration (docs/migration-inventory.md).
+    """Read the inventory of a migration (docs/migration-inventory.md).
 
     `on_exposure` gets what the inventory and the settings that it names expose. Raises InventoryError with all
     problems, and InputError for a file that cannot be read.
@@ -42,7 +42,7 @@ def read_inventory(path: str | os.PathLike[str], *, on_exposure: ExposureCallbac
 
 
 def capture(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> Captured:
-    """What every node, ZooKeeper and the metadata logs show now, before anything is made of the logs.
+    """Capture what every node, ZooKeeper and the metadata logs show now, without reading the logs.
 
     Raises UnreachableError `cluster-not-reached`.
     """
@@ -54,7 +54,7 @@ def capture(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> Capt
 
 
 def observe(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> Observation:
-    """An observation of the live cluster; what was not seen is unknown, and a finding says why.
+    """Observe the live cluster; what was not observed is unknown, with a finding that gives the reason.
 
     Nothing is changed. Raises UnreachableError where nothing of the cluster answers.
     """
@@ -62,7 +62,7 @@ def observe(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> Obse
 
 
 def load_observation(folder: str | os.PathLike[str]) -> Observation:
-    """The observation that `kafkactl migrate observe` saved in a folder. Raises InputError."""
+    """Read the observation that `kafkactl migrate observe` saved in a folder. Raises InputError."""
     return observation_from(load_captured(os.fspath(folder)))
 
 
@@ -74,7 +74,7 @@ def _nothing_reached(captured: Captured) -> UnreachableError:
 
 
 class Lacking(Enum):
-    """What an observation lacks so much that there is no answer."""
+    """Evidence that an observation lacks so that there is no answer."""
 
     ZOOKEEPER = "zookeeper"
     EVERYTHING = "everything"
@@ -110,11 +110,11 @@ class SavedObservation:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was not seen, and why."""
+        """Return the findings about what was not observed, and why."""
         return tuple(self.observation.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `migrate.observe`."""
+        """Return the answer `migrate.observe`."""
         seen = self.observation
         found: MigrateObserve = {
             "folder": self.folder,

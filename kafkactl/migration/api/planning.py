@@ -42,7 +42,7 @@ class MigrationPlan:
         return self.way.outcome
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `migrate.plan`."""
+        """Return the answer `migrate.plan`."""
         roles = [step.role for step in self.way.pending if step.action is Move.RESTART_NODE]
         found: MigratePlan = {
             "outcome": self.way.outcome,
@@ -59,7 +59,7 @@ class MigrationPlan:
 
 
 def plan(observation: Observation, inventory: Inventory | None = None) -> MigrationPlan:
-    """The steps from an observed state to a finalized migration, what each waits for, and what the copy will write.
+    """Return the steps from an observed state to a finalized migration, their gates, and what the copy will write.
 
     Nothing is touched. What speaks against continuing is what `check` reports.
     """

@@ -34,7 +34,7 @@ _DONE = "done"
 
 @frozen
 class JournalSummary:
-    """What the journal says."""
+    """Summary of the journal."""
 
     file: str
     state: str | None
@@ -76,12 +76,12 @@ class MigrationStatus:
 
     @property
     def observed(self) -> ObservedDict:
-        """What each source of evidence says; null is what was not observed."""
+        """Return the state by each source of evidence; null is what was not observed."""
         return observed_view(self.evidence, self.state)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether journal and cluster have the same state; None without a journal.
+        """Return True if journal and cluster have the same state; None without a journal.
 
         A state that is planned, armed or about to follow automatically is not a disagreement.
         """
@@ -116,7 +116,10 @@ class StatusWatch:
         self._earlier = _Earlier()
 
     def status(self, observation: Observation) -> MigrationStatus:
-        """Where the migration is by this observation. Raises InputError for a journal that cannot be read."""
+        """Return the position of the migration by this observation.
+
+        Raises InputError for a journal that cannot be read.
+        """
         evidence = evidence_of(observation)
         observed = state_of_evidence(evidence)
         checked = check(observation, evidence=evidence)
@@ -145,7 +148,7 @@ class StatusWatch:
         )
 
     def _opened(self) -> JournalView | None:
-        """The journal; None where none was given and the inventory's does not exist."""
+        """Open the journal; return None if none was given and the inventory's does not exist."""
         if self._journal is None and self._inventory is None:
             return None
         return read_journal_view(self._journal, self._inventory)
@@ -158,12 +161,15 @@ def status(
     journal: str | None = None,
     is_live: bool = False,
 ) -> MigrationStatus:
-    """Where a migration is by one observation; `inventory`, `journal` and `is_live` as in `StatusWatch`."""
+    """Return the position of a migration by one observation.
+
+    `inventory`, `journal` and `is_live` as in `StatusWatch`.
+    """
     return StatusWatch(inventory, journal=journal, is_live=is_live).status(observation)
 
 
 class _Earlier:
-    """Which observation the next one is compared with: one in the same state, old enough to confirm a gate.
+    """Earlier observation with which the next one is compared: of the same state, and old enough to confirm a gate.
 
     Two are kept, for observations may be a second apart, and each can be a large tree.
     """
@@ -174,7 +180,7 @@ class _Earlier:
         self._state: object = None
 
     def before(self, observation: Observation, state: object) -> Observation | None:
-        """The observation to compare this one with; None for the very first."""
+        """Return the observation to compare this one with; None for the first."""
         first, changed = self._newer, state != self._state
         self._state = state
         if first is None or changed:
@@ -187,9 +193,10 @@ class _Earlier:
 
 
 def _has_problems(observed: ObservedState, gates: Iterable[Finding], *, is_alarm: bool) -> bool:
-    """What is broken, and what stops a migration that is under way; before it `check` reports that. Also a controller
-    without the flag: once it leads there is no rollback. And what an earlier attempt has left: the next start of a
-    controller does harm with it.
+    """Return True if something is broken or stops a migration that is under way; before it `check` reports that.
+
+    A controller without the flag counts, too: after it leads there is no rollback. Leftovers of an earlier attempt
+    count as well: the next start of a controller does harm with them.
     """
     found = blockers(gates)
     if any(finding.id in _LEFT_BEHIND for finding in found):

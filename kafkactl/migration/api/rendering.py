@@ -78,7 +78,7 @@ class RenderResult:
 
     @property
     def files(self) -> tuple[RenderedFile, ...]:
-        """Each node's file of each phase."""
+        """Return each node's file of each phase."""
         changes = diffs(self.inputs, self.rendered)
         return tuple(
             RenderedFile(
@@ -90,7 +90,7 @@ class RenderResult:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `migrate.render`."""
+        """Return the answer `migrate.render`."""
         found: MigrateRender = {
             "outcome": self.outcome,
             "folder": self.folder,
@@ -106,7 +106,7 @@ class RenderResult:
 
 
 def node_files(inventory: Inventory, *, timeout_ms: float = _READ_MS) -> NodeFiles:
-    """The files as they are on the nodes of the live cluster; in the middle of a migration those from before it.
+    """Read the files of the live cluster's nodes; in the middle of a migration those from before it.
 
     The driver's journal keeps the latter, as `kafkactl migrate run` uses them; a file that was edited since is a
     finding. Raises DecodeError for a file that Java would not read.
@@ -115,7 +115,7 @@ def node_files(inventory: Inventory, *, timeout_ms: float = _READ_MS) -> NodeFil
 
 
 def read_node_files(inventory: Inventory, *, timeout_ms: float = _READ_MS) -> NodeFiles:
-    """The files as they are on the nodes, whatever a driver did before."""
+    """Read the files that the nodes have now, regardless of an earlier run."""
     places = Places(inventory, timeout_ms=timeout_ms)
     given = [(node.id, node.role, node.kafka_version, places.config_bytes(node)) for node in inventory.nodes]
     found = _parsed(given, "its configuration cannot be read", "Name a copy of it in the inventory (copy).")
@@ -123,7 +123,7 @@ def read_node_files(inventory: Inventory, *, timeout_ms: float = _READ_MS) -> No
 
 
 def saved_node_files(folder: str | os.PathLike[str]) -> NodeFiles:
-    """The files that a saved observation has. Raises InputError."""
+    """Return the files of a saved observation. Raises InputError."""
     nodes = load_captured(os.fspath(folder)).raw.nodes
     given = [
         (node.id, node.role, node.kafka_version, None if node.config is None else node.config.encode())
@@ -133,7 +133,7 @@ def saved_node_files(folder: str | os.PathLike[str]) -> NodeFiles:
 
 
 def as_the_driver_has_them(inventory: Inventory, given: NodeFiles) -> NodeFiles:
-    """In the middle of a migration the files from before it; and the files that were edited since."""
+    """Return, in the middle of a migration, the files from before it, and the files that were edited since."""
     journal = read_journal_view(None, inventory)
     if journal is None or not journal.recorded.is_under_way:
         return given

@@ -106,7 +106,7 @@ def _credentials(case: CheckCase) -> Iterator[Finding]:
 
 
 def _without_credentials(case: CheckCase) -> dict[str, tuple[str, str, str]]:
-    """By caller the listener, its protocol, and the setting in which its credentials belong and are not."""
+    """Return by caller the listener, its protocol, and the setting that lacks the caller's credentials."""
     found = {}
     for node in case.brokers if case.stage in FORWARD else ():
         caller = case.planned.brokers.get(node.id, node)
@@ -160,7 +160,10 @@ def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Ma
 
 
 def _at_controllers(caller: NodeSeen, controller: NodeSeen) -> str | None:
-    """Who a node is to a controller, whose listener and its protocol count where the caller has none yet."""
+    """Return the listener through which a node is known to a controller.
+
+    Its protocol counts if the caller has none yet.
+    """
     listener = controller_listener(controller)
     if listener is None:
         return None
@@ -312,7 +315,7 @@ def _opens(value: str, secret: str) -> bool:
 
 
 def _unseen(tree: KafkaTree, parent: str) -> int:
-    """How many values below a path the observation does not show."""
+    """Return the number of values below a path that the observation does not show."""
     return sum(path.startswith(parent + "/") for path in tree.hidden)
 
 

@@ -23,13 +23,13 @@ class Bug:
 
 
 def bugs_of(version: Version) -> tuple[Bug, ...]:
-    """The faults that a version has, in the order of the table."""
+    """Return the faults that a version has, in the order of the table."""
     return tuple(bug for bug in known_bugs() if not _has_correction(version, bug.fixed_in))
 
 
 @functools.cache
 def known_bugs() -> tuple[Bug, ...]:
-    """Every fault of the table."""
+    """Return every fault of the table."""
     import tomli
 
     rows = tomli.loads(read_data("migration_bugs.toml").decode("utf-8"))["bug"]
@@ -45,7 +45,10 @@ def known_bugs() -> tuple[Bug, ...]:
 
 
 def _has_correction(version: Version, fixed_in: Sequence[Version]) -> bool:
-    """A patch of the same line as a correction, from it on; or a line behind the last that was corrected."""
+    """Return True for the patch that corrects a fault.
+
+    A later patch of its line, or a line after the last corrected one.
+    """
     return version >= max(fixed_in) or any(version[:2] == fix[:2] and version >= fix for fix in fixed_in)
 
 

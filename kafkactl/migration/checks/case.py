@@ -24,7 +24,7 @@ from kafkactl.migration.zktree.values import KafkaTree
 
 
 class Stage(StrEnum):
-    """Where a migration is, as far as it decides which checks apply. `states` are those of the driver (5.1)."""
+    """Stage of a migration, as far as it decides which checks apply. `states` are those of the driver (5.1)."""
 
     BEFORE = "before"  # M0 to M2: no KRaft controller is active
     QUORUM = "quorum"  # M3, M4, M4L: a quorum waits for the brokers
@@ -79,22 +79,22 @@ class CheckCase:
 
     @property
     def image(self) -> Image | None:
-        """The state that the newest log comes to."""
+        """Return the state that results from the newest log."""
         return None if self.log is None else self.log.image
 
     @property
     def brokers(self) -> tuple[NodeSeen, ...]:
-        """The observed brokers."""
+        """Return the observed brokers."""
         return self.observation.brokers
 
     @property
     def controllers(self) -> tuple[NodeSeen, ...]:
-        """The observed controllers."""
+        """Return the observed controllers."""
         return self.observation.controllers
 
     @property
     def metadata_version(self) -> int | None:
-        """The finalized level of the quorum: of the log, else of a controller's answer."""
+        """Return the finalized level of the quorum: of the log, else of a controller's answer."""
         if self.image is not None and self.image.metadata_version is not None:
             return self.image.metadata_version
         if self.evidence.leads is False:  # without a leader it is a default, not a level of the quorum
@@ -108,7 +108,7 @@ class CheckCase:
 
     @property
     def registered(self) -> Mapping[int, bool] | None:
-        """By broker id whether its registration is one of migration mode; None where no log was observed."""
+        """Return by broker id whether its registration is one of migration mode; None if no log was observed."""
         return (
             None
             if self.log is None
@@ -125,24 +125,24 @@ class CheckCase:
 
     @property
     def controllers_down(self) -> bool:
-        """Whether every observed controller was seen not to answer."""
+        """Return True if every observed controller was observed not to answer."""
         return bool(self.controllers) and all(controller.alive is False for controller in self.controllers)
 
     def lacks(self, path: str) -> bool:
-        """Whether a znode at the root is seen not to be there; not of a saved part of a tree."""
+        """Return True if a znode at the root was observed to be absent; False for a saved part of a tree."""
         tree = self.observation.tree
         return tree is not None and path not in tree.znodes and "/controller_epoch" in tree.znodes
 
     @property
     def is_seen_before_copy(self) -> bool:
-        """Whether something shows that the copy is not done, which is more than that nothing shows it."""
+        """Return True if the evidence shows that the copy is not done. Missing evidence of the copy is not enough."""
         if self.state is not None:
             return self.state == ZkMigrationState.PRE_MIGRATION
         return self.tree is not None and self.tree.controller is not None and not self.claimed
 
     @property
     def claimed(self) -> bool:
-        """Whether a KRaft controller holds `/controller`."""
+        """Return True if a KRaft controller holds `/controller`."""
         return _claimed(self.tree)
 
 
@@ -161,14 +161,17 @@ class Row:
 
 
 def runs_on_zookeeper(broker: NodeSeen) -> bool:
-    """Whether a broker's own answers show it in ZooKeeper mode, migrating or not."""
+    """Return True if a broker's own answers show that it runs on ZooKeeper, migrating or not."""
     return broker.mode in (Mode.ZK, Mode.MIGRATING) or (
         broker.api_versions is not None and broker.api_versions.zk_migration_ready
     )
 
 
 def case_of(observation: Observation, evidence: Evidence | None = None) -> CheckCase:
-    """The case of an observation; `evidence` is what was gathered of it already, for reading a tree takes its time."""
+    """Return the case of an observation.
+
+    `evidence` is what was derived from it already, because reading a tree takes long.
+    """
     evidence = evidence_of(observation) if evidence is None else evidence
     observation = evidence.observation  # without what strangers answered
     tree = evidence.tree
@@ -214,13 +217,16 @@ def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) 
 
 
 def _shows_controller(observation: Observation) -> bool:
-    """Whether `/controller` is known to be held, or known not to be held."""
+    """Return True if the observation shows whether `/controller` is held."""
     tree = observation.tree
     return tree is not None and ("/controller" in tree.znodes or "/controller_epoch" in tree.znodes)
 
 
 def _left_behind(observation: Observation, tree: KafkaTree | None) -> bool:
-    """Whether a quorum that is down belongs to an attempt that was rolled back: nothing waits for it any more."""
+    """Return True if a quorum that is down belongs to an attempt that was rolled back.
+
+    Nothing waits for the quorum any more.
+    """
     if observation.tree is None or tree is None or "/migration" in observation.tree.znodes:
         return False
     return not any(

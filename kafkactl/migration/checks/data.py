@@ -48,7 +48,7 @@ _FORWARD_ONLY: Final = frozenset({"stale-migration-znode"})
 
 
 def _tree(case: CheckCase) -> Said:
-    """Everything that the tree alone shows."""
+    """Yield the findings of the tree alone."""
     if case.tree is None:
         yield Unknown("the ZooKeeper tree was not observed: whether all of it can be copied is not known")
         return
@@ -200,7 +200,10 @@ def _copy(case: CheckCase) -> Said:
 
 
 def _is_own(holder: ZkController, quorum: QuorumSeen) -> bool:
-    """Whether who leads now took `/controller` in this very epoch (core `KafkaZkClient` refuses the same twice)."""
+    """Return True if the present leader took `/controller` in this epoch.
+
+    Core `KafkaZkClient` refuses the same twice.
+    """
     return (holder.broker_id, holder.kraft_epoch) == (quorum.leader_id, quorum.leader_epoch)
 
 
@@ -244,7 +247,7 @@ def _entity_names(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 def _sanitized(name: str) -> str | None:
-    """The znode name of the same entity as `Sanitizer.sanitize` writes it."""
+    """Return the znode name that `Sanitizer.sanitize` gives the same entity."""
     plain = desanitize(name)
     if plain is None:
         return None

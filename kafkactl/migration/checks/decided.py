@@ -30,7 +30,9 @@ _ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROL
 def decided_differences(
     nodes: Iterable[NodeSeen], *, dynamic: Mapping[str, str], rendered: bool = False
 ) -> tuple[Difference, ...]:
-    """What the observed files say differently. `dynamic` are the configs of the whole cluster, which take precedence.
+    """Return the differences between the observed files.
+
+    `dynamic` are the configs of the whole cluster, which take precedence.
 
     With `rendered` the controllers have what `render` writes into their files.
     """
@@ -79,7 +81,7 @@ def _read(node: NodeSeen, dynamic: Mapping[str, str]) -> NodeSettings:
 
 
 def _carried(nodes: list[NodeSettings]) -> list[NodeSettings]:
-    """The nodes with what all brokers share in the controllers that do not set it."""
+    """Return the nodes; controllers that do not set a value have the one that all brokers share."""
     brokers = [settings for settings in nodes if settings.role is Role.BROKER]
     shared = {}
     for row in node_settings():

@@ -64,14 +64,17 @@ def _driver(case: CheckCase) -> Said:
 
 
 def _end_of_log(case: CheckCase) -> int | None:
-    """The offset of the last record: as the leader reported it with everything else, or of the log that was fetched."""
+    """Return the offset of the last record: as the leader reported it with everything else, or of the fetched log."""
     if case.quorum is not None and case.quorum.high_watermark is not None:
         return case.quorum.high_watermark - 1
     return None if case.log is None else case.log.last_offset
 
 
 def _is_stuck(case: CheckCase) -> bool:
-    """Whether /migration does not advance: far behind, and not written for longer than twenty no-ops take."""
+    """Return True if /migration does not advance.
+
+    It is far behind, and was not written for longer than twenty no-ops take.
+    """
     migration = None if case.tree is None else case.tree.migration
     end = _end_of_log(case)
     age_ms = case.evidence.dual_write.age_ms
@@ -115,7 +118,10 @@ def _client_metrics(case: CheckCase) -> Said:
 
 
 def _whole(case: CheckCase) -> Image | None:
-    """The image; None where records of its log are missing, because then nothing follows from what it does not have."""
+    """Return the image.
+
+    None if records of its log are missing, because nothing follows from what such an image lacks.
+    """
     return None if case.log is None or blockers(case.log.findings) else case.image
 
 
@@ -239,7 +245,10 @@ def _other_than_topics(case: CheckCase) -> Iterator[Finding]:
 
 
 def _scram(case: CheckCase) -> Said:
-    """A replay of the log in one read can lose every user of a mechanism if one was removed (ScramDelta)."""
+    """Yield a finding if one read of the log can lose the users of a SCRAM mechanism.
+
+    The removal of one user is enough (ScramDelta).
+    """
     if case.log is None:
         yield Unknown("the metadata log was not observed: whether SCRAM users were removed is not known")
         return
@@ -270,7 +279,10 @@ def _scram(case: CheckCase) -> Said:
 
 
 def lost_on_replay(log: LogFacts) -> tuple[ScramKey, ...]:
-    """The (mechanism, user) that a node loses which replays this log from its newest snapshot, or from its start."""
+    """Return each (mechanism.
+
+    User) that a node loses if it replays this log from its newest snapshot, or from its start.
+    """
     changes = _scram_changes(log)
     found: list[ScramKey] = []
     for mechanism, users in changes.items():
@@ -281,7 +293,10 @@ def lost_on_replay(log: LogFacts) -> tuple[ScramKey, ...]:
 
 
 def _scram_changes(log: LogFacts) -> dict[int, dict[str, bool | None]]:
-    """By mechanism and user, in the order of the first record: True for a credential, None for a removal."""
+    """Return the changes by mechanism and user, in the order of the first record.
+
+    True for a credential, None for a removal.
+    """
     begin = log.snapshot_end_offset or 0
     records = [record.record for record in log.since_copy if record.offset >= begin]
     if log.copy_begin is not None and log.copy_begin >= begin:
@@ -298,7 +313,7 @@ def _scram_changes(log: LogFacts) -> dict[int, dict[str, bool | None]]:
 
 
 def _held_before(log: LogFacts, mechanism: int, changes: Mapping[str, bool | None], now: set[str]) -> dict[str, bool]:
-    """The users of a mechanism where the replay begins: whom nothing changes, and who is removed out of a snapshot."""
+    """Return a mechanism's users at the start of the replay: unchanged ones, and those removed out of a snapshot."""
     removed = {removal.user for removal in log.scram_removed_since_snapshot if removal.mechanism == mechanism}
     from_snapshot = removed if log.snapshot_end_offset is not None else set()
     return dict.fromkeys(sorted((now - set(changes)) | from_snapshot), True)

@@ -46,7 +46,10 @@ class _Part(NamedTuple):
 
 
 def _parts(case: CheckCase) -> list[_Part] | None:
-    """All partitions of the side that decides; None where it was not observed. Without a state there is no row."""
+    """Return all partitions of the side that decides; None if it was not observed.
+
+    A partition without a state has no row.
+    """
     if case.stage in (Stage.DUAL, Stage.FINAL) or case.tree is None:
         if case.image is None or case.stage in ON_ZOOKEEPER:
             return None
@@ -229,7 +232,7 @@ def _partitions(case: CheckCase) -> Said:
 
 
 def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
-    """A replica that catches up only has to be waited for; one whose broker is away has to be brought back."""
+    """Return a finding to wait for a replica that catches up, or to bring back a broker that is away."""
     away = {id for partition in short for id in set(partition.replicas) - set(partition.isr)} - _living(case)
     why = f"; {_why_away(case, away)}" if away else "; their brokers are alive, so they are catching up"
     return Finding(

@@ -165,7 +165,7 @@ def _listed(bugs: Iterable[Bug]) -> str:
 
 
 def _contents(case: CheckCase) -> frozenset[str]:
-    """Which kinds of data the cluster has, in the words of the table of faults."""
+    """Return the kinds of data that the cluster has, in the words of the table of faults."""
     tree = case.tree
     if tree is None:
         return frozenset()

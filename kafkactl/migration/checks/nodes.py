@@ -271,7 +271,7 @@ def _files(case: CheckCase) -> Iterator[Finding]:
 
 
 def _is_unseen(node: NodeSeen, finding: Finding) -> bool:
-    """Whether a complaint is about a value that the observation does not show."""
+    """Return True if a finding is about a value that the observation does not show."""
     key = str(finding.evidence.get("key", ""))
     return finding.id == "unresolved-config-provider" or is_hidden(given(node, key)) or is_password_config(key)
 

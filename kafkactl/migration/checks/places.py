@@ -60,7 +60,7 @@ def _host(address: str) -> str:
 
 
 def _directories(node: NodeSeen) -> tuple[str, ...]:
-    """The directories of a node's file; those that are kept elsewhere are unknown."""
+    """Return the directories of a node's file; directories that are set elsewhere are unknown."""
     metadata = given(node, "metadata.log.dir")
     return (*log_dirs(node), *(() if metadata is None or is_hidden(metadata) else (metadata,)))
 

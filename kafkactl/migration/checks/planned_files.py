@@ -52,7 +52,10 @@ class PlannedFiles:
 
 
 def planned_files(observation: Observation) -> PlannedFiles:
-    """The files with which the next starts are made, before the quorum is up. Never raises for what was observed."""
+    """Return the files with which the next starts are made, before the quorum is up.
+
+    Never raises for an observation's content.
+    """
     waiting = [
         controller
         for controller in observation.controllers
@@ -121,7 +124,10 @@ def _brokers(
 
 
 def _shared(facts: ClusterFacts, observation: Observation) -> Iterator[Finding]:
-    """What the files do not say together; not where one of them was not observed, because that one may say it."""
+    """Yield findings about settings that the files lack together.
+
+    None if a file was not observed, because it may have the setting.
+    """
     if all(node.config is not None for node in observation.nodes):
         yield from blockers(facts.findings)
 

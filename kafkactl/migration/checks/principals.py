@@ -39,7 +39,7 @@ def _rules(case: CheckCase) -> Iterator[Finding]:
 
 
 def _value(node: NodeSeen, key: str) -> str | None:
-    """The rule of the controllers' listener if the file has one of its own, else that of all listeners."""
+    """Return the rule of the controllers' listener if the file has one, else the rule of all listeners."""
     listener = controller_listener(node)
     own = None if listener is None else given(node, f"listener.name.{listener.lower()}.{key}")
     return own or given(node, key)

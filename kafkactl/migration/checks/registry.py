@@ -77,7 +77,7 @@ def check(
 
 
 def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
-    """The same of a case that is there already."""
+    """Return the findings of a case that exists already."""
     found: dict[tuple[str, str, object], Finding] = {}
     for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
         found.setdefault((finding.id, finding.subject, finding.evidence.get("unknown")), finding)
@@ -87,7 +87,7 @@ def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tu
 
 
 def open_questions(findings: Iterable[Finding]) -> list[Finding]:
-    """What still has to be accepted by name before a step is taken: every warning that is not."""
+    """Return every warning that was not accepted by name, as required before a step is begun."""
     return [finding for finding in findings if finding.severity is Severity.WARNING]
 
 
@@ -97,7 +97,7 @@ def check_numbers() -> tuple[str, ...]:
 
 
 def _of_the_state(case: CheckCase) -> Iterator[Finding]:
-    """The state as a whole, where no step of the procedure leads to it."""
+    """Yield the finding about a state to which no step of the procedure leads."""
     observed = state_of_evidence(case.evidence)
     if observed.state.is_broken and observed.state is not State.NOT_ENOUGH_EVIDENCE:
         for finding in blockers(observed.findings):
@@ -105,7 +105,7 @@ def _of_the_state(case: CheckCase) -> Iterator[Finding]:
 
 
 def _of_the_observation(observation: Observation) -> Iterator[Finding]:
-    """What could not be read of it, or seen."""
+    """Yield findings about what could not be read or observed."""
     for finding in observation.findings:
         yield _with_check(finding, check_of(finding.id, OBSERVED))
     for log in observation.logs.values():

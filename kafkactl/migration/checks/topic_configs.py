@@ -69,7 +69,7 @@ def _words() -> Mapping[str, list[str]]:
 
 @functools.cache
 def _kinds() -> Mapping[str, str]:
-    """The kind of each key's values."""
+    """Return the kind of each key's values."""
     return {key: kind for kind, keys in _table().items() for key in keys}
 
 

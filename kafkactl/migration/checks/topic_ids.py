@@ -119,7 +119,7 @@ def _read_brokers(case: CheckCase) -> set[int]:
 
 
 def _staying(case: CheckCase) -> Iterator[tuple[str, ZkTopic]]:
-    """The topics of the tree that do not wait for their deletion."""
+    """Yield the topics of the tree that do not wait for their deletion."""
     if case.tree is not None:
         gone = set(case.tree.pending_deletions)
         yield from ((name, topic) for name, topic in case.tree.topics.items() if name not in gone)
@@ -214,7 +214,7 @@ def _topic_of(path: str) -> str:
 
 
 class _Cause(StrEnum):
-    """Why a folder became a stray, as far as the metadata and the folder show it."""
+    """Cause of a stray folder, as far as the metadata and the folder show it."""
 
     NOT_KNOWN = "not-known"
     NO_TOPIC = "no-topic"

@@ -32,7 +32,10 @@ _NO_DIRECTORY: Final = {str(uuid) for uuid in (LOST, MIGRATING, UNASSIGNED)}
 
 @frozen
 class Witnesses:
-    """What is seen of a broker; None: that witness was not heard. `migrating` is None where it is not registered."""
+    """Evidence about a broker; None for a source that was not observed.
+
+    `migrating` is None if the broker is not registered.
+    """
 
     id: int
     node: NodeSeen | None
@@ -46,7 +49,7 @@ class Witnesses:
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """As findings show it."""
+        """Return the evidence as findings show it."""
         return {
             "znode": self.znode,
             "registered": self.registered,
@@ -71,7 +74,7 @@ class Witnesses:
 
 
 def witnesses_of(case: CheckCase) -> tuple[Witnesses, ...]:
-    """What is seen of every broker that any source names, by id."""
+    """Return the evidence about every broker that any source names, by id."""
     tree, log, quorum = case.tree, case.log, case.quorum
     registrations = {} if log is None else log.registrations
     ids = {broker.id for broker in case.brokers} | set(() if tree is None else tree.brokers) | set(registrations)

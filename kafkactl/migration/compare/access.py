@@ -27,7 +27,7 @@ _Entry: TypeAlias = tuple[str, str, int, int]  # principal, host, operation, per
 
 
 def _words(numbers: Mapping[str, int]) -> dict[int, str]:
-    """The name of each number as Kafka's tools write it: CLUSTER_ACTION."""
+    """Return the name of each number as Kafka's tools write it: CLUSTER_ACTION."""
     named = {number: name for name, number in numbers.items() if not name.isupper()}
     return {number: "".join(f"_{letter}" if letter.isupper() else letter for letter in name).lstrip("_").upper()
             for number, name in named.items()}  # fmt: skip
@@ -39,7 +39,7 @@ _TYPE_WORDS: Final = _words(RESOURCE_TYPES)
 
 
 def acls(case: Case) -> Iterator[Answer]:
-    """The entries of each resource that only one side has."""
+    """Yield the entries of each resource that only one side has."""
     zookeeper, kraft = _by_resource(case.tree.acls), _by_resource(case.image.acls.values())
     for pattern, store in _STORES.items():
         unseen = [resource for resource in kraft if resource[2] == pattern] if not case.is_kept(_top(store)) else []
@@ -62,7 +62,7 @@ def acls(case: Case) -> Iterator[Answer]:
 
 
 def _top(path: str) -> str:
-    """The first part of a path, which stays when all below it is gone."""
+    """Return the first part of a path, which remains after everything below it was deleted."""
     return "/" + path.split("/")[1]
 
 
@@ -85,7 +85,7 @@ def _by_resource(found: Iterable[ZkAcl | Acl]) -> dict[_Resource, set[_Entry]]:
 
 
 def acl_path(resource: _Resource) -> str:
-    """Where ZooKeeper keeps the ACLs of a resource."""
+    """Return the path in ZooKeeper of a resource's ACLs."""
     type_, name, pattern = resource
     return f"{_STORES.get(pattern, '/kafka-acl')}/{_TYPE_NAMES.get(type_, str(type_))}/{name}"
 

@@ -23,7 +23,7 @@ _HIDDEN_WORDS: Final = frozenset(reason.value for reason in Hidden)
 
 @frozen
 class Difference:
-    """One thing that ZooKeeper and KRaft do not say the same of; under `-o jsonl` each is a line of its own.
+    """Difference between ZooKeeper and KRaft; under `-o jsonl` each is a line of its own.
 
     `entity` and `key` name it in Kafka's words (`partition` `orders-3`), `znode` where ZooKeeper keeps it.
     `zookeeper` and `kraft` are JSON values: the fields that differ, null where that side does not have it. `rule`
@@ -52,7 +52,7 @@ class Difference:
 
 @frozen
 class Unknown:
-    """One thing that was not shown to the observer, or that cannot be opened: not compared."""
+    """Entity that the observer could not read or decrypt, and that was therefore not compared."""
 
     entity: str
     key: str
@@ -86,17 +86,17 @@ class Case:
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def is_hidden(self, path: str, key: str | None = None) -> bool:
-        """Whether the data of a znode, or one value in it, is withheld; also where a path above was not readable."""
+        """Return True if the data of a znode, or one value in it, is withheld, or a path above was not readable."""
         if path in self.hidden or (key is not None and f"{path} {key}" in self.hidden):
             return True
         return any(path.startswith(closed) for closed in self.closed)
 
     def is_kept(self, path: str) -> bool:
-        """Whether the observation holds this part of the tree at all; every broker makes these paths at its start."""
+        """Return True if the observation has this part of the tree; every broker makes these paths at its start."""
         return self.raw.get(path) is not None or bool(self.raw.children(path))
 
 
 def is_withheld(value: object) -> bool:
-    """Whether a text or bytes stand in place of what was taken out."""
+    """Return True if a text or bytes replace a value that was removed."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     return text in _HIDDEN_WORDS

@@ -132,7 +132,7 @@ def features(case: Case) -> Iterator[Answer]:
 
 
 def cluster_id(case: Case) -> Iterator[Answer]:
-    """The id in ZooKeeper against the one that the controllers were formatted with."""
+    """Yield a difference between ZooKeeper's cluster id and that of the controllers' disks."""
     path = "/cluster/id"
     if case.tree.cluster_id is None:
         yield Unknown(entity=CLUSTER_ID, key="cluster.id", reason=f"{path} is not in the observation")

@@ -78,7 +78,7 @@ OTHER_THAN_TOPICS: Final[tuple[EntityComparison, ...]] = (
 
 
 class EntityCount(TypedDict):
-    """How many differences of an entity."""
+    """Number of differences of an entity."""
 
     unexplained: int
     explained: int
@@ -87,7 +87,7 @@ class EntityCount(TypedDict):
 
 @frozen
 class CompareFacts:
-    """What is known in addition to the two sides; all of it may be left out.
+    """Facts in addition to the two sides; each may be left out.
 
     `copied`, `inter_broker_protocol`, `cluster_ids` and `secrets` are as in `Case`; without `mirror` nothing is
     explained by the mirror's own lag.
@@ -114,12 +114,12 @@ class Comparison:
 
     @property
     def unexplained(self) -> tuple[Difference, ...]:
-        """The differences that nothing explains: each stops the migration."""
+        """Return the differences that nothing explains: each stops the migration."""
         return tuple(difference for difference in self.differences if difference.explained is None)
 
     @property
     def counts(self) -> dict[str, EntityCount]:
-        """How many differences of each entity, unexplained and explained, and how much is unknown."""
+        """Return the number of unexplained, explained and unknown differences of each entity."""
         found: dict[str, Counter[str]] = {}
         for difference in self.differences:
             found.setdefault(difference.entity, Counter())[
@@ -134,7 +134,7 @@ class Comparison:
 
 
 def compare(tree: Tree, image: Image, facts: CompareFacts = CompareFacts()) -> tuple[Difference, ...]:  # noqa: B008
-    """All differences between a ZooKeeper tree and an image; () where the two say the same."""
+    """Return all differences between a ZooKeeper tree and an image; () if they are equal."""
     return compared(tree, image, facts).differences
 
 
@@ -146,7 +146,10 @@ def compared(
     values: KafkaTree | None = None,
     comparisons: tuple[EntityComparison, ...] = _ENTITIES,
 ) -> Comparison:
-    """The differences, and what could not be compared; `values` are those of the tree, where it was read already."""
+    """Return the differences, and what could not be compared.
+
+    `values` are those of the tree, if it was read already.
+    """
     case = _case(tree, image, facts, values)
     answers = list(_answers(case, comparisons))
     differences = [unknown for unknown in answers if isinstance(unknown, Difference)]
@@ -182,7 +185,7 @@ def _at_mirror(
 def compare_observation(
     observation: Observation, *, values: KafkaTree | None = None, comparisons: tuple[EntityComparison, ...] = _ENTITIES
 ) -> Comparison:
-    """The same for what was observed of a cluster: the one answer for `compare`, a rollback, and the end."""
+    """Compare the two sides of an observed cluster: the one answer for `compare`, a rollback, and the end."""
     log = observation.log
     missing = [what for what, held in (("znodes", observation.tree), ("metadata log", log)) if held is None]
     if observation.tree is None or log is None:
@@ -249,7 +252,7 @@ def _answers(case: Case, comparisons: tuple[EntityComparison, ...]) -> Iterator[
 
 
 def phase_facts(observation: Observation) -> PhaseFacts:
-    """What of an observation decides about the phase."""
+    """Return the facts of an observation that decide about the phase."""
     tree, log = observation.tree, observation.log
     values = None if tree is None else parse_tree(_part(tree, ("/controller", "/migration")))
     holder = None if values is None else values.controller
@@ -278,7 +281,7 @@ def _copied(observation: Observation) -> frozenset[tuple[Uuid, int]] | None:
 
 
 def _is_on_zookeeper(node: NodeSeen) -> bool:
-    """Whether its file is that of a broker on ZooKeeper, and says which protocol version it speaks."""
+    """Return True if the file is that of a broker on ZooKeeper and contains the protocol version."""
     return node.config is not None and "process.roles" not in node.config and _IBP in node.config
 
 
@@ -288,7 +291,7 @@ def _cluster_ids(nodes: Iterable[NodeSeen]) -> dict[str, str]:
 
 
 def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
-    """The encoder secrets of all nodes, for whichever encrypted a value; those that are not shown are none."""
+    """Return the encoder secrets of all nodes, for the one that encrypted a value; without those that are not shown."""
     given = (node.config.get(key) for node in nodes if node.config is not None for key in SECRET_KEYS)
     return tuple(dict.fromkeys(text for text in given if text and text != REDACTED))
 
@@ -334,7 +337,10 @@ def _findings(facts: PhaseFacts, differences: Sequence[Difference]) -> Iterator[
 
 
 def copied_escaped(differences: Iterable[Difference]) -> list[Difference]:
-    """What only KRaft has, and only ZooKeeper has without the escapes (a default: as an empty name; KAFKA-16222)."""
+    """Return what only KRaft has, and only ZooKeeper has without the escapes (a default: as an empty name.
+
+    KAFKA-16222).
+    """
     named = [
         difference
         for difference in differences

@@ -50,7 +50,7 @@ def other_configs(case: Case) -> Iterator[Answer]:
 
 
 class Configs(NamedTuple):
-    """One entity's configs on both sides, as its key is shown, and the znode that keeps them."""
+    """Configs of one entity on both sides, as its key is shown, and the znode that keeps them."""
 
     entity: str
     key: str
@@ -60,7 +60,7 @@ class Configs(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """The kind of resource, as `ConfigResource.Type` numbers it."""
+        """Return the kind of resource, as `ConfigResource.Type` numbers it."""
         return BROKER_CONFIG if self.path.startswith(f"{_BROKERS}/") else TOPIC_CONFIG
 
 
@@ -93,12 +93,12 @@ def config_differences(case: Case, configs: Configs) -> Iterator[Answer]:
 
 
 def _is_cipher_text(name: str, value: str | None) -> bool:
-    """Whether KRaft holds an encrypted password, which it never does of its own will."""
+    """Return True if KRaft holds an encrypted password, which Kafka never writes there."""
     return value is not None and is_password_config(name) and parse_encrypted(value) is not None
 
 
 def _compared(case: Case, path: str, name: str, left: str | None, right: str | None) -> bool | str:
-    """Whether they differ, or why it is not known."""
+    """Return True if the values differ; the reason if that is unknown."""
     if left is None or right is None:
         return left is not right
     if _is_cipher_text(name, right):
@@ -156,7 +156,7 @@ def _quota_key(entity: QuotaEntity) -> str:
 
 
 def quota_path(entity: QuotaEntity) -> str:
-    """Where ZooKeeper keeps an entity's quotas."""
+    """Return the path in ZooKeeper of an entity's quotas."""
     names = {kind: DEFAULT_NAME if name is None else sanitize(name) for kind, name in entity}
     if "user" in names and "client-id" in names:
         return f"/config/users/{names['user']}/clients/{names['client-id']}"
@@ -228,5 +228,8 @@ def _credential(credential: ScramCredential | None, other: ScramCredential | Non
 
 
 def _fingerprint(data: bytes) -> str:
-    """What distinguishes two keys and reveals neither: they are 256 bits and more of a hash themselves."""
+    """Return a text that distinguishes two keys and reveals neither.
+
+    The keys themselves are hashes of 256 bits and more.
+    """
     return f"sha256:{hashlib.sha256(data).hexdigest()[:_SHOWN_HASH]}"

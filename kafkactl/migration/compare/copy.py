@@ -71,7 +71,7 @@ _NOT_SHOWN: Final = "the saved tree or the log does not show the value"
 
 
 def _is_hidden(tree: KafkaTree, type_: str, data: Mapping[str, Any]) -> bool:
-    """Whether the tree has this record's znode, or its value in a znode, and does not show it."""
+    """Return True if the tree has this record's znode, or its value in a znode, and does not show it."""
     match type_:
         case "UserScramCredentialRecord":
             names = {(mechanism, name) for mechanism, user in tree.hidden_scram for name in (user, sanitize(user))}
@@ -89,13 +89,13 @@ def _is_hidden(tree: KafkaTree, type_: str, data: Mapping[str, Any]) -> bool:
 
 
 def _named(type_: str, key: str, topics: Mapping[str, str]) -> str:
-    """A partition by the name of its topic, as people know it: `orders-3`."""
+    """Return the name of a partition with its topic's name: `orders-3`."""
     id, _, number = key.partition(" ")
     return f"{topics[id]}-{number}" if type_ == "PartitionRecord" and id in topics else key
 
 
 def copy_findings(differences: Iterable[Difference]) -> tuple[Finding, ...]:
-    """One finding where some of them cannot be explained."""
+    """Return one finding if some of the differences cannot be explained."""
     odd = [difference for difference in differences if difference.explained is None]
     if not odd:
         return ()
@@ -109,7 +109,7 @@ def _no_id(_: int) -> Uuid:
 
 
 def _opened(value: str, secrets: tuple[str, ...]) -> str:
-    """As the controllers' encoder reads it; what does not open stays as it is, and is then unknown."""
+    """Decrypt a value as the controllers' encoder does; a value that cannot be decrypted stays, and is then unknown."""
     try:
         return first_opening(value, secrets) if parse_encrypted(value) is not None else value
     except PasswordDecodeError:
@@ -117,7 +117,7 @@ def _opened(value: str, secrets: tuple[str, ...]) -> str:
 
 
 def _through_bytes(record: MetadataRecord) -> MetadataRecord:
-    """As it would be read from the log, with the fields that its version does not carry."""
+    """Return the record as read from the log, with the fields that its version does not carry."""
     return decode_record(encode_record(message(record.type), record.version, record.data))
 
 
@@ -145,7 +145,7 @@ def _text(value: Any) -> str:
 
 
 def _is_unknown(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> bool:
-    """Whether a value of one of them was taken out, or is an encrypted password that could not be decrypted."""
+    """Return True if one of the values was removed, or is an encrypted password that could not be decrypted."""
     if left is None or right is None or left == right:
         return any(map(_has_withheld, (left, right))) if left == right else False
     if _has_withheld(left) or _has_withheld(right):

@@ -25,7 +25,7 @@ _NOT_MIRRORED: Final = frozenset({BROKER, CLUSTER_ID, FEATURE, OTHER_CONFIGS})
 
 
 class Phase(StrEnum):
-    """Which side is the authority, and whether the other one follows."""
+    """Phase of a migration: which side is the authority, and whether the other one follows."""
 
     UNKNOWN = "unknown"  # the log does not say
     BEFORE_COPY = "before-copy"
@@ -37,7 +37,7 @@ class Phase(StrEnum):
 
 @frozen
 class PhaseFacts:
-    """What of an observation decides about the phase.
+    """Facts of an observation that decide about the phase.
 
     `state` is the last ZkMigrationState of the log. `kraft_holds` says whether `/controller` is a KRaft controller's,
     None where there is none or it is not known. `migration_offset` is that of `/migration`. `controllers_gone`: every
@@ -53,7 +53,7 @@ class PhaseFacts:
 
 
 def phase_of(facts: PhaseFacts) -> Phase:
-    """The phase that the log and the znodes agree on."""
+    """Return the phase that the log and the znodes agree on."""
     if facts.state == ZkMigrationState.POST_MIGRATION:
         return Phase.FINALIZED
     if facts.state == ZkMigrationState.MIGRATION:
@@ -82,7 +82,7 @@ _NOT_EXPLAINED: Final[Mapping[Phase, frozenset[str]]] = {
 
 @frozen
 class Evidence:
-    """What explains a difference in dual write.
+    """Evidence that explains a difference in dual write.
 
     `at_mirror` are the differences (entity, key) from the state that the log had at the mirror's offset, None where it
     is not known; `behind_ms` says how much later the log ends. `written_ms` says when a znode was last written.
@@ -94,7 +94,7 @@ class Evidence:
 
 
 def explained(differences: Collection[Difference], facts: PhaseFacts, evidence: Evidence) -> tuple[Difference, ...]:
-    """The same differences, with what the phase explains."""
+    """Return the same differences, with the explanation of the phase."""
     phase = phase_of(facts)
     return tuple(
         difference if difference.explained else _explained(difference, phase, facts, evidence)

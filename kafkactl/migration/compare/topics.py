@@ -133,7 +133,7 @@ def _fields(partition: Partition) -> dict[str, Any]:
 
 
 def _as_copied(partition: ZkPartition) -> dict[str, Any]:
-    """What the copy makes of a partition without a state."""
+    """Return the fields that the copy gives a partition without a state."""
     replicas = partition.replicas
     return _zk_fields(partition) | {
         "isr": sorted(replicas),
@@ -156,7 +156,7 @@ def _lists_of(fields: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _only(fields: Mapping[str, Any] | None, others: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The fields that are not the same on the other side."""
+    """Return the fields that differ from the other side's."""
     if fields is None or others is None:
         return None if fields is None else dict(fields)
     return {name: value for name, value in fields.items() if others[name] != value}

@@ -37,7 +37,7 @@ _BATCH_S: Final = 0.03
 
 
 class CopyOutcome(StrEnum):
-    """How a copy would end; the later one is listed, the more it weighs.
+    """End of a copy; of several, the later one in this list is reported.
 
     LOSES: it ends, and something of the tree is missing or changed. NEVER_STARTS: the controllers wait indefinitely, or
     take the copy for done. NOT_KNOWN: the tree, or what the release copies of it, is partly unknown. `EXITS`: the
@@ -103,8 +103,10 @@ _COPIED: Final = (
 
 @frozen
 class CopyForecast:
-    """What a copy would write. `by_type`, `records` and `bytes` are of what stands between the Begin and the End
-    record, the ZkMigrationState record included; `batches` is Kafka's count, in which neither of them is.
+    """Content of a predicted copy.
+
+    `by_type`, `records` and `bytes` cover the records between the Begin and the End record, the ZkMigrationState record
+    included; `batches` is Kafka's count, which has neither of the two.
 
     `is_exact` is false where values are not shown, or passwords are taken unchanged: the bytes then differ.
     """
@@ -149,7 +151,7 @@ def forecast_copy(
 
 
 def sizes_of(tree: KafkaTree) -> dict[str, int]:
-    """What a tree holds, in numbers."""
+    """Return the content of a tree in numbers."""
     return {
         "brokers": len(tree.brokers),
         "topics": len(tree.topics),
@@ -192,7 +194,7 @@ def _once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _reads(tree: KafkaTree) -> int:
-    """The requests that Kafka sends: two a topic and one a partition, one for everything else."""
+    """Return the number of requests that Kafka sends: two a topic and one a partition, one for everything else."""
     sizes = sizes_of(tree)
     others = ("brokers", "acls", "quotas", "scram_credentials", "delegation_tokens")
     return 2 * sizes["topics"] + sizes["partitions"] + sum(sizes[name] for name in others)
@@ -202,7 +204,7 @@ def _reads(tree: KafkaTree) -> int:
 
 
 def _size(batch: Batch) -> int:
-    """As in the log, with the headers of the batches."""
+    """Return the size in the log, with the headers of the batches."""
     size = 0
     for at in range(0, len(batch), _MOST_IN_A_BATCH):
         part = batch[at : at + _MOST_IN_A_BATCH]
@@ -226,7 +228,7 @@ class _Passwords:
         self.all_known = True
 
     def decoded(self, value: str) -> str:
-        """The password; the value itself where that is what Kafka would copy, or where it is unknown."""
+        """Return the password; the value itself if Kafka would copy that, or if the password is unknown."""
         if parse_encrypted(value) is None:
             return value
         if self._secrets is None:
@@ -241,7 +243,7 @@ class _Passwords:
             return value
 
     def findings(self, tree: KafkaTree) -> Iterator[Finding]:
-        """A missing secret is silent, a wrong one kills."""
+        """Yield findings about secrets: a missing secret is silent, a wrong one ends the controller."""
         if self._secrets is None:
             return
         for broker, config in tree.broker_configs.items():

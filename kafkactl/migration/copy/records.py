@@ -41,7 +41,7 @@ def copy_batches(
     decode_password: Callable[[str], str] = str,
     transactions: bool = True,
 ) -> Iterator[Batch]:
-    """All batches from BeginTransactionRecord to EndTransactionRecord, in their order.
+    """Yield all batches from BeginTransactionRecord to EndTransactionRecord, in their order.
 
     `acl_id` gives the id of the n-th ACL, which Kafka draws. `decode_password` is the controllers' password encoder;
     without a secret it changes nothing, as Kafka's does. `transactions` is false below metadata.version 3.6-IV1.
@@ -68,7 +68,10 @@ def joined(parts: Iterable[Batch], min_size: int) -> Iterator[Batch]:
 def copy_parts(
     tree: KafkaTree, rules: CopyRules, *, acl_id: Callable[[int], Uuid], decode_password: Callable[[str], str] = str
 ) -> Iterator[Batch]:
-    """What is put together to batches: a topic, the configs of a broker, a credential, the quotas of a client …"""
+    """Yield the parts that are combined to batches.
+
+    A topic, the configs of a broker, a credential, the quotas of a client …
+    """
     decode = decode_password
     gone = set(tree.pending_deletions) if rules.skips_pending_deletions else ()
     for name, topic in sorted(tree.topics.items()):
@@ -151,7 +154,7 @@ def _clients(tree: KafkaTree, rules: CopyRules) -> Iterator[Batch]:
 
 
 def _credential(mechanism: int, user: str, tree: KafkaTree, rules: CopyRules) -> MetadataRecord:
-    """One that the observation does not show is a record without its keys."""
+    """Return the record of a credential; without its keys if the observation does not show them."""
     credential = tree.scram.get((mechanism, user), _UNKNOWN)
     return _record(
         "UserScramCredentialRecord",
@@ -173,7 +176,7 @@ def _quotas(entity: QuotaEntity, tree: KafkaTree, rules: CopyRules) -> Batch:
 
 
 def _entity(entity: QuotaEntity, rules: CopyRules) -> list[dict[str, str | None]]:
-    """As the record has it: the user first."""
+    """Return the entity as the record has it: the user first."""
     return [
         {"EntityType": kind, "EntityName": name if rules.plain_names else "" if name is None else sanitize(name)}
         for kind, name in sorted(entity, key=lambda part: part[0] != "user")
@@ -181,7 +184,10 @@ def _entity(entity: QuotaEntity, rules: CopyRules) -> list[dict[str, str | None]
 
 
 def sanitize(name: str) -> str:
-    """The name of an entity's znode (`Sanitizer.sanitize`): all but letters, digits, `.`, `-`, `_` becomes %XX."""
+    """Return the name of an entity's znode (`Sanitizer.sanitize`).
+
+    All but letters, digits, `.`, `-`, `_` becomes %XX.
+    """
     raw = name.encode("utf-8", "replace")
     return "".join(chr(byte) if _SAFE.match(bytes([byte])) else f"%{byte:02X}" for byte in raw)
 
@@ -230,7 +236,7 @@ def _record(type_: str, **data: Any) -> MetadataRecord:
 
 @functools.cache
 def _defaults(type_: str) -> Mapping[str, Any]:
-    """The fields that a later version has are there as in a record that was read."""
+    """Return the fields of later versions with the values that a record has after it was read."""
     return {field.name: default_value(field) for field in message(type_).fields}
 
 

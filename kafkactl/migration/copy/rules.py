@@ -14,7 +14,7 @@ from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_r
 
 @frozen
 class CopyRules:
-    """How one release copies; `since` is the patch from which on it does so.
+    """Rules by which one release copies; `since` is the first patch with these rules.
 
     tokens: delegation tokens are carried over.
     skips_pending_deletions: topics in /admin/delete_topics are left out; before, they come to life again.
@@ -36,7 +36,7 @@ class CopyRules:
 
 
 def copy_rules(version: KafkaVersion) -> CopyRules:
-    """The rules of a release; of its newest patch where none is named.
+    """Return the rules of a release; of its newest patch if none is named.
 
     Raises InputError `migration-release-unknown` for one that cannot copy, or whose copy is not in the table.
     """
@@ -51,8 +51,10 @@ def copy_rules(version: KafkaVersion) -> CopyRules:
 
 
 def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
-    """The rules of a release that nodes were seen to run. Where its copy is not listed here, those of the nearest one,
-    and a finding that says so: what is predicted by them is not known.
+    """Return the rules of the release that nodes run.
+
+    If its copy is not listed, return those of the nearest release and a finding: predictions by these rules are
+    uncertain.
     """
     try:
         return copy_rules(version), ()

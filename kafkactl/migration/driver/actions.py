@@ -45,13 +45,13 @@ class Applied:
 
 
 def sha256(content: bytes) -> str:
-    """As in `sha_before` and `sha_after`."""
+    """Return the hash for `sha_before` and `sha_after`."""
     return hashlib.sha256(content).hexdigest()
 
 
 @frozen
 class Place:
-    """What an action is about: a node by id and name (`broker 2`), the phase it is brought to, the journal entry."""
+    """Target of an action: a node by id and name (`broker 2`), the phase to which it is brought, the journal entry."""
 
     node: int
     name: str
@@ -63,7 +63,7 @@ class Place:
 
 
 def read_file(world: MigrationPort, place: Place) -> tuple[bytes | None, Finding | None]:
-    """The node's configuration file as it is now; None without a finding where no hook can give it."""
+    """Read the node's configuration file as it is now; return None without a finding if no hook can read it."""
     if not world.has_hook(Verb.GET_CONFIG, place.node):
         return None, None
     run = world.ask(_request(place, Verb.GET_CONFIG, ""))
@@ -137,7 +137,7 @@ def stop(world: MigrationPort, place: Place, *, patience: MigrationWaitPolicy, w
 
 
 def is_alive(world: MigrationPort, place: Place) -> bool:
-    """Whether a node was seen to run: by its is_running hook, without one by its port."""
+    """Return True if a node runs: by its is_running hook, without one by its port."""
     running = is_running(world, place)
     return running if running is not None else bool(world.listens(place.node))
 
@@ -150,7 +150,7 @@ def start(world: MigrationPort, place: Place) -> Applied:
 
 
 def is_running(world: MigrationPort, place: Place) -> bool | None:
-    """Whether the process exists, by its hook; None where there is none, or it does not tell."""
+    """Return True if the process exists, by its hook; None without a hook, or if the hook gives no answer."""
     if not world.has_hook(Verb.IS_RUNNING, place.node):
         return None
     run = world.ask(_request(place, Verb.IS_RUNNING, ""))
@@ -202,7 +202,7 @@ def stop_controllers(
 
 
 def controllers_alive(world: MigrationPort, places: Iterable[Place]) -> tuple[Finding, ...]:
-    """Why nothing may be deleted yet: a controller that runs, or which is not known to be stopped."""
+    """Return the reasons why nothing may be deleted yet: a controller that runs, or that is not known to be stopped."""
     found = []
     for place in places:
         listens, running = world.listens(place.node), is_running(world, place)
@@ -231,7 +231,7 @@ def controllers_alive(world: MigrationPort, places: Iterable[Place]) -> tuple[Fi
 def verified_gone(
     world: MigrationPort, places: Iterable[Place], *, patience: MigrationWaitPolicy, waits: Waits = in_silence
 ) -> Finding | None:
-    """Every controller process seen gone twice; the first reason where it is not."""
+    """Observe twice that no controller process runs; return the first reason against it."""
     every = tuple(places)
     until = Deadline.after(patience.gone_ms, world.clock)
     while alive := controllers_alive(world, every):
@@ -295,7 +295,7 @@ def delete_migration(
 
 
 def zookeeper_controller(world: MigrationPort) -> int | None:
-    """The broker that holds `/controller` by its session and has its own znode; None where there is none."""
+    """Return the broker that holds `/controller` by its session and has its own znode; None if there is none."""
     znode = world.znode(CONTROLLER)
     if znode is None or not znode.ephemeral_owner:
         return None

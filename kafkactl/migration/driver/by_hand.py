@@ -15,7 +15,7 @@ _START = "kafka-server-start.sh -daemon {config}    # or start its service"
 
 
 def by_hand(node: InventoryNode, request: Request) -> Iterator[str]:
-    """The commands for one request; none where only the operator knows how it is done."""
+    """Yield the commands for one request; none if only the operator knows how it is done."""
     config, extra = shlex.quote(node.config), request.extra
     match request.verb:
         case Verb.PUT_CONFIG if extra.get("copy"):

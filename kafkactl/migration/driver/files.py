@@ -41,7 +41,7 @@ class Kept(Protocol):
 
     @property
     def recorded(self) -> JournalState:
-        """What it remembers."""
+        """Return the recorded state."""
         ...
 
     def kept(self, sha256: str) -> bytes:
@@ -75,13 +75,13 @@ class RenderedFiles:
 
     @property
     def folder(self) -> str | None:
-        """The folder of `migrate render` whose files are used; None where the driver renders them itself."""
+        """Return the folder of `migrate render` whose files are used; None if the driver renders them itself."""
         return self._rendered if self._rendered is not None else self._journal.recorded.rendered
 
     def content(
         self, node: InventoryNode, phase: str, current: bytes | None, _observation: Observation
     ) -> bytes | Finding:
-        """The file, or the finding that says why there is none."""
+        """Return the file, or the finding with the reason why there is none."""
         own = self._original(node, current)
         if own is None:
             return _unknown(node)
@@ -99,7 +99,7 @@ class RenderedFiles:
     def _made(
         self, node: InventoryNode, phase: ConfigPhase, files: Iterable[NodeFile], facts: ClusterFacts
     ) -> FromFolder | Finding | bytes:
-        """The file for a phase: rendered, or that of the folder."""
+        """Return the file for a phase: rendered, or that of the folder."""
         mine = next(file for file in files if file.id == node.id)
         made = render(mine, phase, facts)
         if wrong := blockers(made.findings):
@@ -123,7 +123,10 @@ class RenderedFiles:
         return (*edited, *(found for name, found in unmade.items() if name not in {edit.subject for edit in edited}))
 
     def _made_files(self, steps: Iterable[Step]) -> Iterator[FromFolder | Finding | bytes]:
-        """The file of each pending step that puts one, or why there is none; every node's own file is read once."""
+        """Yield the file of each pending step that puts one, or why there is none.
+
+        Every node's own file is read once.
+        """
         wanted = {
             (step.node, phase_of(step)): step
             for step in steps
@@ -177,7 +180,7 @@ class RenderedFiles:
         return edit_of(self._inventory, self._journal, node, current)
 
     def keep_originals(self, journal: DriverJournal) -> None:
-        """Every node's own file, before the first of them is changed."""
+        """Save every node's own file before the first of them is changed."""
         known = journal.recorded.originals or {}
         for node in self._inventory.nodes:
             if node.name in known:
@@ -187,7 +190,7 @@ class RenderedFiles:
                 journal.keep("original", {"node": node.name}, current)
 
     def _read(self, node: InventoryNode) -> bytes | None:
-        """By its hook, else the copy that the inventory names."""
+        """Read a node's file by its hook, else the copy that the inventory names."""
         current, _ = apply.read_file(self._world, Place(node=node.id, name=node.name, phase="original", seq=0))
         if current is None and node.copy is not None:
             path = Path(self._inventory.file).parent / node.copy
@@ -210,7 +213,10 @@ class RenderedFiles:
 
 
 def hand_edits_seen(inventory: Inventory, journal: Kept, seen: Observation) -> tuple[HandEdit, ...]:
-    """The files that were edited since the driver read or wrote them, by an observation; none without a migration."""
+    """Return the files that an observation shows as edited since the driver read or wrote them.
+
+    None without a migration.
+    """
     if not journal.recorded.is_under_way:
         return ()
     found = []
@@ -225,19 +231,19 @@ def hand_edits_seen(inventory: Inventory, journal: Kept, seen: Observation) -> t
 
 
 def hand_edit_findings(inventory: Inventory, journal: Kept, seen: Observation) -> tuple[Finding, ...]:
-    """The same as the findings at which a run stops, each under the number of its check."""
+    """Return these edits as the findings at which a run stops, each under the number of its check."""
     found = (edit_finding(edit, HandEdits.REFUSE) for edit in hand_edits_seen(inventory, journal, seen))
     return tuple(changed(finding, evidence={"check": "C-22", **finding.evidence}) for finding in found if finding)
 
 
 def _as_bytes(text: str) -> tuple[bytes, ...]:
-    """The bytes that a text may have been: an observation keeps files as UTF-8, or as Latin-1 where they are not."""
+    """Return the possible bytes of a text: an observation keeps files as UTF-8, or as Latin-1 if they are not UTF-8."""
     both = (text.encode("utf-8", "surrogateescape"), text.encode("latin-1", "ignore"))
     return both if both[1].decode("latin-1") == text else both[:1]
 
 
 def edit_of(inventory: Inventory, journal: Kept, node: InventoryNode, current: bytes) -> HandEdit | None:
-    """The edit of a node's file, by what the journal knows of it; None for a file that the journal knows nothing of.
+    """Return the edit of a node's file, by the journal; None for a file that the journal does not name.
 
     A file as it would be rendered is none, whatever its origin. Raises InputError `kept-file-damaged`.
     """
@@ -251,7 +257,7 @@ def edit_of(inventory: Inventory, journal: Kept, node: InventoryNode, current: b
 
 
 def _renderings(inventory: Inventory, journal: Kept, node: InventoryNode) -> Iterator[bytes]:
-    """A node's file for each phase, as far as the journal has what they are made of."""
+    """Yield a node's file for each phase, as far as the journal has the parts of it."""
     kept = journal.recorded.originals or {}
     files = [_file(node, journal.kept(kept[node.name])) for node in inventory.nodes if node.name in kept]
     facts = cluster_facts(files)
@@ -265,7 +271,7 @@ def _renderings(inventory: Inventory, journal: Kept, node: InventoryNode) -> Ite
 def missing_files(
     files: Files, inventory: Inventory, steps: Iterable[Step], observation: Observation
 ) -> tuple[Finding, ...]:
-    """The files that the steps of a rollback will need and that cannot be had, each node once."""
+    """Return the files that the steps of a rollback need and that cannot be read, each node once."""
     found: dict[tuple[str, str], Finding] = {}
     for step in steps:
         if step.action is Move.RESTORE_CONFIG and step.state is Progress.PENDING and step.node is not None:

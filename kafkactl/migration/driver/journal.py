@@ -31,7 +31,7 @@ class Pending:
 
 
 class JournalState(JournalFold):
-    """What a journal remembers of the last migration in it.
+    """Content of a journal about the last migration in it.
 
     `state` is the last one that was observed, None before the first; `identity` the migration's own words. `done` are
     the actions that reached their gate in this run or an earlier one of the same goal, oldest first; `failed` is the
@@ -49,7 +49,7 @@ class JournalState(JournalFold):
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing is remembered of a migration that is over."""
+        """Discard the content about a migration that has ended."""
         self.state: str | None = None
         self.in_flight: InFlight | None = None
         self.failed: Pending | None = None
@@ -63,12 +63,12 @@ class JournalState(JournalFold):
 
     @property
     def pending(self) -> Pending | None:
-        """The action that is in flight."""
+        """Return the action that is in flight."""
         return None if self.in_flight is None else _pending(self.in_flight)
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a migration was begun that has neither reached its end nor been rolled back."""
+        """Return True if a migration was begun that has neither reached its end nor been rolled back."""
         return self.goal is not None and not self._is_over
 
     @property
@@ -76,7 +76,7 @@ class JournalState(JournalFold):
         return self.outcome == "done" and self.goal in (BACK, FINALIZE)
 
     def begins(self, data: Mapping[str, Any]) -> None:
-        """What one kept that is over is no longer what is there before the next."""
+        """Apply the begin of a migration: files kept by one that has ended do not belong to it."""
         if self._is_over:
             self._forget()
         if self.goal != _text(data, "goal") or self.outcome is not None:
@@ -84,7 +84,7 @@ class JournalState(JournalFold):
         self.identity = value_of(data, "migration", dict)
 
     def intends(self, data: Mapping[str, Any]) -> None:
-        """It is unfinished until its gate was observed."""
+        """Apply an intent: it is unfinished until its gate was observed."""
         self.unfinished[_text(data, "action"), _text(data, "target")] = None
         self.is_finalizing = self.is_finalizing or bool(data.get("irreversible"))
 
@@ -99,7 +99,7 @@ class JournalState(JournalFold):
             self.starting = {key: at for key, at in self.starting.items() if key[0] != pending.target}
 
     def keeps(self, entry: Entry) -> None:
-        """What is remembered for a later step."""
+        """Apply an entry that is needed for a later step."""
         data = entry.data
         match entry.entry:
             case "state":
@@ -130,7 +130,7 @@ def _pending(flight: InFlight) -> Pending:
 
 
 def remembered(entries: Iterable[Entry]) -> JournalState:
-    """What the entries of a journal, oldest first, say of the last migration."""
+    """Return the state of the last migration by the entries of a journal, oldest first."""
     return JournalState().read(entries)
 
 
@@ -150,17 +150,17 @@ class DriverJournal(Journal, Protocol):
 
     @property
     def recorded(self) -> JournalState:
-        """What the entries say of the last migration."""
+        """Return the state of the last migration by the entries."""
         ...
 
     @property
     def folder(self) -> Path:
-        """Where the files are kept."""
+        """Return the folder of the kept files."""
         ...
 
     @property
     def next_seq(self) -> int:
-        """The number of the next entry."""
+        """Return the number of the next entry."""
         ...
 
     def keep(self, entry: str, data: Mapping[str, Any], content: bytes) -> str:

@@ -23,7 +23,7 @@ from kafkactl.zookeeper.znode import Znode
 
 @frozen
 class Request:
-    """One thing asked of a node by its hook. `text` goes by stdin; `instruction` is for an operator, without a hook."""
+    """Request to a node by its hook. `text` goes by stdin; `instruction` is for an operator, without a hook."""
 
     verb: Verb
     node: int
@@ -35,7 +35,7 @@ class Request:
 
 
 class DriverLock(Protocol):
-    """That this driver alone drives the cluster's migration; a context manager that gives it back."""
+    """Lock by which this driver alone drives the cluster's migration; a context manager that releases it."""
 
     def __enter__(self) -> Self:
         """Held already."""
@@ -47,7 +47,7 @@ class DriverLock(Protocol):
 
     @property
     def words(self) -> str:
-        """Who holds it, for the journal."""
+        """Return the holder of the lock, for the journal."""
         ...
 
     def check(self) -> None:
@@ -59,11 +59,11 @@ class OperatorFiles(Protocol):
     """Files that the operator names: copies of nodes' configurations, and the folder of `migrate render`."""
 
     def copy(self, path: Path, name: str) -> bytes:
-        """The copy of a configuration; `name` is what it is called in messages. Raises InputError."""
+        """Return the copy of a configuration; `name` is its name in messages. Raises InputError."""
         ...
 
     def rendered(self, path: Path) -> bytes:
-        """A file of the folder. Raises OSError, InputError."""
+        """Return a file of the folder. Raises OSError, InputError."""
         ...
 
 
@@ -72,11 +72,11 @@ class MigrationPort(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """Its time."""
+        """Return the clock."""
         ...
 
     def observe(self) -> Observation:
-        """Everything that can be seen now. Raises UnreachableError where nothing can."""
+        """Return everything that can be observed now. Raises UnreachableError if nothing can be."""
         ...
 
     def ask(self, request: Request) -> HookRun:
@@ -84,19 +84,22 @@ class MigrationPort(Protocol):
         ...
 
     def has_hook(self, verb: Verb, node: int) -> bool:
-        """Whether there is a command for it; without one the operator is asked."""
+        """Return True if there is a command for a verb; without one the operator is asked."""
         ...
 
     def listens(self, node: int) -> bool | None:
-        """Whether the node's port takes connections: no where it is refused, None where it is unknown."""
+        """Return True if the node's port accepts connections: False if it is refused, None if it is unknown."""
         ...
 
     def controller_of(self, broker: int) -> int | None:
-        """Which controller this broker's own Metadata answer names; None where it does not answer or names none."""
+        """Return the controller that this broker's own Metadata answer names.
+
+        None if it does not answer or names none.
+        """
         ...
 
     def answers(self, node: int) -> bool:
-        """Whether the node answers now, at its own address and under its own id."""
+        """Return True if the node answers now, at its own address and under its own id."""
         ...
 
     def lock(self, journal: str) -> DriverLock:
@@ -111,7 +114,7 @@ class MigrationPort(Protocol):
         ...
 
     def znode(self, path: str) -> Znode | None:
-        """One znode as it is now. Raises UnreachableError."""
+        """Return one znode as it is now. Raises UnreachableError."""
         ...
 
     def set_znode(self, path: str, data: bytes, version: int) -> None:
@@ -125,7 +128,7 @@ class MigrationPort(Protocol):
 
 @frozen
 class MigrationWaitPolicy:
-    """How long the driver waits, in milliseconds.
+    """Limits of the driver's waits, in milliseconds.
 
     `apart`: between the two observations that a gate has to pass. `observe_every`: while a gate is closed. `gate`:
     for a gate after a hook that says done. `operator`: for one that waits for the operator. `copy`: for the copy.
@@ -168,7 +171,7 @@ StepState = Literal["done", "pending", "failed", "unknown", "skipped"]
 
 @frozen
 class DoneStep:
-    """One step, forward or back."""
+    """Step that was done, forward or back."""
 
     step: Step
     state: StepState
@@ -179,7 +182,7 @@ class DoneStep:
 
 @frozen
 class RunResult:
-    """How a run ended: `state_before` and `state_after` are the first and the last state that was observed."""
+    """End of a run: `state_before` and `state_after` are the first and the last state that was observed."""
 
     outcome: Outcome
     state_before: str | None
@@ -194,7 +197,7 @@ class RunResult:
 
     @property
     def state_words(self) -> str | None:
-        """What the last state is called; None where none was observed."""
+        """Return the name of the last state; None if none was observed."""
         return None if self.state_after is None else State(self.state_after).words
 
     to_dict = json_of(

@@ -84,7 +84,7 @@ def run_migration(
 
 @frozen
 class _Way:
-    """Where a run goes, and how far."""
+    """Direction of a run, and the state at which it ends."""
 
     plan: Plan
     goal: str
@@ -103,7 +103,7 @@ class Observed:
 
 
 class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
-    """One run: what was seen, and which gates were passed."""
+    """Run of a migration: what was observed, and which gates were passed."""
 
     def __init__(self, context: RunContext, way: _Way, guard: Guard, ask: Ask) -> None:
         self.context, self.way, self.guard, self.ask = context, way, guard, ask
@@ -118,7 +118,10 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
     # --- observing ---
 
     def observe(self) -> Observed:
-        """What is there now and what follows from it. Raises RefusedError where another driver moves it."""
+        """Return the present observation and what follows from it.
+
+        Raises RefusedError if another driver moves the migration.
+        """
         found = self._observe_once()
         before = self.known
         if before is not None and moved_against(self.goal, before, found.route.state):
@@ -131,7 +134,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return found
 
     def _observe_once(self) -> Observed:
-        """A ZooKeeper that is away for a moment is waited for."""
+        """Observe once, after a wait for a ZooKeeper that is away for a moment."""
         context, away = self.context, None
         while True:
             try:
@@ -152,8 +155,10 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return Observed(seen=seen, route=route)
 
     def _state_words(self, route: StepPlan) -> str:
-        """Where the run is. On a rollback that goes as planned the states in between have alarming names, which mean
-        nothing but that it is not over yet.
+        """Return the position of the run.
+
+        In a rollback that goes as planned, the states in between have alarming names, which only mean that the rollback
+        has not ended yet.
         """
         if self.goal != BACK or self.first is None or route.state == State.M0:
             return f"{route.state}: {State(route.state).words}"
@@ -170,7 +175,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
     # --- planning ---
 
     def plan(self, seen: Observed) -> StepPlan:
-        """The plan, with its outcome as this run takes it: refused, reached, or with a step to take."""
+        """Return the plan with the outcome for this run: refused, reached, or with a step to do."""
         route, way = seen.route, self.way
         if blockers(route.findings) or route.outcome is Outcome.REFUSED:
             return changed(route, outcome=Outcome.REFUSED)
@@ -185,13 +190,13 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return None
 
     def step_of(self, plan: StepPlan) -> Step:
-        """The first step that is pending."""
+        """Return the first step that is pending."""
         step = self._next(plan)
         assert step is not None, "a plan with a step to take has one"
         return step
 
     def key(self, step: Step) -> Hashable:
-        """What it does, to what, with which file."""
+        """Return the identity of a step: its action, its target, and the file."""
         return step.action, step.target, step.file
 
     def may_pass(self, plan: StepPlan) -> bool:
@@ -199,12 +204,12 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return self.run.began and plan.state not in STOP_AT_ONCE
 
     def waits(self, plan: StepPlan) -> None:
-        """A line with each observation."""
+        """Report a line with each observation."""
         seen = "; ".join(finding.message for finding in blockers(plan.findings)[:1]) or plan.state
         self._wait("the cluster to be in a state from which the next step can be taken", seen)
 
     def resume(self, seen: Observed) -> Observed | End:
-        """What an earlier run left open is settled by what is observed, once the next step begins."""
+        """Settle by the observation what an earlier run left open, after the next step begins."""
         recorded = self.context.journal.recorded
         self._earlier = recorded.pending
         if not self.way.accept_observed and (stop := disagreement(recorded, seen.route.state, seen.seen)) is not None:
@@ -212,7 +217,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return seen
 
     def admit(self, plan: StepPlan, seen: Observed) -> Ready | End | None:
-        """Nothing stops the step, the lock is still held, and the other nodes answer right now."""
+        """Admit a step if nothing stops it, the lock is still held, and the other nodes answer right now."""
         ready = self._admitted(plan, seen)
         if not isinstance(ready, Ready):
             return ready
@@ -225,8 +230,9 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return ready
 
     def _admitted(self, plan: StepPlan, seen: Observed) -> Ready | End | None:
-        """Whether a step may be taken: nothing stops it in two observations, and it is not refused by the
-        operator. None where another step is next by now.
+        """Admit a step if nothing stops it in two observations and the operator does not refuse it.
+
+        Return None if another step is next by now.
         """
         clock, patience, step = self.context.world.clock, self.context.patience, self.step_of(plan)
         until = Deadline.after(patience.settle_ms if self.run.began else 2 * patience.apart_ms, clock)
@@ -256,11 +262,11 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
     # --- one step ---
 
     def begin(self, ready: Ready) -> Mapping[str, Any]:
-        """The goal, and which migration this is."""
+        """Return the goal, and which migration this is."""
         return {"goal": self.goal, "until": self.way.until, "migration": self.way.identity}
 
     def begun(self, ready: Ready) -> None:
-        """Where it starts from, every node's own file, and what the operator agreed to."""
+        """Record the first state, every node's own file, and what the operator agreed to."""
         journal, files = self.context.journal, self.context.files
         self.run.began = True
         if self._earlier is not None:
@@ -274,19 +280,19 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             self.context.tell(Event(kind="note", text=line, state=self.state))
 
     def prepare(self, ready: Ready) -> None:
-        """The guard keeps what is the last of its kind."""
+        """Let the guard save what is the last of its kind."""
         step: Step = ready.step
         self.guard.pass_by(ready.seen.seen, ready.seen.route, step)
         self.context.tell(Event(kind="action", text=f"{step.action} {step.target}", state=self.state))
 
     def intent(self, ready: Ready) -> Mapping[str, Any]:
-        """The action; `irreversible` where it cannot be undone."""
+        """Return the action; `irreversible` if it cannot be undone."""
         step: Step = ready.step
         irreversible = {"irreversible": True} if step.file is File.FINAL else {}
         return {"action": step.action.value, "target": step.target, **step_entry(step), **irreversible}
 
     def send(self, ready: Ready, seq: int) -> Applied:
-        """The action, unless a node that an earlier run started comes up automatically."""
+        """Send the action, unless a node that an earlier run started comes up automatically."""
         step: Step = ready.step
         came_up = self._comes_up(step, self.context.journal.recorded.starting.get((step.target, phase_of(step))))
         if isinstance(came_up, Finding):
@@ -296,7 +302,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return self._act(step, seq, ready.seen.seen)
 
     def verify(self, ready: Ready, answer: Applied) -> Verification:
-        """Its gate, seen open twice."""
+        """Check the gate of a step, observed open twice."""
         context, step = self.context, ready.step
         if answer.unknown:
             found = answer.finding or gate_stays_closed(step, (), asked=False)
@@ -318,14 +324,15 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return Verification(result=StepResult.DONE, data=entry, label="asked" if unseen else "")
 
     def noted(self, taken: Taken) -> None:
-        """One line a step."""
+        """Report one line a step."""
         words = "asked for, and not to be seen from here" if taken.label else taken.word
         kind = "failed" if taken.result is StepResult.FAILED else "done"
         self.context.tell(Event(kind=kind, text=f"{taken.step.action} {taken.step.target}: {words}"))
 
     def _comes_up(self, step: Step, started_ms: int | None) -> Finding | bool:
-        """Whether a node that an earlier run started comes up without being started again; a finding where nothing may
-        be done to it now.
+        """Return True if a node that an earlier run started comes up without being started again.
+
+        A finding if nothing may be done to it now.
         """
         context, left_ms = self.context, 0
         if started_ms is not None:
@@ -396,7 +403,9 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             clock.sleep_ms(patience.observe_every_ms)
 
     def _hopeless(self, seen: Observation, route: StepPlan, before: str | None) -> Finding | None:
-        """What no gate opens behind if it lasts for a minute, in which a process supervisor may start it.
+        """Return the state after which no gate opens if it lasts for a minute.
+
+        A process supervisor may start the node within that minute.
 
         A situation that stops a run is such a thing where the plan knows a next step from it. A rollback stops the
         controllers itself, in the copy too.
@@ -408,18 +417,18 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return next(iter(blockers(observed_state(seen).findings)), None)
 
     def _again(self) -> tuple[Observation, StepPlan]:
-        """What a gate waits for: no step is taken on it."""
+        """Observe and plan again for a gate: no step is begun on this plan."""
         found = self.observe()
         return found.seen, found.route
 
     # --- the answer ---
 
     def error_finding(self, error: KafkactlError) -> Finding:
-        """What ended the run in the middle."""
+        """Return the finding for an error that ended the run in the middle."""
         return out_of_time("migration", error, ()) if error.id == "timed-out" else error_finding("migration", error)
 
     def result(self, end: End) -> RunResult:
-        """The answer of a run: the steps that were taken, and those that are left of the last plan."""
+        """Return the answer of a run: the steps that were done, and those that are left of the last plan."""
         done = [DoneStep(step=taken.step, state=cast("StepState", taken.word)) for taken in end.taken]
         taken = {self.key(taken.step) for taken in end.taken}
         left = [

@@ -63,7 +63,7 @@ class StartedNode:
         )
 
     def _last_errors(self) -> tuple[str, ...]:
-        """The last lines with an error since the start; empty without a hook, or if the hook has none."""
+        """Return the last lines with an error since the start; empty without a hook, or if the hook has none."""
         node, world = self._step.node, self._context.world
         if node is None or not world.has_hook(Verb.LOGS, node):
             return ()

@@ -23,14 +23,17 @@ AWAY: Final = frozenset(
 
 
 class StepWatch:
-    """For one run; it remembers since when a node has been silent."""
+    """Watch of the nodes in one run; it keeps the time since which a node has been silent."""
 
     def __init__(self, crew: RunContext) -> None:
         self._crew = crew
         self._silent_until: Deadline | None = None
 
     def lock_lost(self) -> Finding | None:
-        """Why the lock of the cluster is not this driver's any more. A ZooKeeper that is away is waited for."""
+        """Return the reason why this driver does not hold the cluster's lock any more.
+
+        A ZooKeeper that is away is waited for.
+        """
         crew, away = self._crew, None
         while True:
             try:
@@ -47,8 +50,10 @@ class StepWatch:
                 return None
 
     def fell_silent(self, seen: Observation, step: Step) -> Finding | None:
-        """A node that answered in the look which the step was planned from and does not answer now, in the moment
-        before a living node is stopped. What the quorum and ZooKeeper say of it is older than that.
+        """Return a finding for a node that has become silent since the step was planned.
+
+        The node answered in that observation and does not answer just before a living node is stopped; the evidence of
+        the quorum and of ZooKeeper is older than that.
         """
         silent: tuple[str, ...] = ()
         if stops_a_living_node(seen, step):
@@ -65,7 +70,7 @@ class StepWatch:
         )
 
     def may_observe_again(self, silent: Finding) -> bool:
-        """Whether there is time for another look, which shows more; a while is waited first."""
+        """Return True if there is time for another observation, after a wait."""
         clock, patience = self._crew.world.clock, self._crew.patience
         self._silent_until = self._silent_until or Deadline.after(patience.settle_ms, clock)
         if self._silent_until.passed:

@@ -47,7 +47,7 @@ def call_hook(
 
 
 def values_of(node: InventoryNode, request: Request) -> dict[str, Value]:
-    """What the placeholders of a node's hook stand for."""
+    """Return the values of the placeholders of a node's hook."""
     values: dict[str, Value] = {
         **node.hooks.variables,
         "node_id": str(node.id),
@@ -67,7 +67,7 @@ def values_of(node: InventoryNode, request: Request) -> dict[str, Value]:
 
 
 def environment_of(node: InventoryNode, request: Request) -> Mapping[str, str]:
-    """The whole environment of a hook."""
+    """Return the whole environment of a hook."""
     theirs = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     return {
         **theirs,

@@ -30,7 +30,7 @@ _NOT_DESCRIBED: Final = "quorum-not-described"
 def identify(
     connection: Connection, *, expected_id: int, cluster_id: str | None, deadline: Deadline
 ) -> tuple[IdentitySeen, KafkactlError | None]:
-    """Who the node is, and why not all could be asked; `cluster_id` is the cluster that it should be of."""
+    """Return the identity of a node, and why not everything could be asked; `cluster_id` is the expected cluster."""
     describes_itself = connection.versions.knows(message("DescribeConfigsRequest").api_key or 0)
     asks_quorum = role_of(connection.versions) is Role.CONTROLLER and not describes_itself
     met = visit_node(connection, expected_id=expected_id, identify=True, deadline=deadline, ask_quorum=asks_quorum)

@@ -39,17 +39,17 @@ class MigrationJournal(Closing):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Everything in it, oldest first."""
+        """Return all entries, oldest first."""
         return self._journal.entries
 
     @property
     def path(self) -> str:
-        """The file."""
+        """Return the path of the file."""
         return self._journal.path
 
     @property
     def recorded(self) -> JournalState:
-        """What it remembers now."""
+        """Return the recorded state of now."""
         return remembered(self._journal.entries)
 
     def now_ms(self) -> int:
@@ -58,7 +58,7 @@ class MigrationJournal(Closing):
 
     @property
     def next_seq(self) -> int:
-        """The number of the entry that comes next."""
+        """Return the number of the next entry."""
         return len(self._journal.entries)
 
     def append(self, entry: str, data: Mapping[str, Any]) -> Entry:
@@ -93,7 +93,7 @@ class MigrationJournal(Closing):
 
 
 def kept_folder(path: str) -> Path:
-    """Where a journal keeps what a rollback needs."""
+    """Return the folder where a journal keeps what a rollback needs."""
     return Path(path + ".kept")
 
 

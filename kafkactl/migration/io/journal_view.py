@@ -26,7 +26,7 @@ class JournalView:
 
 
 def read_journal_view(given: str | None, inventory: Inventory | None) -> JournalView | None:
-    """The journal; None where none was named and the inventory's folder has none.
+    """Read the journal; return None if none was named and the inventory's folder has none.
 
     Raises InputError `input-file-unreadable` for a file that was named, and those of `read_journal`.
     """
@@ -39,7 +39,7 @@ def read_journal_view(given: str | None, inventory: Inventory | None) -> Journal
 
 
 def _newest(inventory: Inventory | None) -> Path | None:
-    """The journal that was written last in the inventory's folder: one for each cluster."""
+    """Return the journal that was written last in the inventory's folder: one for each cluster."""
     if inventory is None:
         return None
     folder = Path(inventory.file).parent / inventory.journal

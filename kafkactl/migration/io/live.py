@@ -61,17 +61,17 @@ class LiveWorld:
 
     @property
     def clock(self) -> Clock:
-        """The machine's."""
+        """Return the machine's clock."""
         return self._clock
 
     def observe(self) -> Observation:
-        """Everything that can be seen now."""
+        """Return everything that can be observed now."""
         return self._observe()
 
     # --- nodes ---
 
     def has_hook(self, verb: Verb, node: int) -> bool:
-        """Whether the inventory has a command for it, or the files are of this machine."""
+        """Return True if the inventory has a command for a verb, or the files are of this machine."""
         hooks = self._node(node).hooks
         return verb in hooks.commands or (hooks.is_local and verb in LOCAL_VERBS)
 
@@ -95,7 +95,7 @@ class LiveWorld:
             return HookRun(end=HookEnd.NOT_STARTED, message=error.message)
 
     def listens(self, node: int) -> bool | None:
-        """Whether a connection to the node is accepted; None if it is neither accepted nor refused."""
+        """Return True if a connection to the node is accepted; None if it is neither accepted nor refused."""
         address = _address(self._node(node))
         try:
             with socket.create_connection((address.host, address.port), timeout=_KNOCK_S):
@@ -106,7 +106,7 @@ class LiveWorld:
             return None
 
     def controller_of(self, broker: int) -> int | None:
-        """What the broker answers to Metadata."""
+        """Return the broker's answer to Metadata."""
         deadline = Deadline.after(_CALL_MS, self._clock)
         body = {"Topics": [], "AllowAutoTopicCreation": False}
         try:
@@ -117,7 +117,7 @@ class LiveWorld:
         return found if isinstance(found, int) and found >= 0 else None
 
     def answers(self, node: int) -> bool:
-        """By its answers on a connection of now; a node that does not say under which id it runs counts by its port."""
+        """Return True if the node answers on a new connection; a node that does not give its id counts by its port."""
         known = self._node(node)
         deadline = Deadline.after(_ANSWER_MS, self._clock)
         client = self._client if known.role is NodeRole.BROKER else self._controller_client
@@ -131,27 +131,27 @@ class LiveWorld:
     # --- ZooKeeper ---
 
     def lock(self, journal: str) -> DriverLock:
-        """In ZooKeeper, for as long as its own session lasts."""
+        """Take the lock in ZooKeeper, for as long as its own session lasts."""
         me = this_driver(journal, now_ms=time.time_ns() // 1_000_000)
         return take_lock(self._zookeeper, me)
 
     def tree(self) -> Tree:
-        """The whole tree."""
+        """Return the whole tree."""
         with self._zookeeper() as zookeeper:
             return zookeeper.read_tree()
 
     def znode(self, path: str) -> Znode | None:
-        """One znode."""
+        """Return one znode."""
         with self._zookeeper() as zookeeper:
             return zookeeper.read(path)
 
     def set_znode(self, path: str, data: bytes, version: int) -> None:
-        """One change."""
+        """Write the data of one znode."""
         with self._zookeeper() as zookeeper:
             zookeeper.set(path, data, version)
 
     def delete_znode(self, path: str, version: int) -> None:
-        """One deletion."""
+        """Delete one znode."""
         with self._zookeeper() as zookeeper:
             zookeeper.delete(path, version)
 
@@ -175,5 +175,5 @@ def _address(node: InventoryNode) -> Address:
 
 
 def path_next_to(inventory: Inventory, name: str) -> Path:
-    """A path of the inventory, relative to its folder."""
+    """Return a path of the inventory, relative to its folder."""
     return Path(inventory.file).parent / name

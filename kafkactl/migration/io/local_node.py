@@ -71,7 +71,7 @@ def _put(node: InventoryNode, request: Request) -> HookRun:
 
 
 def _format(node: InventoryNode, request: Request) -> HookRun:
-    """As `kafkactl storage ensure` does: formatted as asked is well, formatted otherwise is refused."""
+    """Format as `kafkactl storage ensure` does: an equal format is kept, another one is refused."""
     named = node.kafka_version or request.extra.get("kafka_version")
     release = find_release(str(named)) if named else newest_with_zookeeper()
     flags = tuple(request.extra["format_flags"])
@@ -101,7 +101,7 @@ def _mode(flags: tuple[str, ...]) -> VoterMode:
 
 
 def _wipe(node: InventoryNode, request: Request) -> HookRun:
-    """The directory is put aside, not deleted: under its own name with the number of the journal's entry.
+    """Move the directory aside instead of deleting it: under its own name with the number of the journal's entry.
 
     The node's own file names it, so only a log directory of Kafka is moved, and none of another cluster or node.
     """
@@ -118,7 +118,10 @@ def _wipe(node: InventoryNode, request: Request) -> HookRun:
 
 
 def _whose_else(path: Path, node: InventoryNode, cluster_id: str) -> str | None:
-    """The other cluster or node that the directory's meta.properties names; None where it names this one, or none."""
+    """Return the other cluster or node that the directory's meta.properties names.
+
+    None if it names this one, or none.
+    """
     file = path / META_PROPERTIES
     if not file.exists():
         return None

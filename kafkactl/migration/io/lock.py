@@ -26,7 +26,7 @@ _TRIES: Final = 20
 
 
 def this_driver(journal: str, *, now_ms: int) -> Holder:
-    """This process, with its journal, which has to be open and locked."""
+    """Return this process as holder, with its journal, which has to be open and locked."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -56,7 +56,7 @@ class ZooKeeperLock(Closing):
 
     @property
     def words(self) -> str:
-        """Who holds it, and from which ended driver it was taken over."""
+        """Return the holder of the lock, and the ended driver from which it was taken over."""
         taken = "" if self.predecessor is None else f", taken over from process {self.predecessor.pid}, which has ended"
         return self.holder.words + taken
 
@@ -75,7 +75,7 @@ class ZooKeeperLock(Closing):
 
 
 def observe_lock(zookeeper: ZooKeeper) -> LockSeen:
-    """Which driver holds the lock now. Raises UnreachableError."""
+    """Return the driver that holds the lock now. Raises UnreachableError."""
     found = zookeeper.read(PATH)
     return LockSeen(holder=None if found is None else holder_in(found.data))
 

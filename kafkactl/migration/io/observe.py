@@ -91,14 +91,17 @@ def observe(
 
 
 def _of_this_cluster(nodes: tuple[RawNode, ...], cluster_id: str | None) -> tuple[RawNode, ...]:
-    """Those whose own answers do not speak against it: nothing is fetched from a stranger."""
+    """Return the nodes whose own answers do not contradict the cluster id.
+
+    Nothing is fetched from a node of another cluster.
+    """
     found = tuple(node_seen(node)[0] for node in nodes)
     names = identities_of(Observation(time_ms=0, nodes=found, cluster_id=cluster_id), None).names
     return tuple(raw for raw, seen in zip(nodes, found, strict=True) if seen.name not in names)
 
 
 def _absolute(tree: Tree) -> tuple[Znode, ...]:
-    """The znodes under their whole paths, as ZooKeeper has them."""
+    """Return the znodes under their whole paths, as ZooKeeper has them."""
     if not tree.chroot:
         return tuple(tree.znodes.values())
     return tuple(changed(znode, path=(tree.chroot + path).rstrip("/")) for path, znode in tree.znodes.items())
@@ -112,7 +115,10 @@ class _Unmet:
 
 
 class _Looking:
-    """One look at a cluster. `findings` are what it could not see; `servers` and `lock` are known once `tree` is."""
+    """Observer of a cluster at one time.
+
+    `findings` are what it could not observe; `servers` and `lock` are known after `tree`.
+    """
 
     def __init__(self, inventory: Inventory, timeout_ms: float, clock: Clock) -> None:
         self.findings: list[Finding] = []
@@ -137,7 +143,7 @@ class _Looking:
     # --- ZooKeeper ---
 
     def tree(self) -> Tree | None:
-        """The whole tree; None where ZooKeeper is not reached."""
+        """Return the whole tree; None if ZooKeeper is not reached."""
         from kafkactl.zookeeper.client import open_zookeeper
         from kafkactl.zookeeper.settings import load_zookeeper_settings, zookeeper_settings
 
@@ -173,7 +179,7 @@ class _Looking:
     # --- nodes ---
 
     def answers(self, *, asks_zookeeper_brokers: bool, cluster_id: str | None) -> dict[int, NodeAnswers | _Unmet]:
-        """The answers by node id. Nodes of a role are asked in parallel, with the credentials of the role.
+        """Return the answers by node id. Nodes of a role are asked in parallel, with the credentials of the role.
 
         The controllers are asked first, right after the tree was read: their log end is compared with `/migration`, and
         a broker that hangs takes ten seconds.
@@ -194,7 +200,7 @@ class _Looking:
         return found
 
     def node(self, node: InventoryNode, answer: NodeAnswers | _Unmet, places: PlaceFacts) -> RawNode:
-        """A node from its answers and from its places."""
+        """Return a node from its answers and from its places."""
         raw = RawNode(
             id=node.id,
             role=node.role,
@@ -245,7 +251,10 @@ class _Looking:
         self.findings.append(tell("node-not-observed", node.name, text, error.advice, reason=error.id))
 
     def _note_refusal(self, node: InventoryNode, error: KafkactlError) -> None:
-        """A process answered and did not let kafkactl in: nothing is known of the node, not even that it is down."""
+        """Record a process that answered and refused kafkactl.
+
+        Nothing is known of the node, not even that it is down.
+        """
         key = command_key(self._inventory, node.role)
         principal = self._principals[node.role]
         who = "" if principal is None else f" (asked as {principal})"
@@ -255,7 +264,7 @@ class _Looking:
         self.findings.append(warning(REFUSES_CLIENT, node.name, text, step, reason=error.id, principal=principal))
 
     def compare_clusters(self, tree: Tree | None) -> None:
-        """An inventory may point at the ZooKeeper, or the chroot, of another cluster than the one it names."""
+        """Record a finding if the inventory names another cluster than the ZooKeeper, or the chroot, that was read."""
         found = None if tree is None else _cluster_id(tree)
         wanted = self._inventory.cluster_id
         if found is not None and wanted is not None and found != wanted:
@@ -267,7 +276,7 @@ class _Looking:
     # --- logs ---
 
     def logs(self, nodes: Sequence[RawNode], places: Mapping[int, PlaceFacts]) -> dict[int, LogSource]:
-        """The logs that can be read from here, and, fetched, that of the leader if it is not among them."""
+        """Return the logs that can be read from here, and, fetched, the leader's if it is not among them."""
         found = {id: place.log for id, place in places.items() if place.log is not None}
         met = {node.id: node_seen(node)[0].quorum for node in nodes if node.role is NodeRole.CONTROLLER and node.alive}
         leaders = {quorum.leader_id for quorum in met.values() if quorum is not None and quorum.leader_id is not None}

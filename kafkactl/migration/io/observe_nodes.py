@@ -30,7 +30,10 @@ from kafkactl.protocol.schema.definitions import message
 
 @frozen
 class NodeAnswers:
-    """What a node said. None: not asked, or no answer came; `quorum_error` is `closed` where it hung up."""
+    """Answers of a node.
+
+    None: not asked, or no answer; `quorum_error` is `closed` if the node closed the connection.
+    """
 
     role: Role
     api_versions: RawAnswer | None
@@ -47,7 +50,7 @@ def ask_nodes(
     asks_zookeeper_brokers: bool,
     cluster_id: str | None = None,
 ) -> dict[Address, NodeAnswers | KafkactlError]:
-    """The answers of all of these nodes, asked at once; an error is why a node was not met at all.
+    """Return the answers of all of these nodes, asked at once; an error is the reason why a node gave no answer at all.
 
     `expected` gives the node id that the inventory has for an address, `cluster_id` the cluster that it should be of.
     """
@@ -93,7 +96,7 @@ def _quorum(connection: Connection, deadline: Deadline, *, asks_all: bool) -> tu
 
 
 def _raw(response: Response) -> RawAnswer | None:
-    """The bytes of an answer: the codec gives back what it has read."""
+    """Return the bytes of an answer: the codec encodes again what it has read."""
     try:
         body = encode_message(message(f"{response.name}Response"), response.version, response.body)
     except EncodeError:

@@ -52,7 +52,7 @@ _LOG_DIR_KEYS: Final = ("metadata.log.dir", "log.dirs", "log.dir")
 
 @frozen
 class PlaceFacts:
-    """What places tell of one node; None is unknown. `findings` are what could not be read."""
+    """Facts of one node from its places; None is unknown. `findings` are what could not be read."""
 
     config: str | None
     meta_properties: Mapping[str, str] | None
@@ -65,7 +65,10 @@ class PlaceFacts:
 
 
 def observe_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, PlaceFacts]:
-    """What the places of all nodes tell, by node id; several nodes at a time, for a hook may take a second each."""
+    """Return the facts from the places of all nodes, by node id.
+
+    Several nodes at a time, because a hook may take a second.
+    """
 
     def observe_place(node: InventoryNode) -> tuple[int, PlaceFacts]:
         places = Places(inventory, timeout_ms)
@@ -97,12 +100,12 @@ class Places:
         self._probed_ids: PartitionIds | None = None
 
     def config(self, node: InventoryNode) -> str | None:
-        """The text of its server.properties."""
+        """Return the text of the node's server.properties."""
         data = self.config_bytes(node)
         return None if data is None else _text(data)
 
     def config_bytes(self, node: InventoryNode) -> bytes | None:
-        """Its server.properties as they are: by hook, else from the copy, else, where it is local, from its place."""
+        """Return the bytes of server.properties: by hook, else from the copy, else, if it is local, from its place."""
         data = self._by_hook(node, Verb.GET_CONFIG)
         if data is None and node.copy is not None:
             data = self._file(node, self._folder / node.copy)
@@ -111,7 +114,7 @@ class Places:
         return data
 
     def meta_properties(self, node: InventoryNode, config: str | None) -> Mapping[str, str] | None:
-        """The first meta.properties of its directories that can be read from here."""
+        """Return the first meta.properties of the node's directories that can be read from here."""
         for path in self._meta_files(node, config):
             try:
                 return dict(_keys(path))
@@ -122,7 +125,7 @@ class Places:
         return None
 
     def log(self, node: InventoryNode, listed: Listed | None) -> LogSource | None:
-        """Its metadata log, or a copy of it, where the inventory names one.
+        """Return the node's metadata log, or a copy of it, if the inventory names one.
 
         A directory that was listed and has no log in it is known, and no finding: the controller never started there.
         """
@@ -143,7 +146,7 @@ class Places:
             return None
 
     def metrics(self, node: InventoryNode) -> Mapping[str, float] | None:
-        """What its `jmx` hook prints; None without one."""
+        """Return the output of the node's `jmx` hook; None without one."""
         if Verb.JMX not in node.hooks.commands:
             return None
         found = {}
@@ -155,7 +158,7 @@ class Places:
         return found
 
     def listed(self, node: InventoryNode, config: str | None) -> Listed | None:
-        """The paths in each of its log directories, None for one that does not exist; None where none can be listed."""
+        """Return the paths in each log directory, None for one that does not exist; None if none can be listed."""
         folders = self._folders(node, config)
         if not folders:
             return None
@@ -175,7 +178,7 @@ class Places:
         return found
 
     def _probed(self, node: InventoryNode, folders: tuple[str, ...]) -> Listed | None:
-        """By the hook, which prints a path a line; a directory that no line names was not listed."""
+        """Return the output of the hook, which prints a path a line; a directory that no line names was not listed."""
         data = self._by_hook(node, Verb.FS_PROBE, log_dirs=folders)
         if data is None:
             return None
@@ -190,7 +193,7 @@ class Places:
         return {**found, _ELSEWHERE: tuple(line for line in lines if line not in listed)}
 
     def directories(self, node: InventoryNode, listed: Listed) -> tuple[DirectorySeen, ...] | None:
-        """What its log directories hold; None where none of them was listed."""
+        """Return the content of the node's log directories; None if none of them was listed."""
         found = []
         for folder, paths in listed.items():
             if folder == _ELSEWHERE:
@@ -201,7 +204,7 @@ class Places:
         return tuple(found) or None
 
     def partition_ids(self, node: InventoryNode, listed: Listed | None) -> PartitionIds | None:
-        """The topic ids in its partition folders; None where they cannot be read from here."""
+        """Return the topic ids in the node's partition folders; None if they cannot be read from here."""
         if listed is None:
             return None
         if Verb.FS_PROBE in node.hooks.commands:
@@ -217,8 +220,11 @@ class Places:
         return keys.get("directory.id", "").strip() or None
 
     def _folders(self, node: InventoryNode, config: str | None) -> tuple[str, ...]:
-        """The log directories of a node: those of the inventory, else those that its own file names and that are fit
-        to be given to a hook; empty where one of them is not."""
+        """Return the log directories of a node.
+
+        They are those of the inventory, else those of the node's own file that are fit to be given to a hook; empty if
+        one of them is not.
+        """
         if node.log_dirs:
             return node.log_dirs
         named = _log_dirs(config)
@@ -246,7 +252,7 @@ class Places:
             return None
 
     def _by_hook(self, node: InventoryNode, verb: Verb, **extra: Value) -> bytes | None:
-        """What a hook printed; None where there is none, or where it failed."""
+        """Return the output of a hook; None without one, or if it failed."""
         if verb not in node.hooks.commands:
             return None
         request = Request(verb=verb, node=node.id, phase="original", seq=0, instruction="", extra=extra)
@@ -262,7 +268,7 @@ class Places:
         return None
 
     def _expect(self, node: InventoryNode, folder: Path) -> None:
-        """A directory that the format step of the migration makes."""
+        """Record a directory that the format step of the migration makes."""
         text = (
             f"{folder}, where the inventory has its metadata log, does not exist: it is made when its disk is formatted"
         )
@@ -276,7 +282,7 @@ class Places:
 
 
 def _ids_and_paths(lines: Iterable[str]) -> tuple[PartitionIds | None, list[str]]:
-    """The ids that a hook printed, None where it prints no partition.metadata at all, and the lines that are paths.
+    """Return the ids that a hook printed, None if it prints no partition.metadata at all, and the lines that are paths.
 
     A hook prints the path of each partition.metadata, and behind a colon the line with the id (`grep -H`); the word
     `incomplete` where it could not read all of them.
@@ -322,7 +328,7 @@ def _text(data: bytes) -> str:
 
 
 def _log_dirs(config: str | None) -> list[str]:
-    """The directories that a configuration names, that of the metadata log first."""
+    """Return the directories that a configuration names, that of the metadata log first."""
     try:
         keys = parse_properties((config or "").encode("utf-8", "surrogatepass")).mapping
     except DecodeError:

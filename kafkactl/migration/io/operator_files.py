@@ -11,9 +11,9 @@ class FilesOfOperator:
     """They are read when they are asked for, each up to the limit of its kind."""
 
     def copy(self, path: Path, name: str) -> bytes:
-        """The copy of a configuration. Raises InputError."""
+        """Return the copy of a configuration. Raises InputError."""
         return read_input(path, name, InputKind.NODE_CONFIG)
 
     def rendered(self, path: Path) -> bytes:
-        """A file of the folder of `migrate render`. Raises OSError, InputError."""
+        """Return a file of the folder of `migrate render`. Raises OSError, InputError."""
         return read_whole(path, InputKind.RENDERED)

@@ -28,12 +28,12 @@ _FOLDER_MODE: Final = 0o700
 
 
 def sha256(content: bytes) -> str:
-    """As in the manifest."""
+    """Return the hash for the manifest."""
     return hashlib.sha256(content).hexdigest()
 
 
 def diffs(nodes: Iterable[NodeFile], rendered: Iterable[Rendered]) -> dict[tuple[int, ConfigPhase], str]:
-    """What each phase changes of the one before it, by node and phase."""
+    """Return the changes of each phase to the one before it, by node and phase."""
     contents = {(file.node, file.phase): file.content for file in rendered}
     found = {}
     for node in nodes:
@@ -49,7 +49,7 @@ def diffs(nodes: Iterable[NodeFile], rendered: Iterable[Rendered]) -> dict[tuple
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:
-    """The manifest of an earlier rendering; empty where there is none, or what is there is something else."""
+    """Return the manifest of an earlier rendering; empty if there is none, or if the file is something else."""
     try:
         found = json.loads(read_whole(folder / MANIFEST, InputKind.MANIFEST))
     except (OSError, ValueError, RecursionError):
@@ -58,7 +58,7 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
 
 
 def _entries(manifest: Mapping[str, Any], key: str) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """What a list of the manifest says of files, by path and sha256; what is of another type says nothing."""
+    """Return the manifest's entries about files, by path and sha256; entries of another type are left out."""
     listed = manifest.get(key)
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     pairs = (((row.get("path"), row.get("sha256")), row) for row in rows)
@@ -66,7 +66,10 @@ def _entries(manifest: Mapping[str, Any], key: str) -> dict[tuple[str, str], Map
 
 
 def originals(nodes: Iterable[NodeFile], folder: Path) -> tuple[NodeFile, ...]:
-    """Each node with the file it had before the migration: its own, or where that is a rendered one, the kept one."""
+    """Return each node with the file it had before the migration.
+
+    Its own, or if that is a rendered one, the kept one.
+    """
     manifest = read_manifest(folder)
     known = _entries(manifest, "files")
     found = []
@@ -80,7 +83,7 @@ def originals(nodes: Iterable[NodeFile], folder: Path) -> tuple[NodeFile, ...]:
 
 
 def _kept(node: NodeFile, path: Path, known: Iterable[tuple[Any, Any]], name: str) -> NodeFile:
-    """The node with its kept original, if that is still what was kept."""
+    """Return the node with its kept original, if that is still the content that was kept."""
     try:
         content = read_whole(path, InputKind.RENDERED)
     except OSError:
@@ -126,7 +129,7 @@ def _folder(nodes: Iterable[NodeFile], id: int) -> str:
 
 
 def _check(folder: Path, targets: Mapping[str, bytes]) -> None:
-    """Every file that is there must be one that a rendering wrote, or is about to write."""
+    """Check that every existing file is one that a rendering wrote, or is about to write."""
     manifest = read_manifest(folder)
     known = _entries(manifest, "written")
     odd = []

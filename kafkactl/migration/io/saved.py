@@ -35,7 +35,7 @@ LOGS: Final = "metadata"
 
 @frozen
 class Captured:
-    """What an observer brought home, or what a folder holds: answers, znodes (None: not looked at), logs by id.
+    """Content of an observation or of its folder: answers, znodes (None: not observed), logs by id.
 
     `findings` tell what could not be read. Nothing has been made of the logs yet.
     """
@@ -47,12 +47,12 @@ class Captured:
 
 
 def load_observation(folder: str) -> Observation:
-    """The observation that a folder holds. Raises InputError as `load_captured` does."""
+    """Read the observation of a folder. Raises InputError as `load_captured` does."""
     return observation_from(load_captured(folder))
 
 
 def observation_from(captured: Captured) -> Observation:
-    """The value of what was captured, live or from a folder: its logs are read now."""
+    """Return the observation from captured content, live or from a folder: its logs are read now."""
     findings = list(captured.findings)
     logs: dict[int, LogFacts] = {}
     for id, source in captured.logs.items():
@@ -112,7 +112,7 @@ def _nothing(folder: str, why: str) -> InputError:
 
 
 def _logs(place: Path, findings: list[Finding]) -> Iterator[tuple[int, LogSource]]:
-    """By controller id; a folder of another name does not belong to a controller."""
+    """Yield the logs by controller id; a folder of another name does not belong to a controller."""
     try:
         names = sorted(os.listdir(place))  # noqa: PTH208
     except OSError as error:
@@ -143,7 +143,7 @@ def _log_unreadable(id: int, error: InputError | FailedError) -> Finding:
 
 
 def log_facts_of(source: LogSource) -> LogFacts:
-    """What a migration asks of a log. It is read twice: once for its image, once for its history.
+    """Return the facts of a log for a migration. The log is read twice: once for its image, once for its history.
 
     Raises InputError, FailedError as `load_image` does: `offset-not-in-log`, `input-file-unreadable`.
     """

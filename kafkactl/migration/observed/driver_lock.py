@@ -35,7 +35,7 @@ class Holder:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Holder:
-        """From what is written in the lock; a field that is missing or of another type is unknown."""
+        """Return the holder from the content of the lock; a field that is missing or of another type is unknown."""
         pid, since_ms = (
             number if type(number) is int and 0 <= number < 2**52 else 0
             for number in (table.get("pid"), table.get("since_ms"))
@@ -47,24 +47,27 @@ class Holder:
 
     @property
     def words(self) -> str:
-        """As a message names it."""
+        """Return the holder's name in messages."""
         since = datetime.datetime.fromtimestamp(self.since_ms / 1000, datetime.UTC)
         when = since.strftime("%Y-%m-%d %H:%M:%S UTC")
         return f"{self.user}@{self.host} (process {self.pid}) since {when} with the journal {self.journal}"
 
     def is_predecessor_of(self, other: Holder) -> bool:
-        """Whether this held the same journal file on the same host: two at a time are not possible there."""
+        """Return True if this holder had the same journal file on the same host.
+
+        Two at a time are not possible there.
+        """
         return (self.host, self.file) == (other.host, other.file) and self.file != UNKNOWN
 
     to_dict = json_of("user", "host", "pid", "since_ms", "journal", "journal_file=file")
 
     def to_bytes(self) -> bytes:
-        """The content of the znode."""
+        """Return the content of the znode."""
         return json.dumps(self.to_dict()).encode()
 
 
 def holder_in(data: bytes | None) -> Holder:
-    """The holder that the znode names; what cannot be read of it is unknown."""
+    """Return the holder that the znode names; fields that cannot be read are unknown."""
     try:
         table: Any = parse_json(data or b"")
     except ValueError:
@@ -81,7 +84,7 @@ class LockSeen:
 
     @property
     def words(self) -> str:
-        """For people: `held by ann@ops1 (process 7) since 2023-11-14 22:13:20 UTC`."""
+        """Return the lock for people: `held by ann@ops1 (process 7) since 2023-11-14 22:13:20 UTC`."""
         return "free: no driver is at work" if self.holder is None else f"held by {self.holder.words}"
 
     to_dict = json_of("holder", "words")

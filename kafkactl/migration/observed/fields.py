@@ -28,42 +28,42 @@ class RawAnswer:
 
 
 def read_table(value: object) -> Mapping[str, Any]:
-    """A table."""
+    """Read a table."""
     if not isinstance(value, dict):
         raise ValueError("table")
     return value
 
 
 def read_text(value: object) -> str:
-    """A text."""
+    """Read a text."""
     if not isinstance(value, str):
         raise ValueError("text")
     return value
 
 
 def read_texts(value: object) -> tuple[str, ...]:
-    """A list of texts."""
+    """Read a list of texts."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise ValueError("list of texts")
     return tuple(value)
 
 
 def read_boolean(value: object) -> bool:
-    """A truth value."""
+    """Read a truth value."""
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value
 
 
 def read_whole(value: object) -> int:
-    """A whole number of 64 bits."""
+    """Read a whole number of 64 bits."""
     if type(value) is not int or not -(2**63) <= value < 2**63:
         raise ValueError("whole number")
     return value
 
 
 def read_node_id(value: object) -> int:
-    """The id of a node."""
+    """Read the id of a node."""
     if type(value) is not int or not 0 <= value < 2**31:
         raise ValueError("node id")
     return value
@@ -78,21 +78,21 @@ def read_endpoints(value: object) -> Mapping[int, str]:
 
 
 def read_number(value: object) -> float:
-    """A finite number."""
+    """Read a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("number")
     return value
 
 
 def read_role(value: object) -> NodeRole:
-    """The role of a node."""
+    """Read the role of a node."""
     if value not in NodeRole.__members__.values():
         raise ValueError(f"role ({', '.join(NodeRole)})")
     return NodeRole(str(value))
 
 
 def read_mode(value: object) -> Mode:
-    """The mode of a node."""
+    """Read the mode of a node."""
     if value not in Mode.__members__.values():
         raise ValueError(f"mode ({', '.join(Mode)})")
     return Mode(str(value))
@@ -113,7 +113,7 @@ def _server(table: Mapping[str, Any]) -> ServerSeen:
 
 
 def read_finding(value: object) -> Finding:
-    """A finding in the one shape of findings."""
+    """Read a finding in the one shape of findings."""
     table = read_table(value)
     words = {name: table.get(name) or "" for name in ("id", "subject", "message", "next_step")}
     if not words["id"] or not all(isinstance(word, str) for word in words.values()):
@@ -127,7 +127,7 @@ def read_finding(value: object) -> Finding:
 
 
 def read_answer(value: object) -> RawAnswer:
-    """The body of a response, in base64."""
+    """Read the body of a response, in base64."""
     table = read_table(value)
     version, body = table.get("version"), table.get("body")
     if type(version) is not int or not 0 <= version < 2**15:
@@ -141,7 +141,7 @@ def read_answer(value: object) -> RawAnswer:
 
 
 def read_meta_properties(value: object) -> Mapping[str, str]:
-    """A table of texts; the text of the file will do, and of several directories the first one."""
+    """Read a table of texts, or the text of the file; of several directories the first one."""
     if isinstance(value, list):
         value = value[0] if value else {}
     if isinstance(value, str):
@@ -158,7 +158,7 @@ def read_meta_properties(value: object) -> Mapping[str, str]:
 
 
 def read_directories(value: object) -> tuple[DirectorySeen, ...]:
-    """The directories of a node that were listed."""
+    """Read the directories of a node that were listed."""
     if not isinstance(value, list):
         raise ValueError("list of directories")
     return tuple(_directory(read_table(directory)) for directory in value)
@@ -191,7 +191,7 @@ def _texts_by_name(value: object) -> Mapping[str, str]:
 
 
 def read_lock(value: object) -> LockSeen:
-    """The lock of the migration's driver: its holder, or that it is free."""
+    """Read the lock of the migration's driver: its holder, or that it is free."""
     holder = read_table(value).get("holder")
     if holder is None:
         return LockSeen(holder=None)

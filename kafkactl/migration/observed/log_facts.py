@@ -44,7 +44,7 @@ class RegistrationSeen:
 
 @frozen
 class RegistrationEvent:
-    """One record about a broker's registration: `what` is register, unregister, fence or unfence."""
+    """Record about a broker's registration: `what` is register, unregister, fence or unfence."""
 
     offset: int
     id: int
@@ -87,7 +87,7 @@ class ScramRemoval:
 
 @frozen
 class LeaderChange:
-    """Who took office, as a LeaderChange record says."""
+    """Leader that a LeaderChange record names."""
 
     offset: int
     epoch: int
@@ -97,7 +97,7 @@ class LeaderChange:
 
 @frozen
 class Mirror:
-    """What the log had come to at the offset in `/migration`, and how much later its last record is."""
+    """State of the log at the offset in `/migration`, and how much later its last record is."""
 
     offset: int
     image: Image = field(repr=False)
@@ -145,5 +145,8 @@ class LogFacts:
 
     @property
     def migration_state(self) -> int | None:
-        """The last ZkMigrationState (0 NONE, 1 MIGRATION, 2 PRE_MIGRATION, 3 POST_MIGRATION); None without a record."""
+        """Return the last ZkMigrationState (0 NONE, 1 MIGRATION, 2 PRE_MIGRATION, 3 POST_MIGRATION).
+
+        None without a record.
+        """
         return self.migration_states[-1][1] if self.migration_states else None

@@ -76,7 +76,10 @@ class LogFolding:
         self._since_copy: list[LogRecord] = []
 
     def take_snapshot(self, runs: Iterable[BatchRun], *, end_offset: int, epoch: int) -> None:
-        """The records of a snapshot, before those of the log. It replaces everything below `end_offset`."""
+        """Apply the records of a snapshot, before those of the log.
+
+        The snapshot replaces everything below `end_offset`.
+        """
         for run in runs:
             for at in run.positions:
                 for entry in _careful(run.data, at, run.base):
@@ -100,7 +103,7 @@ class LogFolding:
             self._end, self._epoch = max(self._end, offset + delta + 1), max(self._epoch, epoch)
 
     def note_snapshot(self, *, end_offset: int, epoch: int) -> None:
-        """A snapshot next to the log that need not be read."""
+        """Record a snapshot next to the log that need not be read."""
         self._snapshot_end = max(self._snapshot_end or 0, end_offset)
         self._end, self._epoch = max(self._end, end_offset), max(self._epoch, epoch)
 
@@ -112,7 +115,10 @@ class LogFolding:
         high_watermark: int | None = None,
         findings: Sequence[Finding] = (),
     ) -> LogFacts:
-        """What was found; `image` is the state that the same log comes to, `last_ms` the time of its last record."""
+        """Return the facts of the log.
+
+        `image` is the state that results from the same log, `last_ms` the time of its last record.
+        """
         snapshot_end = self._snapshot_end
         begin, end, copy = self._copy_begin, self._copy_end, self._copy
         if self._transaction is not None and self._transaction.name == TRANSACTION_NAME:
@@ -314,7 +320,7 @@ def _features(data: Message) -> dict[str, FeatureRange]:
 
 
 def _interesting(data: bytes, at: int, base: int) -> Iterator[LogRecord]:
-    """The records of a batch but those that are passed over and those that cannot be read."""
+    """Yield the records of a batch but those that are ignored and those that cannot be read."""
     offset, length, epoch, attributes, delta, timestamp, _, count = BATCH_HEAD.unpack_from(data, at)
     spans: Sequence[Span] = ()
     if not attributes & UNUSUAL_BITS and delta == count - 1:
@@ -331,13 +337,13 @@ def _interesting(data: bytes, at: int, base: int) -> Iterator[LogRecord]:
 
 
 def _is_no_op(data: bytes, at: int) -> bool:
-    """Whether a batch is a no-op alone."""
+    """Return True if a batch has nothing but a no-op."""
     _, _, _, attributes, delta, *_ = BATCH_HEAD.unpack_from(data, at)
     return delta == 0 and not attributes & UNUSUAL_BITS and data.startswith(_NO_OP_RECORD, at + HEADER_BYTES)
 
 
 def _careful(data: bytes, at: int, base: int) -> Iterator[LogRecord]:
-    """The same of a batch of any kind, by the codecs."""
+    """Yield the records of a batch of any kind, by the codecs."""
     try:
         header = decode_header(data, at, base=base)
         records = decode_records(data, header, base=base)

@@ -55,12 +55,12 @@ class Replacements:
         self._tokens: dict[str, str] = {}
 
     def token(self, id: str) -> str:
-        """The replacement of the id of a token."""
+        """Return the replacement of a token's id."""
         return self._tokens.setdefault(id, f"{REDACTED[:-1]}-{len(self._tokens) + 1}>")
 
 
 def redact_runs(runs: Iterable[BatchRun | Damage], replacements: Replacements | None = None) -> Iterator[bytes]:
-    """The bytes of a file in pieces, in their order, without secrets. Takes what `walk_runs` gives."""
+    """Yield the bytes of a file in pieces, in their order, without secrets. The input is the output of `walk_runs`."""
     for run in runs:
         if isinstance(run, Damage):
             yield _blank(run.end - run.position, is_cut=run.error.id == "truncated-batch", replacements=replacements)
@@ -71,7 +71,7 @@ def redact_runs(runs: Iterable[BatchRun | Damage], replacements: Replacements | 
 
 
 def redact_batch(data: bytes, replacements: Replacements | None = None) -> bytes:
-    """One whole and sound batch without secrets."""
+    """Return one whole and undamaged batch without secrets."""
     if _is_safe(data, _SAFE if replacements is None else _SAFE - _TOKENS):
         return data
     try:
@@ -88,7 +88,7 @@ def redact_batch(data: bytes, replacements: Replacements | None = None) -> bytes
 
 
 def _is_safe(data: bytes, safe: frozenset[int]) -> bool:
-    """Whether all of its records are of types that hold no secret; False where that is not seen at once."""
+    """Return True if all records are of types that hold no secret; False if that is not certain at once."""
     _, length, _, attributes, delta, _, _, count = BATCH_HEAD.unpack_from(data, 0)
     if attributes & UNUSUAL_BITS or delta != count - 1:
         return False
@@ -103,7 +103,7 @@ def _is_safe(data: bytes, safe: frozenset[int]) -> bool:
 
 
 def _value(record: Record, replacements: Replacements | None) -> bytes:
-    """The replacement of the value of a record; the same object where nothing has to be hidden."""
+    """Return the replacement of a record's value; the same object if nothing has to be hidden."""
     value = record.value or b""
     if record.key is not None or record.value is None:
         return b""
@@ -130,7 +130,7 @@ def _without_rest(value: bytes, replacements: Replacements | None) -> bytes:
 
 
 def _hidden(record: MetadataRecord, replacements: Replacements | None) -> tuple[dict[str, object] | None, str]:
-    """The data of a record without its secrets, None where it has none; and what it is that was hidden."""
+    """Return the data of a record without its secrets, None if it has none, and the kind of secret that was hidden."""
     data = record.data
     if record.api_key == _SCRAM:
         return {**data, **dict.fromkeys(_SCRAM_FIELDS, REDACTED_BYTES)}, SCRAM
@@ -143,7 +143,7 @@ def _hidden(record: MetadataRecord, replacements: Replacements | None) -> tuple[
 
 
 def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[bytes]) -> bytes | None:
-    """The batch with other values; None where it is not of Kafka's making, with gaps in its offsets."""
+    """Return the batch with other values; None if the batch was not written by Kafka, with gaps in its offsets."""
     if header.last_offset - header.base_offset + 1 != len(records) or any(
         record.offset != offset for offset, record in enumerate(records, header.base_offset)
     ):
@@ -157,7 +157,10 @@ def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[byte
 
 
 def _blank(size: int, *, is_cut: bool = False, replacements: Replacements | None = None) -> bytes:
-    """As many bytes that say nothing, and look like a batch whose CRC is wrong, or the beginning of one that is cut."""
+    """Return as many bytes without content.
+
+    The bytes have the form of a batch with a wrong CRC, or of the beginning of a cut batch.
+    """
     if replacements is not None:
         replacements.counts[UNREADABLE] += size
     head = bytearray(max(size, HEADER_BYTES))

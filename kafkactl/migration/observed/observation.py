@@ -23,7 +23,7 @@ _NOT_LEADER, _DENIED = 6, 31  # NOT_LEADER_OR_FOLLOWER, CLUSTER_AUTHORIZATION_FA
 
 
 class Mode(StrEnum):
-    """How a node runs: on ZooKeeper alone, on ZooKeeper with the migration enabled, or on KRaft."""
+    """Mode of a node: on ZooKeeper alone, on ZooKeeper with the migration enabled, or on KRaft."""
 
     ZK = "zk"
     MIGRATING = "migrating"
@@ -31,7 +31,7 @@ class Mode(StrEnum):
 
 
 class NodeRole(StrEnum):
-    """What a node is; in a migration no node is both."""
+    """Role of a node; in a migration no node has both."""
 
     BROKER = "broker"
     CONTROLLER = "controller"
@@ -94,7 +94,7 @@ class QuorumSeen:
 
 @frozen
 class IdentitySeen:
-    """Who answers at a node's address, by its own answers. None: the node was asked and did not tell.
+    """Identity of the node at an address, by its own answers. None: the node was asked and gave no answer.
 
     `cluster_id` is that of its DescribeCluster answer. Controllers before 3.7 have no such request, but refuse a Fetch
     that names another cluster (INCONSISTENT_CLUSTER_ID, KIP-595): `asked_cluster_id` is what a Fetch was sent with,
@@ -164,17 +164,20 @@ class NodeSeen:
 
     @property
     def name(self) -> str:
-        """As findings name it: `broker 2`."""
+        """Return the node's name in findings: `broker 2`."""
         return f"{self.role} {self.id}"
 
     @property
     def has_empty_disk(self) -> bool | None:
-        """Whether its log directories were listed and nothing is in any of them; None where they were not listed."""
+        """Return True if the log directories were listed and nothing is in any of them.
+
+        None if they were not listed.
+        """
         return None if not self.directories else all(directory.is_empty for directory in self.directories)
 
     @property
     def directory_ids(self) -> frozenset[str]:
-        """The directory ids on its disk, as far as they were read: of all listed directories and of meta.properties."""
+        """Return the directory ids that were read on the node's disk: of listed directories and of meta.properties."""
         named = ((self.meta_properties or {}).get("directory.id") or "").strip()
         listed = (directory.directory_id for directory in self.directories or ())
         return frozenset(id for id in (named, *listed) if id)
@@ -182,7 +185,7 @@ class NodeSeen:
 
 @frozen
 class Observation:
-    """What was seen of a cluster at `time_ms` (milliseconds since the epoch).
+    """Observation of a cluster at `time_ms` (milliseconds since the epoch).
 
     `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
     of the controller whose disk they are from. `cluster_id` is the one that the inventory names. `servers` are those of
@@ -207,30 +210,30 @@ class Observation:
 
     @property
     def brokers(self) -> tuple[NodeSeen, ...]:
-        """The brokers, by id."""
+        """Return the brokers, by id."""
         return self._of(NodeRole.BROKER)
 
     @property
     def controllers(self) -> tuple[NodeSeen, ...]:
-        """The KRaft controllers, by id."""
+        """Return the KRaft controllers, by id."""
         return self._of(NodeRole.CONTROLLER)
 
     def _of(self, role: NodeRole) -> tuple[NodeSeen, ...]:
         return tuple(sorted((node for node in self.nodes if node.role is role), key=lambda node: node.id))
 
     def node(self, id: int, role: NodeRole | None = None) -> NodeSeen | None:
-        """The node with this id, of this role where one is given; None where it was not observed."""
+        """Return the node with this id, of this role if one is given; None if it was not observed."""
         return next((node for node in self.nodes if node.id == id and role in (None, node.role)), None)
 
     @property
     def log(self) -> LogFacts | None:
-        """The log that reaches furthest, as a voter would judge it: by its last epoch, then by its end."""
+        """Return the log that reaches furthest, in the order of a vote: by its last epoch, then by its end."""
         found = (self.logs[id] for id in sorted(self.logs))
         return max(found, key=lambda facts: (facts.epoch, facts.end_offset), default=None)
 
     @property
     def quorum(self) -> QuorumSeen | None:
-        """The answer of the leader of the newest epoch, its own or through a broker; None where none leads."""
+        """Return the answer of the leader of the newest epoch, its own or through a broker; None without a leader."""
         answers = [
             node.quorum
             for node in sorted(self.nodes, key=lambda node: (node.role is not NodeRole.CONTROLLER, node.id))

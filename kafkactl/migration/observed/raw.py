@@ -93,7 +93,7 @@ class RawObservation:
 
 
 def render_observation(raw: RawObservation) -> bytes:
-    """The bytes of `observation.json`; the same observation always gives the same bytes."""
+    """Return the bytes of `observation.json`; the same observation always gives the same bytes."""
     table = {
         "kind": KIND,
         "schema_version": SCHEMA_VERSION,
@@ -266,7 +266,7 @@ class _FieldReader:
         return self.value(table, name, where, read_table)
 
     def saved_findings(self, value: object) -> tuple[Finding, ...]:
-        """What the observer had to say, in the one shape of findings."""
+        """Read the observer's findings, in the one shape of findings."""
         if value is not None and not isinstance(value, list):
             self.note("findings", "list")
             return ()

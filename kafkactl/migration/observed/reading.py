@@ -52,7 +52,7 @@ def observation_of(
     logs: Mapping[int, LogFacts] | None = None,
     findings: Iterable[Finding] = (),
 ) -> Observation:
-    """The observation that was saved, or that was just made. Never raises for what it holds; see its findings.
+    """Return the observation of saved or captured content. Never raises for the content; see the findings.
 
     `znodes` None: ZooKeeper was not looked at. `findings` are those of reading the files.
     """
@@ -88,7 +88,7 @@ def observation_of(
 
 
 def chroot_seen(raw: RawObservation, paths: Iterable[str]) -> str | None:
-    """As given, else the end of zookeeper.connect, else to be found among the paths of the znodes.
+    """Return the given chroot, else the end of zookeeper.connect, else the one found among the paths of the znodes.
 
     A connect without one may be the servers alone: then the root is meant only if a Kafka is there.
     """
@@ -126,7 +126,7 @@ def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) 
 
 
 def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
-    """A node, and what of its answers could not be read."""
+    """Return a node, and which of its answers could not be read."""
     findings: list[Finding] = []
     name = f"{raw.role} {raw.id}"
     api_versions = _decoded(raw.api_versions, "ApiVersions", name, findings)
@@ -157,7 +157,7 @@ def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
 
 
 def mode_of(role: NodeRole, api: ApiVersionsSeen | None) -> Mode | None:
-    """How a node runs, by its own ApiVersions answer; None where there is none."""
+    """Return the mode of a node, by its own ApiVersions answer; None without one."""
     if api is None:
         return None
     if role is NodeRole.CONTROLLER or DESCRIBE_QUORUM in api.supported:
@@ -246,7 +246,7 @@ def _quorum(body: Message) -> QuorumSeen:
 
 
 def _partition(body: Message) -> Mapping[str, Any] | None:
-    """That of the metadata log; None where the answer names none."""
+    """Return the partition of the metadata log; None if the answer names none."""
     topics = (topic for topic in body["Topics"] if topic["TopicName"] == METADATA_TOPIC)
     return next((partition for topic in topics for partition in topic["Partitions"]), None)
 

@@ -34,7 +34,7 @@ _REFUSED: Final = f"{REDACTED}=\\u{REDACTED}\n"
 
 
 def redact_observation(raw: RawObservation) -> RawObservation:
-    """The same observation without passwords."""
+    """Return the same observation without passwords."""
     return changed(raw, nodes=tuple(_node(node) for node in raw.nodes))
 
 
@@ -43,7 +43,7 @@ def _node(node: RawNode) -> RawNode:
 
 
 def redact_config(text: str) -> str:
-    """A server.properties without its secrets."""
+    """Return a server.properties without its secrets."""
     try:
         entries = parse_properties(text.encode("utf-8", "surrogatepass")).entries
     except DecodeError:
@@ -53,7 +53,7 @@ def redact_config(text: str) -> str:
 
 
 def _lines(lines: Sequence[tuple[str, str]], entries: dict[int, Entry]) -> Iterator[str]:
-    """The lines with their ends; `entries` are by the index of the line on which each begins."""
+    """Yield the lines with their ends; `entries` are by the index of the line on which each begins."""
     at = 0
     in_block = False
     while at < len(lines):
@@ -77,14 +77,16 @@ def _lines(lines: Sequence[tuple[str, str]], entries: dict[int, Entry]) -> Itera
 
 
 def _behind(lines: Sequence[tuple[str, str]], at: int) -> int:
-    """The index behind the last line of what begins at `at`: a backslash at the end of a line joins the next."""
+    """Return the index after the last line of the entry at `at`: a backslash at the end of a line joins the next."""
     while at < len(lines) - 1 and _is_odd(lines[at][0]):
         at += 1
     return at + 1
 
 
 def _behind_comment(lines: Sequence[tuple[str, str]], entries: dict[int, Entry], at: int) -> int:
-    """The index behind the lines that a comment would join if it were none, up to the next of Kafka's own settings.
+    """Return the index after the lines that a comment would join if it were none.
+
+    Up to the next of Kafka's own settings.
 
     Java ends a comment at the line's end, also behind a backslash. So where only the first line of a setting was made a
     comment, its value is left as keys of its own.
@@ -115,7 +117,7 @@ def _is_secret(entry: Entry, *, is_joined: bool) -> bool:
 
 
 def _key(content: str) -> str:
-    """The key as it is written; one that goes on behind a line's end, or holds a secret itself, is not repeated."""
+    """Return the key as written; a key that continues after a line's end, or contains a secret, is not repeated."""
     found = _KEY.match(content)
     if found is None or found.end() == len(content) or is_secret_text(found[1]):
         return REDACTED

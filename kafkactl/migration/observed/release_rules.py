@@ -13,7 +13,7 @@ _ANY_PATCH = 1 << 16  # behind every patch
 
 @frozen
 class MigrationRules:
-    """What differs between releases in a migration.
+    """Rules of a migration that differ between releases.
 
     migrates: the release has the migration. is_recommended: it has the corrections without which none should be tried.
     needs_transactions: the controllers refuse to begin below the metadata.version with transactions (KAFKA-17457).
@@ -34,22 +34,22 @@ class MigrationRules:
 
 
 def numbers_of(version: KafkaVersion) -> Version:
-    """A version as tables of releases need it; without a patch, behind every patch of the release."""
+    """Return a version as tables of releases need it; without a patch, after every patch of the release."""
     return version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch
 
 
 def migration_rules(version: Version) -> MigrationRules:
-    """The rules at a version; those of the oldest row for a version before it."""
+    """Return the rules at a version; those of the oldest row for an earlier version."""
     return MigrationRules(**_table().at(version))
 
 
 def first_recommended() -> KafkaVersion:
-    """The oldest version whose migration should be tried."""
+    """Return the oldest version whose migration should be tried."""
     return next(KafkaVersion(*row.since) for row in _table().rows if row.fields["is_recommended"])
 
 
 def release_of_requests(highest: tuple[int, ...]) -> KafkaVersion | None:
-    """The release of a broker on ZooKeeper that takes requests up to these versions; None for any other."""
+    """Return the release of a broker on ZooKeeper that accepts requests up to these versions; None for any other."""
     for row in _table().rows:
         if row.fields["request_versions"] == list(highest):
             return KafkaVersion(*row.since[:2])

@@ -34,18 +34,21 @@ _USERNAME = r"""\busername\s*=\s*(?:"([^"]*)"|'([^']*)')"""
 
 
 def given(node: NodeSeen, key: str) -> str | None:
-    """A value of the node's file without blanks around it; None where it is absent, empty, or no file was seen."""
+    """Return a value of the node's file without blanks around it.
+
+    None if it is absent or empty, or no file was observed.
+    """
     value = (node.config or {}).get(key)
     return (value.strip() or None) if value is not None else None
 
 
 def is_hidden(value: str | None) -> bool:
-    """Whether a value is not the real one."""
+    """Return True if a value is not the real one."""
     return value is not None and (value == Hidden.REDACTED.value or has_variable(value))
 
 
 def is_on(node: NodeSeen, key: str, default: bool = False) -> bool | None:
-    """A boolean of the file; None where it is unknown."""
+    """Return a boolean of the file; None if it is unknown."""
     value = given(node, key)
     if node.config is None or is_hidden(value):
         return None
@@ -53,7 +56,7 @@ def is_on(node: NodeSeen, key: str, default: bool = False) -> bool | None:
 
 
 def flag(node: NodeSeen) -> bool | None:
-    """Whether the node's file has the migration switched on."""
+    """Return True if the node's file has the migration switched on."""
     return is_on(node, MIGRATION_ENABLE)
 
 
@@ -63,12 +66,12 @@ def roles(node: NodeSeen) -> tuple[str, ...]:
 
 
 def is_kraft_file(node: NodeSeen) -> bool:
-    """Whether the file makes the node a KRaft node."""
+    """Return True if the file makes the node a KRaft node."""
     return given(node, ROLES) is not None
 
 
 def dynamic_quorum(node: NodeSeen) -> bool | None:
-    """Whether the file names bootstrap servers and no voters; None where it names neither."""
+    """Return True if the file names bootstrap servers and no voters; None if it names neither."""
     if given(node, VOTERS):
         return False
     return True if given(node, BOOTSTRAP) else None
@@ -87,13 +90,13 @@ def protocols(node: NodeSeen) -> Mapping[str, str]:
 
 
 def inter_broker_listener(node: NodeSeen) -> str:
-    """The listener over which the file says that brokers are called."""
+    """Return the listener over which brokers are called, by the file."""
     name = given(node, "inter.broker.listener.name")
     return (name or given(node, "security.inter.broker.protocol") or "PLAINTEXT").upper()
 
 
 def controller_listener(node: NodeSeen) -> str | None:
-    """The first of controller.listener.names, in capitals."""
+    """Return the first of controller.listener.names, in capitals."""
     names = split_list(given(node, LISTENER_NAMES) or "")
     return names[0].strip().upper() if names else None
 
@@ -107,7 +110,9 @@ def super_users(node: NodeSeen) -> frozenset[str] | None:
 
 
 def principal(node: NodeSeen, listener: str, mechanism_key: str) -> str | None:
-    """Who the node is to those it calls over a listener: `User:name`, None where the file does not tell.
+    """Return the principal that the node has for nodes it calls over a listener.
+
+    `User:name`, None if the file does not contain it.
 
     Without authentication it is `User:ANONYMOUS`; with SASL PLAIN or SCRAM the name in the JAAS text of that listener
     or of all. A certificate's name is not in the file.
@@ -128,7 +133,10 @@ def principal(node: NodeSeen, listener: str, mechanism_key: str) -> str | None:
 
 
 def is_encrypted(key: str, value: str) -> bool:
-    """Whether a broker config of ZooKeeper is a password: its value is encrypted there, whether it is shown or not."""
+    """Return True if a broker config of ZooKeeper is a password.
+
+    Its value is encrypted there, whether it is shown or not.
+    """
     return is_password_config(key) and (value == Hidden.REDACTED.value or "encryptedPassword:" in value)
 
 
@@ -136,7 +144,7 @@ def is_encrypted(key: str, value: str) -> bool:
 
 
 def release_of(node: NodeSeen) -> Release | None:
-    """The release that the node runs; None where it is not known."""
+    """Return the release that the node runs; None if it is unknown."""
     if node.kafka_version is None:
         return None
     try:
@@ -146,7 +154,7 @@ def release_of(node: NodeSeen) -> Release | None:
 
 
 def version_of(node: NodeSeen) -> KafkaVersion | None:
-    """The node's version as given; None for a number that is not Kafka's own (`7.8.0-ccs` is a vendor's)."""
+    """Return the node's version as given; None for a number that is not Kafka's own (`7.8.0-ccs` is a vendor's)."""
     found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", node.kafka_version or "")
     if found is None or int(found[1]) > _NEWEST_MAJOR:
         return None
@@ -154,7 +162,7 @@ def version_of(node: NodeSeen) -> KafkaVersion | None:
 
 
 def ibp_level(node: NodeSeen) -> int | None:
-    """The level of inter.broker.protocol.version, which the release's newest is by default; None: unknown.
+    """Return the level of inter.broker.protocol.version, which the release's newest is by default; None if unknown.
 
     0 means what is older than the first level. A broker registers exactly this level in migration mode.
     """
@@ -178,18 +186,21 @@ def level_name(level: int) -> str:
 
 
 def log_dirs(node: NodeSeen) -> tuple[str, ...]:
-    """The log directories of the file; empty where there is no file or its value is unknown."""
+    """Return the log directories of the file; empty if there is no file or its value is unknown."""
     value = given(node, "log.dirs") or given(node, "log.dir")
     return () if value is None or is_hidden(value) else tuple(split_list(value))
 
 
 def is_migrating_file(node: NodeSeen) -> bool:
-    """Whether the file puts a broker into migration mode."""
+    """Return True if the file puts a broker into migration mode."""
     return flag(node) is True and not is_kraft_file(node)
 
 
 def is_zookeeper_broker(node: NodeSeen) -> bool:
-    """Whether a broker runs on ZooKeeper, or its file would make it: the one that speaks of it now."""
+    """Return True if a broker runs on ZooKeeper, or its file would start it there.
+
+    The source that is available now decides.
+    """
     if node.mode is not None:
         return node.mode is not Mode.KRAFT
     return node.config is None or not is_kraft_file(node)

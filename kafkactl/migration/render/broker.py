@@ -52,7 +52,7 @@ _NEIGHBOURS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def broker_edits(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts, findings: list[Finding]) -> Edits | None:
-    """The changes to a broker's file; None where there can be none."""
+    """Return the changes to a broker's file; None if there can be none."""
     given = node.given
     roles = split_list(given.get("process.roles") or "")
     if "controller" in roles:
@@ -91,7 +91,7 @@ def _combined(node: NodeFile) -> Finding:
 
 
 def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
-    """Where the controllers are and how to connect to them."""
+    """Return the settings for the controllers' addresses and the connections to them."""
     wanted: dict[str, str] = {}
     if facts.controller_names:
         wanted[CONTROLLER_NAMES] = ",".join(facts.controller_names)
@@ -117,7 +117,7 @@ def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dic
 
 
 def protocol_map(node: NodeFile, needed: Mapping[str, str | None]) -> str | None:
-    """The node's map of listeners to protocols with these in it; None where nothing has to be written.
+    """Return the node's map of listeners to protocols with these in it; None if nothing has to be written.
 
     A node without a map has Kafka's own, in which a protocol is its own listener; once there is a map it must hold
     those as well.
@@ -154,7 +154,7 @@ def credentials(node: NodeFile, listeners: Mapping[str, str | None], whose: str)
 
 
 def _access(node: NodeFile) -> Iterator[Finding]:
-    """Whether controllers may connect to this broker cannot be known from here."""
+    """Yield findings about controllers' rights to connect to this broker, which cannot be known from here."""
     given = node.given
     name = given.get(AUTHORIZER)
     if (
@@ -190,7 +190,7 @@ def _migration(node: NodeFile, wanted: dict[str, str], findings: list[Finding]) 
 
 
 def _control_plane(node: NodeFile) -> str:
-    """The listener that only the controllers on ZooKeeper use, in capitals; "" for none.
+    """Return the listener that only the controllers on ZooKeeper use, in capitals; "" for none.
 
     It may have the name of the KRaft controllers' listener: in migration mode the node serves it and calls the
     controllers by the same name (measured on 3.9.2). On KRaft a broker serves no listener of theirs.
@@ -199,7 +199,7 @@ def _control_plane(node: NodeFile) -> str:
 
 
 def _without_listener(node: NodeFile, name: str) -> dict[str, str]:
-    """The listeners of a node without this one."""
+    """Return the listeners of a node without this one."""
     found = {}
     for key in _LISTENERS:
         items = split_list(node.given.get(key) or "")

@@ -54,7 +54,7 @@ _PATH_ENDS: Final = (".location",)
 
 
 def controller_edits(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts, findings: list[Finding]) -> Edits | None:
-    """The changes to a controller's file; None where there can be none."""
+    """Return the changes to a controller's file; None if there can be none."""
     if not _fits(node, facts, findings):
         return None
     gone = {CONTROL_PLANE, "broker.id", "inter.broker.protocol.version"} & set(node.given)
@@ -91,7 +91,7 @@ def _fits(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> bool:
 
 
 def _zookeeper(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
-    """The brokers' ZooKeeper settings; what the controller's file says itself stays, but never another chroot."""
+    """Return the brokers' ZooKeeper settings; settings of the controller's file stay, but never another chroot."""
     given, wanted = node.given, {}
     if CONNECT not in facts.zookeeper and CONNECT not in given:
         text = f"no file says {CONNECT}: the brokers' files are those of KRaft already, or of no broker"
@@ -111,7 +111,10 @@ def _zookeeper(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> 
 
 
 def _between(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
-    """How controllers reach brokers: as brokers do. A registration by another listener is refused."""
+    """Return the settings by which controllers reach brokers, as brokers do.
+
+    A registration by another listener is refused.
+    """
     if facts.between is None:
         return {}
     key, value = facts.between
@@ -168,7 +171,10 @@ def _super_users(node: NodeFile) -> Iterator[Finding]:
 
 
 def _decided(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
-    """What controllers decide under KRaft, as the brokers have it; what the file sets itself stays and is compared."""
+    """Return the settings that controllers decide under KRaft, as the brokers have them.
+
+    Settings of the file stay and are compared.
+    """
     wanted: dict[str, str] = {}
     for row in node_settings():
         shared = {key: facts.decided[key] for key in row.keys if key in facts.decided}
@@ -197,7 +203,7 @@ def _class_needed(node: NodeFile, row: Setting, name: str) -> Iterator[Finding]:
 
 
 def _secrets(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
-    """The brokers' secrets; the file's own stay and are compared."""
+    """Return the brokers' secrets; those of the file stay and are compared."""
     wanted = {}
     for key, value in facts.secrets.items():
         own = node.given.get(key)

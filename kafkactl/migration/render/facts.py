@@ -55,7 +55,7 @@ PRINCIPAL_RULES: Final = ("ssl.principal.mapping.rules", "sasl.kerberos.principa
 
 
 class ConfigPhase(StrEnum):
-    """What a node's file is for: the words of the hooks' `{phase}` (docs/migration-hooks.md)."""
+    """Purpose of a node's file: the words of the hooks' `{phase}` (docs/migration-hooks.md)."""
 
     ORIGINAL = "original"
     MIGRATION = "migration"
@@ -85,7 +85,7 @@ class NodeFile:
 
     @property
     def name(self) -> str:
-        """As findings name it: `broker 2`."""
+        """Return the node's name in findings: `broker 2`."""
         return f"{self.role} {self.id}"
 
 
@@ -109,7 +109,7 @@ def entered_by(given: Mapping[str, str]) -> str | None:
 
 @frozen
 class ClusterFacts:
-    """What the files agree on; None and empty: it is not set, or they differ (see `findings`).
+    """Settings on which the files agree; None and empty: not set, or they differ (see `findings`).
 
     `quorum` and `between` (how brokers reach brokers) are a key and its value; `between_mechanisms` are what that
     listener accepts. `protocols` are those of the listeners
@@ -135,7 +135,7 @@ class ClusterFacts:
 
 
 def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
-    """What the files of all nodes say together."""
+    """Return the settings on which the files of all nodes agree."""
     every = tuple(nodes)
     brokers = [file for file in every if file.role is NodeRole.BROKER]
     controllers = [file for file in every if file.role is NodeRole.CONTROLLER]
@@ -173,7 +173,7 @@ class _AgreedValues:
         self.findings: list[Finding] = []
 
     def same(self, nodes: Collection[NodeFile], key: str, *, needed: bool = True) -> str | None:
-        """The one value that those nodes have which have any."""
+        """Return the one value of those nodes that have any."""
         values: dict[str, list[str]] = {}
         for node in nodes:
             if node.given.get(key):
@@ -190,7 +190,7 @@ class _AgreedValues:
         return next(iter(values), None)
 
     def quorum(self, controllers: Collection[NodeFile]) -> tuple[str, str] | None:
-        """The quorum as all controllers write it: voters, or servers to ask for them."""
+        """Return the quorum as all controllers write it: voters, or servers to ask for them."""
         keys = [key for key in (BOOTSTRAP, VOTERS) if any(controller.given.get(key) for controller in controllers)]
         if not keys:
             self.same(controllers, BOOTSTRAP)
@@ -200,7 +200,7 @@ class _AgreedValues:
         return None if value is None else (keys[-1], value)
 
     def between(self, brokers: Collection[NodeFile]) -> tuple[str, str] | None:
-        """How brokers reach brokers; the default is PLAINTEXT."""
+        """Return the listener between brokers; the default is PLAINTEXT."""
         listener = self.same(brokers, LISTENER_BETWEEN, needed=False)
         if any(broker.given.get(LISTENER_BETWEEN) for broker in brokers):
             return None if listener is None else (LISTENER_BETWEEN, listener)
@@ -210,7 +210,7 @@ class _AgreedValues:
         return (PROTOCOL_BETWEEN, "PLAINTEXT") if brokers else None
 
     def protocols(self, nodes: Collection[NodeFile], listeners: Collection[str]) -> dict[str, str]:
-        """The security protocol of each of these listeners, as those nodes have it that serve it."""
+        """Return the security protocol of each of these listeners, by the nodes that serve it."""
         found: dict[str, str] = {}
         for listener in (listener.upper() for listener in listeners):
             declared = {spoken for node in nodes if (spoken := protocol_of(node, listener)) is not None}
@@ -226,7 +226,10 @@ class _AgreedValues:
         return found
 
     def mechanisms(self, brokers: Collection[NodeFile], listener: str) -> str | None:
-        """The SASL mechanisms of the listener between brokers: its own setting, else the one of all listeners."""
+        """Return the SASL mechanisms of the listener between brokers.
+
+        Its own setting, else the one of all listeners.
+        """
         own = mechanisms_key(listener)
         key = own if any(broker.given.get(own) for broker in brokers) else MECHANISMS
         return self.same(brokers, key, needed=False)
@@ -280,7 +283,7 @@ class _AgreedValues:
         return found
 
     def principal_rules(self, brokers: Collection[NodeFile]) -> dict[str, str]:
-        """The rules for principals that every broker has, with the same text."""
+        """Return the rules for principals that every broker has, with the same text."""
         found = {}
         for key in PRINCIPAL_RULES:
             values = {broker.given.get(key) for broker in brokers}
@@ -307,7 +310,7 @@ def _is_unseen(value: str) -> bool:
 
 
 def mechanisms_key(listener: str) -> str:
-    """The setting of a single listener's SASL mechanisms."""
+    """Return the setting of a single listener's SASL mechanisms."""
     return f"listener.name.{listener.lower()}.{MECHANISMS}"
 
 
@@ -316,12 +319,12 @@ def _first(nodes: Iterable[NodeFile], key: str) -> str | None:
 
 
 def is_withheld(value: str) -> bool:
-    """Whether a value was taken out of a file."""
+    """Return True if a value was removed from a file."""
     return value in Hidden.__members__.values()
 
 
 def protocol_of(node: NodeFile, listener: str) -> str | None:
-    """The protocol of a listener by a node's file; None where it does not say.
+    """Return the protocol of a listener by a node's file; None if the file does not contain it.
 
     Without a map, a listener's name is its protocol, and a KRaft node takes a controller listener for PLAINTEXT unless
     SSL or SASL is in use anywhere.

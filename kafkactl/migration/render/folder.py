@@ -20,12 +20,12 @@ from kafkactl.migration.render.node import Rendered, refused_by_kafka
 
 
 def folder_of(node: NodeFile | Rendered) -> str:
-    """The folder of a node within that of the rendering: `broker-1`."""
+    """Return the folder of a node within that of the rendering: `broker-1`."""
     return f"{node.role}-{node.id if isinstance(node, NodeFile) else node.node}"
 
 
 def file_of(rendered: Rendered) -> str:
-    """The path of a rendered file within the folder: `broker-1/kraft.properties`."""
+    """Return the path of a rendered file within the folder: `broker-1/kraft.properties`."""
     return f"{folder_of(rendered)}/{rendered.phase}.properties"
 
 
@@ -39,7 +39,7 @@ class FromFolder:
 
 
 def from_folder(folder: Path, node: NodeFile, made: Rendered, read: Callable[[Path], bytes]) -> FromFolder | Finding:
-    """The folder's file for the phase of `made`, or why it cannot be used. `read` may raise OSError."""
+    """Return the folder's file for the phase of `made`, or why it cannot be used. `read` may raise OSError."""
     assert made.content is not None
     path = folder / file_of(made)
     try:
@@ -70,7 +70,7 @@ def from_folder(folder: Path, node: NodeFile, made: Rendered, read: Callable[[Pa
 
 
 def difference_text(found: FromFolder) -> str:
-    """A line for the operator of the run."""
+    """Return a line for the operator of the run."""
     same = (
         "as the driver renders it" if not found.differs else f"differs from the rendered file in {some(found.differs)}"
     )

@@ -25,7 +25,7 @@ _SHOWN: Final = 4
 
 
 class HandEdits(StrEnum):
-    """What is done with edits: the run stops, they are carried into every later file, or they are overwritten."""
+    """Treatment of edits: the run stops, they are carried into every later file, or they are overwritten."""
 
     REFUSE = "refuse"
     CARRY = "carry"
@@ -80,7 +80,7 @@ class HandEdit:
 
 
 def hand_edit(node: str, current: bytes, *, known: Iterable[bytes], original: bytes) -> HandEdit | None:
-    """The edit of a file; None where it is, to the byte, the original or one that the driver wrote (`known`).
+    """Return the edit of a file; None if the file is, to the byte, the original or one that the driver wrote (`known`).
 
     What was edited is taken to be that one of them from which the fewest keys differ. Raises DecodeError for a file
     that Java would not read.
@@ -106,7 +106,7 @@ def hand_edit(node: str, current: bytes, *, known: Iterable[bytes], original: by
 
 
 def changed_keys(before: bytes, after: bytes) -> dict[str, str | None]:
-    """What Java reads differently in the second file: the new value, None for a key that is gone."""
+    """Return the values that Java reads differently in the second file: the new value, None for a removed key."""
     old, new = (
         {key: text.strip() for key, text in parse_properties(content).mapping.items()} for content in (before, after)
     )
@@ -135,7 +135,7 @@ def _shown(key: str, value: str | None) -> str:
 
 
 def edit_finding(edit: HandEdit, wanted: HandEdits) -> Finding | None:
-    """Why a run stops at an edit; None where an operator has said what becomes of it."""
+    """Return the reason why a run stops at an edit; None if an operator has chosen a treatment."""
     if wanted is HandEdits.OVERWRITE or (wanted is HandEdits.CARRY and edit.own is not None):
         return None
     text = f"the file of {edit.node} was changed since the driver last read or wrote it: {edit.words}"

@@ -42,7 +42,7 @@ class Rendered:
 
 
 def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
-    """The file of one node for one phase. Raises ValueError for a phase that is none of its role."""
+    """Return the file of one node for one phase. Raises ValueError for a phase that is not one of its role."""
     if phase not in PHASES[node.role]:
         raise ValueError(f"a {node.role} has no phase {phase}")
     if phase is ConfigPhase.ORIGINAL:
@@ -67,7 +67,7 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
 
 
 def _original(node: NodeFile) -> Rendered:
-    """The file as it is; that of a broker which has entered the migration is not what a rollback needs."""
+    """Return the file as it is; that of a broker which has entered the migration does not serve a rollback."""
     entered = entered_by(node.given) if node.role is NodeRole.BROKER else None
     made = Rendered(node=node.id, role=node.role, phase=ConfigPhase.ORIGINAL, content=node.content)
     if entered is None:
@@ -78,13 +78,13 @@ def _original(node: NodeFile) -> Rendered:
 
 
 def render_cluster(nodes: Iterable[NodeFile], facts: ClusterFacts) -> tuple[Rendered, ...]:
-    """Every file of every node: brokers first, each in the order of its phases."""
+    """Return every file of every node: brokers first, each in the order of its phases."""
     ordered = sorted(nodes, key=lambda file: (file.role is not NodeRole.BROKER, file.id))
     return tuple(render(file, phase, facts) for file in ordered for phase in PHASES[file.role])
 
 
 def phase_diff(before: bytes, after: bytes, *, name: str, phases: tuple[ConfigPhase, ConfigPhase]) -> str:
-    """What changes in a node's file from one phase to another, secrets taken out."""
+    """Return the changes to a node's file from one phase to another, without secrets."""
     return shown_diff(before, after, before_name=f"{name} {phases[0]}", after_name=f"{name} {phases[1]}")
 
 
@@ -94,7 +94,7 @@ def _after(edits: Edits, node: NodeFile) -> dict[str, str]:
 
 
 def _withheld(node: NodeFile) -> Iterator[Finding]:
-    """A file of which something was taken out is good for looking at only."""
+    """Yield a finding for a file from which something was removed: it is only for reading."""
     keys = sorted(key for key, value in node.given.items() if is_withheld(value))
     if keys:
         text = f"{len(keys)} values were taken out of this file ({keys[0]} …): no node could run with it"
@@ -102,7 +102,7 @@ def _withheld(node: NodeFile) -> Iterator[Finding]:
 
 
 def refused_by_kafka(node: NodeFile, phase: ConfigPhase, content: bytes) -> Iterator[Finding]:
-    """What Kafka itself would refuse in the result."""
+    """Yield the settings that Kafka itself would refuse in the result."""
     try:
         release = find_release(node.kafka_version) if node.kafka_version else newest_with_zookeeper()
     except InputError:

@@ -34,8 +34,11 @@ _SWITCHED_OFF: Final = re.compile(r"[\w.-]+[ \t\f]*[=:]")
 
 @frozen
 class Edits:
-    """What is to be changed. `rename` keeps the value; `neighbours` names, for a key that is new, the keys behind one
-    of which it is written (the first of them that is there; none: at the end)."""
+    """Changes to a file.
+
+    `rename` keeps the value; `neighbours` names, for a new key, the keys after one of which it is written (the first
+    that exists; without one at the end).
+    """
 
     set: Mapping[str, str] = field(default_factory=dict, repr=False)
     remove: Collection[str] = ()
@@ -53,7 +56,7 @@ class _Piece:
 
 
 def edited(data: bytes, edits: Edits) -> bytes:
-    """The file with these changes. Raises DecodeError as `parse_properties` does."""
+    """Return the file with these changes. Raises DecodeError as `parse_properties` does."""
     pieces = _pieces(data)
     end = _line_end(data)
     pieces = [piece for piece in pieces if piece.key not in edits.remove]
@@ -82,7 +85,7 @@ def _pieces(data: bytes) -> list[_Piece]:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a backslash joins the next line to this one."""
+    """Return True if a backslash joins the next line to this one."""
     text = line.rstrip("\r\n")
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
@@ -111,7 +114,7 @@ def _line(key: str, value: str, end: str) -> str:
 
 
 def _value(value: str) -> str:
-    """A value as people write it: `Properties.store` escapes `:` and `=` in it as well, which nothing needs."""
+    """Return a value as people write it: `Properties.store` also escapes `:` and `=` in it, which nothing needs."""
     escaped = render_property("k", value, ascii_only=True)[2:]
     return re.sub(r"\\(\\|[:=#!])", lambda found: found[0] if found[1] == "\\" else found[1], escaped)
 
@@ -154,7 +157,7 @@ def _closed(piece: _Piece, end: str) -> _Piece:
 
 
 def shown_diff(before: bytes, after: bytes, *, before_name: str, after_name: str) -> str:
-    """What changes between two files as a unified diff, secrets taken out, also where they stand in comments."""
+    """Return the changes between two files as a unified diff, without secrets, also without those in comments."""
     secrets = _changed_secrets(before, after)
     left, right = ([*_shown_lines(data, secrets, side)] for side, data in enumerate((before, after)))
     return "".join(
@@ -191,7 +194,7 @@ def _shown_lines(data: bytes, changed: Collection[str], side: int) -> Iterator[s
 
 
 def _shown_comment(line: str) -> str:
-    """A comment without its text, for an old password may stand in one.
+    """Return a comment without its text, which may contain an old password.
 
     One that is a property switched off is shown like one that is on; one without a letter or a digit, as it is.
     """

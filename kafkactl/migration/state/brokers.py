@@ -23,7 +23,7 @@ _BROKER_IDS: Final = "/brokers/ids/"
 
 @frozen
 class BrokerEvidence:
-    """One broker by all that was seen of it; None is what was not.
+    """Evidence about one broker; None is what was not observed.
 
     `in_zookeeper`: it has a znode. `registration` is None for none, and where no log was seen (`registered` None).
     `ready` is tag 3, `observer` whether the quorum's leader names it. `mode` is how it runs by its own answers,
@@ -45,24 +45,24 @@ class BrokerEvidence:
 
     @property
     def name(self) -> str:
-        """As findings and steps name it."""
+        """Return the broker's name in findings and steps."""
         return f"broker {self.id}"
 
     @property
     def entered(self) -> bool | None:
-        """Whether it has entered: by its registration, and where no log was seen by its own answers."""
+        """Return True if the broker has entered, by its registration; without a log, by its own answers."""
         if self.registered is not None:
             return self.registration is not None and self.registration.migrating
         return None if self.mode is None else self.mode is Mode.MIGRATING
 
     @property
     def left(self) -> bool:
-        """Whether it is registered as migrating and yet seen to run without the flag."""
+        """Return True if the broker is registered as migrating and yet observed to run without the flag."""
         return bool(self.registration and self.registration.migrating and self.mode is Mode.ZK)
 
     @property
     def on_kraft(self) -> bool | None:
-        """Whether it has changed to KRaft: by its registration, else by its own answers."""
+        """Return True if the broker has changed to KRaft: by its registration, else by its own answers."""
         if self.registration is not None:
             return not self.registration.migrating and not self.fell_back
         return None if self.mode is None else self.mode is Mode.KRAFT
@@ -74,12 +74,12 @@ class BrokerEvidence:
 
     @property
     def runs_as(self) -> Mode | None:
-        """How it runs, or would run if it were started now; None where nothing shows it."""
+        """Return the mode in which the broker runs, or would run if it were started now; None if nothing shows it."""
         return self.mode or self.file_mode
 
 
 def answers(node: NodeSeen | None) -> bool | None:
-    """Whether a node is alive: as it was seen, or because there is an answer of it."""
+    """Return True if a node was observed to be alive, or if there is an answer of it."""
     if node is None:
         return None
     if node.alive is not None:
@@ -88,7 +88,7 @@ def answers(node: NodeSeen | None) -> bool | None:
 
 
 def file_mode(config: Mapping[str, str] | None) -> Mode | None:
-    """How a broker with this file would run."""
+    """Return the mode in which a broker with this file would run."""
     if config is None:
         return None
     if config.get(ROLES, "").strip():
@@ -97,7 +97,7 @@ def file_mode(config: Mapping[str, str] | None) -> Mode | None:
 
 
 def is_plain(config: Mapping[str, str] | None) -> bool | None:
-    """Whether nothing of a migration is in a broker's file."""
+    """Return True if nothing of a migration is in a broker's file."""
     if config is None:
         return None
     return file_mode(config) is Mode.ZK and not any(config.get(key, "").strip() for key in _QUORUM_KEYS)
@@ -106,7 +106,7 @@ def is_plain(config: Mapping[str, str] | None) -> bool | None:
 def brokers_of(
     observation: Observation, tree: KafkaTree | None, log: LogFacts | None, quorum: QuorumSeen | None
 ) -> tuple[BrokerEvidence, ...]:
-    """Every broker that any source names, by id."""
+    """Return every broker that any source names, by id."""
     replicas = _replica_ids(tree)
     live = None if tree is None else _live_ids(tree)
     ids = {broker.id for broker in observation.brokers} | replicas | (live or set())
@@ -118,7 +118,7 @@ def brokers_of(
 
 @frozen
 class _Sources:
-    """Where brokers are named: znodes, replica lists, the log, the quorum's observers."""
+    """Sources that name brokers: znodes, replica lists, the log, the quorum's observers."""
 
     live: set[int] | None
     replicas: set[int]
@@ -132,7 +132,7 @@ def _live_ids(tree: KafkaTree) -> set[int]:
 
 
 def _replica_ids(tree: KafkaTree | None) -> set[int]:
-    """The brokers that the migration waits for: those with replicas of a topic that stays."""
+    """Return the brokers for which the migration waits: those with replicas of a topic that stays."""
     if tree is None:
         return set()
     gone = set(tree.pending_deletions)
@@ -166,7 +166,7 @@ def _broker(id: int, node: NodeSeen | None, sources: _Sources) -> BrokerEvidence
 
 
 def _mode(node: NodeSeen | None) -> Mode | None:
-    """How a broker runs by its own answers; a broker that does not answer does not run."""
+    """Return the mode of a broker by its own answers; a broker that does not answer does not run."""
     if node is None or node.alive is False:
         return None
     if node.mode is not None:

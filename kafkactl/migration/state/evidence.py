@@ -41,7 +41,7 @@ _WRITES_OF_A_COPY: Final = 8  # versions that /migration has without a dual writ
 
 
 class Holder(StrEnum):
-    """Who holds `/controller`."""
+    """Holder of `/controller`."""
 
     UNKNOWN = "unknown"
     NONE = "nobody"
@@ -50,7 +50,7 @@ class Holder(StrEnum):
 
 
 class CopyMarker(StrEnum):
-    """What `/migration` says: nothing was copied, it was copied, or it cannot be read (empty: KAFKA-19480)."""
+    """Content of `/migration`: nothing was copied, it was copied, or it cannot be read (empty: KAFKA-19480)."""
 
     UNKNOWN = "unknown"
     ABSENT = "absent"
@@ -60,7 +60,7 @@ class CopyMarker(StrEnum):
 
 
 class Quorum(StrEnum):
-    """Whether the controllers run: a majority may (`up`), no majority does, none does; or it was not observed."""
+    """State of the controllers: a majority may run (`up`), no majority does, none does; or it was not observed."""
 
     UNKNOWN = "unknown"
     UP = "up"
@@ -70,7 +70,7 @@ class Quorum(StrEnum):
 
 @frozen
 class DualWrite:
-    """How far ZooKeeper follows the log: the only outside sign of the dual write (the lag metric is 0 while stuck).
+    """Distance of ZooKeeper to the log: the only outside sign of the dual write (the lag metric is 0 while stuck).
 
     `offset` is that of `/migration`, `last` the newest record that the controllers tell of; `age_ms` how long the
     znode had stood when the observation was made, None where the clocks do not tell.
@@ -89,7 +89,7 @@ class DualWrite:
 
     @property
     def follows(self) -> bool | None:
-        """Whether ZooKeeper is as far as the log, but for the time between two observations; None: unknown."""
+        """Return True if ZooKeeper is as far as the log, but for the time between two observations; None if unknown."""
         if self.lag is None:
             return None
         if self.lag <= _LAG_ALLOWED:
@@ -99,7 +99,7 @@ class DualWrite:
 
 @frozen
 class Evidence:
-    """All that the state is derived from. `kraft_state` is None where no controller and no log shows it.
+    """Evidence from which the state is derived. `kraft_state` is None if no controller and no log shows it.
 
     `observation` is without the answers of nodes that are not who the inventory says; `identities` names them.
     """
@@ -144,28 +144,28 @@ class Evidence:
 
     @property
     def expected(self) -> tuple[BrokerEvidence, ...]:
-        """The brokers that have to register before the copy: in ZooKeeper, or with replicas; else those observed."""
+        """Return the brokers that must register before the copy: in ZooKeeper or with replicas, else those observed."""
         found = tuple(broker for broker in self.brokers if broker.in_zookeeper or broker.has_replicas)
         return found or tuple(broker for broker in self.brokers if broker.node is not None)
 
     @property
     def entered(self) -> tuple[BrokerEvidence, ...]:
-        """The brokers that count as entered."""
+        """Return the brokers that count as entered."""
         return tuple(broker for broker in self.brokers if broker.entered)
 
     @property
     def missing(self) -> tuple[BrokerEvidence, ...]:
-        """The expected brokers that do not count as entered."""
+        """Return the expected brokers that do not count as entered."""
         return tuple(broker for broker in self.expected if not broker.entered)
 
     @property
     def on_kraft(self) -> tuple[BrokerEvidence, ...]:
-        """The brokers that have changed to KRaft."""
+        """Return the brokers that have changed to KRaft."""
         return tuple(broker for broker in self.brokers if broker.on_kraft)
 
     @property
     def flagged(self) -> tuple[BrokerEvidence, ...]:
-        """The brokers that run, or would run, with the migration's configuration or on KRaft."""
+        """Return the brokers that run, or would run, with the migration's configuration or on KRaft."""
         return tuple(broker for broker in self.brokers if broker.runs_as in (Mode.MIGRATING, Mode.KRAFT))
 
     @property
@@ -180,12 +180,12 @@ class Evidence:
 
     @property
     def copy_in_log(self) -> bool:
-        """Whether the log has the transaction of a copy, ended or not."""
+        """Return True if the log has the transaction of a copy, ended or not."""
         return self.log is not None and self.log.copy_begin is not None
 
     @property
     def log_epoch(self) -> int | None:
-        """The newest epoch of the quorum that is known."""
+        """Return the newest epoch of the quorum that is known."""
         known = [self.quorum.leader_epoch] if self.quorum is not None else []
         if self.log is not None and self.log.epoch >= 0:
             known.append(self.log.epoch)
@@ -193,7 +193,7 @@ class Evidence:
 
     @property
     def has_dual_written(self) -> bool:
-        """Whether the driver has reached DUAL_WRITE once: `/migration` has moved since the end of the copy."""
+        """Return True if the driver has reached DUAL_WRITE once: `/migration` has moved since the end of the copy."""
         marker = None if self.tree is None else self.tree.migration
         if marker is None or marker.metadata_offset <= 0:
             return False
@@ -203,7 +203,7 @@ class Evidence:
 
 
 def evidence_of(observation: Observation) -> Evidence:
-    """The evidence of an observation. Never raises for what was observed."""
+    """Return the evidence of an observation. Never raises for the observation's content."""
     tree = None if observation.tree is None else parse_tree(observation.tree)
     identities = identities_of(observation, tree)
     observation = without_strangers(observation, identities.names)
@@ -225,7 +225,7 @@ def evidence_of(observation: Observation) -> Evidence:
 
 
 def metric(node: NodeSeen, name: str) -> int | None:
-    """A metric of a node that answers, as a whole number; by its name alone or within a JMX name of any form."""
+    """Return a metric of a node that answers, as a whole number; by its name alone or within a JMX name of any form."""
     if node.metrics is None or node.alive is False:
         return None
     word = re.compile(rf"(?:^|[^A-Za-z0-9]){name}(?![A-Za-z0-9])", re.IGNORECASE)
@@ -235,13 +235,13 @@ def metric(node: NodeSeen, name: str) -> int | None:
 
 
 def state_metric(node: NodeSeen) -> int | None:
-    """The migration state that a controller publishes; None for none, or one that it has not read yet (-1)."""
+    """Return the migration state that a controller publishes; None without one that it has read (-1)."""
     value = metric(node, _STATE_METRIC)
     return value if value in _ADVANCE else None
 
 
 def has_flag(controller: NodeSeen) -> bool | None:
-    """Whether a controller runs with the migration flag: by its own answer (tag 3), which Kafka 3.4 does not give."""
+    """Return True if a controller runs with the migration flag, by its answer (tag 3). Kafka 3.4 gives none."""
     if controller.alive is False or controller.api_versions is None:
         return None
     rules = _rules_of(controller)
@@ -256,15 +256,17 @@ def _rules_of(node: NodeSeen) -> MigrationRules | None:
 
 
 def is_finalized_by_flag(e: Evidence) -> bool:
-    """Whether the migration is over, where no log and no metric shows it yet: KRaft has copied, and who leads runs
-    without the flag. It has written POST_MIGRATION when it was elected (`ActivationRecordsGenerator`).
+    """Return True if the migration has ended, before a log or a metric shows it.
+
+    KRaft has copied, and the leader runs without the flag. It wrote POST_MIGRATION when it was elected
+    (`ActivationRecordsGenerator`).
     """
     copied = e.holder is Holder.KRAFT and e.copy_marker is CopyMarker.COPIED
     return e.kraft_state in (None, ZkMigrationState.MIGRATION) and copied and _flag_of_leader(e.observation) is False
 
 
 def file_has_flag(controller: NodeSeen) -> bool | None:
-    """Whether the file on a controller's disk has the migration flag."""
+    """Return True if the file on a controller's disk has the migration flag."""
     return None if controller.config is None else controller.config.get(MIGRATION_ENABLE, "").strip().lower() == "true"
 
 
@@ -272,8 +274,9 @@ def file_has_flag(controller: NodeSeen) -> bool | None:
 
 
 def _log(observation: Observation, marker: CopyMarker) -> LogFacts | None:
-    """The newest log of the controllers that answer; of all where none does. An empty log shows nothing, nor does one
-    that is not of now (`is_old`).
+    """Return the newest log of the controllers that answer; of all if none does.
+
+    An empty log shows nothing, nor does an old one (`is_old`).
     """
     live = {controller.id for controller in observation.controllers if answers(controller)}
     with_records = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
@@ -283,8 +286,10 @@ def _log(observation: Observation, marker: CopyMarker) -> LogFacts | None:
 
 
 def is_old(log: LogFacts, observation: Observation, marker: CopyMarker) -> bool:
-    """Whether a log is an old copy, or another quorum's: it ends so long before the high watermark that two minutes of
-    no-ops are not enough, or it waits for the copy while a broker runs on KRaft and `/migration` knows of one.
+    """Return True if a log is an old copy, or another quorum's.
+
+    It ends so long before the high watermark that two minutes of no-ops are not enough, or it waits for the copy while
+    a broker runs on KRaft and `/migration` knows of one.
     """
     committed = None if observation.quorum is None else observation.quorum.high_watermark
     if committed is not None and committed - log.end_offset > _LAG_OF_ANY_AGE:
@@ -294,7 +299,7 @@ def is_old(log: LogFacts, observation: Observation, marker: CopyMarker) -> bool:
 
 
 def _kraft_state(observation: Observation, log: LogFacts | None, marker: CopyMarker) -> int | None:
-    """What the newest log and every live controller say; POST_MIGRATION counts wherever it stands.
+    """Return the state by the newest log and every live controller; POST_MIGRATION counts in any of them.
 
     Kafka 4 neither migrates nor keeps the record in its snapshots: a cluster that runs it, or has a metadata.version of
     it, has no migration before it any more.
@@ -328,8 +333,10 @@ def _state_in_log(observation: Observation, log: LogFacts | None, marker: CopyMa
 
 
 def _by_brokers_on_kraft(observation: Observation) -> int | None:
-    """A quorum takes a broker on KRaft only behind the copy (before it the broker exits, measured on 3.9.2);
-    and a leader that runs without the flag has ended the migration when it was elected.
+    """Return the state that follows from brokers on KRaft.
+
+    A quorum accepts one only after the copy (before it the broker exits, measured on 3.9.2); and a leader that runs
+    without the flag has ended the migration when it was elected.
     """
     if observation.tree is None or not _runs_on_kraft(observation):
         return None
@@ -342,7 +349,10 @@ def _runs_on_kraft(observation: Observation) -> bool:
 
 
 def _flag_of_leader(observation: Observation) -> bool | None:
-    """Whether who leads has the flag; where no leader is known, what all that answer have in common."""
+    """Return True if the leader has the flag.
+
+    If no leader is known, return the value that all answering controllers share.
+    """
     leader = None if observation.quorum is None else observation.quorum.leader_id
     flags = {has_flag(controller) for controller in observation.controllers if leader in (None, controller.id)}
     return flags.pop() if len(flags) == 1 else None
@@ -379,7 +389,7 @@ def _copy_marker(observation: Observation, tree: KafkaTree | None) -> CopyMarker
 
 
 def _controllers(observation: Observation) -> Quorum:
-    """By the voters where they are known, else by the controllers that were observed."""
+    """Return the state of the controllers by the known voters, else by the controllers that were observed."""
     seen = {controller.id: answers(controller) for controller in observation.controllers}
     if not seen:
         return Quorum.UNKNOWN
@@ -407,7 +417,7 @@ def _dual_write(observation: Observation, tree: KafkaTree | None, log: LogFacts 
 
 
 def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
-    """When an observation was made, by the cluster's own clock; by the observer's where no node shows the time.
+    """Return the time of an observation by the cluster's own clock, else by the observer's.
 
     Znodes are dated by ZooKeeper's servers. The observer may have a clock that is hours off; the leader of
     the quorum dates its own place in DescribeQuorum with its time of answering, and writes a no-op twice a second. Its
@@ -424,14 +434,14 @@ def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
 
 
 def _age_ms(since_ms: int, now_ms: int) -> int | None:
-    """An age; None where a time is missing, or the younger one is the earlier."""
+    """Return an age in ms; None if a time is missing, or the younger one is the earlier."""
     if since_ms <= 0 or now_ms <= 0 or now_ms - since_ms < -_CLOCKS_APART_MS:
         return None
     return max(now_ms - since_ms, 0)
 
 
 def _last(observation: Observation, log: LogFacts | None) -> int | None:
-    """The last committed offset by the witness that looked first: what ZooKeeper has to have at least."""
+    """Return the last committed offset by the witness that observed first: ZooKeeper has to have at least that."""
     ends: Iterable[int | None] = (
         None if log is None else log.end_offset,
         None if observation.quorum is None else observation.quorum.high_watermark,

@@ -45,12 +45,12 @@ class Identities:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All of them, those about answers first."""
+        """Return all findings, those about answers first."""
         return (*self.strangers, *self.doubts)
 
 
 def identities_of(observation: Observation, tree: KafkaTree | None) -> Identities:
-    """Who the observed nodes are. `tree` is ZooKeeper's, None where it was not seen. Never raises."""
+    """Return the identities of the observed nodes. `tree` is ZooKeeper's, None if it was not observed. Never raises."""
     expected = expected_cluster(observation, tree)
     by_observer = tuple(finding for finding in observation.findings if finding.id in _FOUND_BY_OBSERVER)
     strangers = {finding.subject: finding for finding in by_observer}
@@ -72,12 +72,12 @@ def identities_of(observation: Observation, tree: KafkaTree | None) -> Identitie
 
 
 def expected_cluster(observation: Observation, tree: KafkaTree | None) -> str | None:
-    """The id that every node has to have: ZooKeeper's, else the inventory's; None where neither is known."""
+    """Return the id that every node has to have: ZooKeeper's, else the inventory's; None if neither is known."""
     return (None if tree is None else tree.cluster_id) or observation.cluster_id
 
 
 def without_strangers(observation: Observation, names: frozenset[str]) -> Observation:
-    """The observation without what these nodes (`controller 3001`) answered; their files and disks stay."""
+    """Return the observation without the answers of these nodes (`controller 3001`); their files and disks stay."""
     if not names:
         return observation
     nodes = tuple(
@@ -91,7 +91,7 @@ def without_strangers(observation: Observation, names: frozenset[str]) -> Observ
 
 
 def answered_id(node: NodeSeen) -> int | None:
-    """The id under which a node answers: its own word, else that of the only node that it names at its address."""
+    """Return the id under which a node answers, from its own answer, else of the only node that it names."""
     seen = node.identity
     if seen is None:
         return None
@@ -102,12 +102,12 @@ def answered_id(node: NodeSeen) -> int | None:
 
 
 def is_known(node: NodeSeen) -> bool:
-    """Whether a node's id is known from its own answers, or at least from its disk."""
+    """Return True if a node's id is known from its own answers, or at least from its disk."""
     return answered_id(node) is not None or bool(_on_disk(node, "node.id") or _on_disk(node, "broker.id"))
 
 
 def answered_cluster(node: NodeSeen) -> str | None:
-    """The cluster that a node's own answers name; None where they name none."""
+    """Return the cluster that a node's own answers name; None if they name none."""
     seen = node.identity
     if seen is None:
         return None
@@ -118,7 +118,10 @@ def answered_cluster(node: NodeSeen) -> str | None:
 
 
 def _stranger(node: NodeSeen, expected: str | None) -> Finding | None:
-    """Why nothing may follow from a node's answers; None where it is who it should be, or did not answer."""
+    """Return the reason why nothing may follow from a node's answers.
+
+    None for the expected node, or without an answer.
+    """
     seen = node.identity
     if seen is None or node.alive is not True:
         return None
@@ -156,7 +159,7 @@ def _stranger(node: NodeSeen, expected: str | None) -> Finding | None:
 
 
 def _several(observation: Observation) -> Iterator[Finding]:
-    """No id is expected, and nodes name different ones: whose the others are, is unknown."""
+    """Yield a finding if no id is expected and nodes name different ones: the cluster of the others is unknown."""
     named: dict[str, list[str]] = {}
     for node in observation.nodes:
         if (cluster := answered_cluster(node)) is not None and node.alive is True:
@@ -207,7 +210,7 @@ def _disk_of_another_cluster(node: NodeSeen, cluster: str, expected: str) -> Fin
 
 
 def disk_of_another_cluster(node: NodeSeen, cluster: str, expected: str) -> Finding:
-    """A disk that was formatted for another cluster than the one in ZooKeeper."""
+    """Return the finding for a disk that was formatted for another cluster than the one in ZooKeeper."""
     return cluster_id_mismatch(
         node.name,
         f"the disk of {node.name} is formatted for cluster {cluster}, and the cluster in ZooKeeper is {expected}",
@@ -215,7 +218,10 @@ def disk_of_another_cluster(node: NodeSeen, cluster: str, expected: str) -> Find
 
 
 def cluster_id_mismatch(subject: str, message: str) -> Finding:
-    """A disk of another cluster: the inventory may be wrong, and a living node is never formatted."""
+    """Return the finding for a disk of another cluster.
+
+    The inventory may be wrong, and a living node is never formatted.
+    """
     return blocker(
         "cluster-id-mismatch",
         subject,
@@ -226,7 +232,10 @@ def cluster_id_mismatch(subject: str, message: str) -> Finding:
 
 
 def _directory_ids(observation: Observation) -> Iterator[Finding]:
-    """A dynamic quorum names each voter's directory (KIP-853): the disk of the inventory has to be that one."""
+    """Yield a finding if the inventory's disk is not the voter's directory.
+
+    A dynamic quorum names the directory of each voter (KIP-853).
+    """
     quorum = observation.quorum
     held = (
         {}
@@ -247,9 +256,11 @@ def _directory_ids(observation: Observation) -> Iterator[Finding]:
 
 
 def _broker_directories(observation: Observation) -> Iterator[Finding]:
-    """A registration names the directories of its broker (KIP-858). A disk with a directory of another broker is that
-    broker's, unless the other one has it, too: then it was cloned (`duplicate-directory-id`). A disk without any
-    directory of its broker is a wrong one, if the broker runs: stopped, it may be formatted again.
+    """Yield findings about the directories that a broker's registration names (KIP-858).
+
+    A disk with a directory of another broker is that broker's, unless the other one has it, too: then it was cloned
+    (`duplicate-directory-id`). A disk without any directory of its broker is a wrong one, if the broker runs: stopped,
+    it may be formatted again.
     """
     log = observation.log
     if log is None:
@@ -291,7 +302,10 @@ def _on_disk(node: NodeSeen, key: str) -> str | None:
 
 
 def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Finding]:
-    """Two nodes swapped: the address of one is where another one listens, by its znode or by the voters."""
+    """Yield findings for swapped nodes.
+
+    The address of one is that of another listener, by its znode or by the voters.
+    """
     voters = voters_in_files(observation)
     places = {NodeRole.BROKER: {} if tree is None else _endpoints(tree), NodeRole.CONTROLLER: voters}
     for node in observation.nodes:
@@ -309,7 +323,7 @@ def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Fin
 
 
 def _voters(observation: Observation) -> Iterator[Finding]:
-    """Every voter has to be in the inventory, and every controller of it a voter."""
+    """Yield a finding for a voter that is not in the inventory, and for a controller of it that is not a voter."""
     known = {controller.id for controller in observation.controllers}
     if not known:
         return
@@ -333,7 +347,10 @@ def _voters(observation: Observation) -> Iterator[Finding]:
 
 
 def voters_in_files(observation: Observation) -> Mapping[int, tuple[str, ...]]:
-    """The addresses of each voter by `controller.quorum.voters` of the nodes' files; empty where no file names any."""
+    """Return the addresses of each voter by `controller.quorum.voters` of the nodes' files.
+
+    Empty if no file names any.
+    """
     found: dict[int, set[str]] = {}
     for node in observation.nodes:
         text = given(node, VOTERS)

@@ -14,7 +14,10 @@ from typing import Final
 
 
 class State(StrEnum):
-    """Where a migration is. The values that are not an M-number name what is broken, or that too little was seen."""
+    """State of a migration.
+
+    The values that are not an M-number name what is broken, or that too little was observed.
+    """
 
     M0 = "M0"
     M1 = "M1"
@@ -46,17 +49,17 @@ class State(StrEnum):
 
     @property
     def is_broken(self) -> bool:
-        """Whether no step of the procedure leads here, so that an operator has to act."""
+        """Return True if no step of the procedure leads here, so that an operator has to act."""
         return self not in _PROCEDURE
 
     @property
     def place(self) -> int | None:
-        """The place in the forward plan, by which states can be compared; None for what is not on it."""
+        """Return the place in the forward plan, by which states can be compared; None for a state that is not on it."""
         return _PROCEDURE.index(self) if self in _PROCEDURE else None
 
     @property
     def words(self) -> str:
-        """What the state means, in a few words."""
+        """Return the meaning of the state, in a few words."""
         return _WORDS[self]
 
 

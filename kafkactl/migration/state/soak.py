@@ -33,7 +33,7 @@ class Soak:
 
     @property
     def words(self) -> str:
-        """For people: `3 h 12 min, with 1 election of a controller, the last 20 min ago`."""
+        """Return the soak for people: `3 h 12 min, with 1 election of a controller, the last 20 min ago`."""
         if not self.elections:
             return f"{span(self.lasted_ms)}, without an election of a controller"
         return (
@@ -43,7 +43,7 @@ class Soak:
 
 
 def soak_of(e: Evidence) -> Soak | None:
-    """None outside of M8, and where the log does not date it."""
+    """Return the soak; None outside of M8, and if the log does not date it."""
     log = e.log
     if (
         log is None
@@ -68,7 +68,7 @@ def soak_of(e: Evidence) -> Soak | None:
 
 
 def soak_findings(soak: Soak | None, *, wanted_hours: float) -> Iterator[Finding]:
-    """What delays the end where the inventory asks for some hours in M8 first."""
+    """Yield what delays the end if the inventory asks for some hours in M8 first."""
     if not wanted_hours:
         return
     step = f"Wait; the inventory asks for {wanted_hours:g} hours (soak_hours)."
@@ -81,7 +81,10 @@ def soak_findings(soak: Soak | None, *, wanted_hours: float) -> Iterator[Finding
 
 
 def election_between(earlier: Evidence, now: Evidence) -> Iterator[Finding]:
-    """A quorum that has elected between two looks: who leads it does not last, and the leader is restarted last."""
+    """Yield a finding if the quorum elected a leader between two observations.
+
+    Leadership does not last, and the leader is restarted last.
+    """
     if earlier.log_epoch is not None and now.log_epoch is not None and now.log_epoch > earlier.log_epoch:
         yield warning(
             "election-between-observations",
@@ -105,7 +108,7 @@ def _arrival(log: LogFacts, broker_id: int) -> tuple[int, int] | None:
 
 
 def span(duration_ms: int) -> str:
-    """The two largest units of a time: `7 d 3 h`, `40 s`."""
+    """Return the two largest units of a time: `7 d 3 h`, `40 s`."""
     parts: list[str] = []
     for size, unit in _UNITS:
         count, duration_ms = divmod(duration_ms, size)

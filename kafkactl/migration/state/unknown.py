@@ -11,7 +11,7 @@ from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quor
 
 
 def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
-    """What the state could be derived from, and was not seen: `evidence-missing` for each."""
+    """Return `evidence-missing` for each source of the state that was not observed."""
     return tuple(
         warning("evidence-missing", subject, f"{what}: {then}")
         for missing, subject, what, then in _SOURCES
@@ -77,13 +77,16 @@ _OF_THE_OBSERVER: Final = frozenset({"zookeeper-of-another-cluster"})
 
 
 def several_clusters(e: Evidence) -> tuple[Finding, ...]:
-    """What says that the observation is not of one cluster and all of its nodes: then nothing follows from it."""
+    """Return the findings that the observation is not of one cluster and all of its nodes.
+
+    Then nothing follows from it.
+    """
     by_observer = (finding for finding in e.observation.findings if finding.id in _OF_THE_OBSERVER)
     return (*by_observer, *e.identities.findings, *different_clusters(e))
 
 
 def different_clusters(e: Evidence) -> Iterator[Finding]:
-    """Where both the znodes and a log that has the copy name topics and share no id: nothing joins the two.
+    """Yield a finding if the znodes and a log with the copy name topics and share no id: nothing connects the two.
 
     A topic keeps its id in the copy and in the dual write; only all of them made again while ZooKeeper was away would
     look the same. Behind a rollback the log of controllers that are gone says nothing about ZooKeeper any more.
@@ -105,7 +108,7 @@ def different_clusters(e: Evidence) -> Iterator[Finding]:
 
 
 def what_is_left_over(evidence: Evidence) -> tuple[Finding, ...]:
-    """What an earlier try has left; each prevents the next one."""
+    """Return the leftovers of an earlier attempt; each prevents the next one."""
     return tuple(_leftovers(evidence))
 
 

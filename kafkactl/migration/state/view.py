@@ -41,7 +41,7 @@ class LogDict(TypedDict):
 
 
 class DualWriteDict(TypedDict):
-    """How far ZooKeeper follows the log."""
+    """Distance of ZooKeeper to the log."""
 
     offset: int | None
     log_offset: int | None
@@ -64,7 +64,7 @@ class SoakDict(TypedDict):
 
 
 class BrokerDict(TypedDict):
-    """What each broker is known by: znode, registration, its own answer (tag 3), observers of the quorum."""
+    """Evidence about each broker: znode, registration, its own answer (tag 3), observers of the quorum."""
 
     id: int
     alive: bool | None
@@ -92,7 +92,7 @@ class ControllerDict(TypedDict):
 
 
 class ObservedDict(TypedDict):
-    """What was observed. None is what was not."""
+    """Observed state. None is what was not observed."""
 
     state: str
     zk_migration_state: str | None
@@ -110,7 +110,7 @@ class ObservedDict(TypedDict):
 
 
 def observed_view(e: Evidence, state: State) -> ObservedDict:
-    """The sources of evidence side by side; null is what was not observed."""
+    """Return the sources of evidence side by side; null is what was not observed."""
     return {
         "state": state.value,
         "zk_migration_state": None if e.kraft_state is None else STATE_WORDS.get(e.kraft_state, str(e.kraft_state)),

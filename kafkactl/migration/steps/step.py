@@ -66,7 +66,7 @@ class Barrier(StrEnum):
 
 @frozen
 class Step:
-    """One step, forward or back.
+    """Step of a migration, forward or back.
 
     `node` and `role` are those of a step about one node, `file` is the file that the node gets or is restarted
     with, `path` and `version` the znode that is changed if it still has that version, `value` the new

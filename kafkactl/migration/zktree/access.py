@@ -62,7 +62,7 @@ _PERMISSIONS: Final = ("Unknown", "Any", "Deny", "Allow")
 
 
 def _numbers(names: tuple[str, ...]) -> dict[str, int]:
-    """By name as written and, for old clusters, in capitals."""
+    """Return the numbers by name as written and, for old clusters, in capitals."""
     return {word: number for number, name in enumerate(names) for word in (name.upper(), name)}
 
 
@@ -71,7 +71,7 @@ PERMISSION_TYPES: Final = _numbers(_PERMISSIONS)
 
 
 def read_acls(reader: TreeReader) -> tuple[ZkAcl, ...]:
-    """All ACLs that the migration finds; what it passes over is reported."""
+    """Read all ACLs that the migration finds; what it ignores is reported."""
     found: list[ZkAcl] = []
     for pattern_type, store in _STORES:
         for name in reader.tree.children(store):

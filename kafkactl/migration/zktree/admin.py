@@ -37,7 +37,7 @@ _LONG_BITS: Final = 64
 
 
 def read_producer_ids(reader: TreeReader) -> ZkProducerIds | None:
-    """The last block of producer ids; None before the first. It has null data until then."""
+    """Read the last block of producer ids; None before the first, until which the znode has null data."""
     znode = reader.tree.get("/latest_producer_id_block")
     if znode is None or (znode.data is None and znode.hidden is None):
         return None
@@ -67,7 +67,7 @@ def read_pending_deletions(reader: TreeReader) -> tuple[str, ...]:
 
 
 def read_reassignments(reader: TreeReader) -> tuple[ZkReassignment, ...]:
-    """What a tool of before 2.4 asked for; KRaft takes no notice of it."""
+    """Read the request of a tool from before 2.4, which KRaft ignores."""
     found = reader.read(
         "/admin/reassign_partitions",
         _reassignments,
@@ -108,14 +108,14 @@ def _partitions(znode: Znode) -> list[dict[str, object]]:
 
 
 def read_notifications(reader: TreeReader) -> dict[str, int]:
-    """How many notifications of each kind wait, by the path of their parent."""
+    """Read the number of notifications of each kind, by the path of their parent."""
     counts = {path: len(reader.tree.children(path)) for path in NOTIFICATIONS}
     _check_isr_changes(reader)
     return counts
 
 
 def _check_isr_changes(reader: TreeReader) -> None:
-    """A notification that cannot be read stays indefinitely, as the controller fails before it deletes it."""
+    """Check the notifications. One that cannot be read stays, as the controller fails before it deletes it."""
     for parent, name_of in (
         ("/isr_change_notification", "isr_change_"),
         ("/log_dir_event_notification", "log_dir_event_"),

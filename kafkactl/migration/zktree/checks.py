@@ -18,12 +18,12 @@ _BROKERS: Final = "/brokers/ids/"
 
 
 def check_tree(tree: KafkaTree) -> tuple[Finding, ...]:
-    """All findings of the tree beyond what cannot be read."""
+    """Return all findings of the tree beyond what cannot be read."""
     return tuple(finding for check in _CHECKS for finding in check(tree))
 
 
 def highest_controller_epoch(tree: KafkaTree) -> int:
-    """The highest epoch that any partition state or `/controller` carries, -1 for none.
+    """Return the highest epoch that any partition state or `/controller` carries, -1 for none.
 
     `/controller_epoch` has to be at least so high before a ZooKeeper controller is elected again (KAFKA-20488).
     """
@@ -44,7 +44,7 @@ def _is_claimed(tree: KafkaTree) -> bool:
 
 
 def _live(tree: KafkaTree) -> set[str]:
-    """The ids of the brokers that have a znode, as texts; one that could not be read is there all the same."""
+    """Return the ids of the brokers that have a znode, as texts; a znode that could not be read counts."""
     hidden = {path.removeprefix(_BROKERS) for path in tree.hidden if path.startswith(_BROKERS)}
     return {str(broker) for broker in tree.brokers} | hidden
 
@@ -57,7 +57,7 @@ def _controller(tree: KafkaTree) -> Iterator[Finding]:
 
 
 def _stale_migration(tree: KafkaTree) -> Iterator[Finding]:
-    """An offset means "copied"; a ZooKeeper controller, or none, means that no KRaft controller has claimed since."""
+    """Yield a finding for an offset ("copied") although no KRaft controller has claimed `/controller` since."""
     migration = tree.migration
     if migration is None or migration.metadata_offset <= 0 or _is_claimed(tree):
         return

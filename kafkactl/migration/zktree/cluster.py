@@ -32,7 +32,7 @@ _FEATURE_VERSIONS: Final = (1, 2)
 
 
 def read_cluster_id(reader: TreeReader) -> str | None:
-    """The cluster id; KRaft controllers must be formatted with it."""
+    """Read the cluster id; KRaft controllers must be formatted with it."""
     return reader.read(
         "/cluster/id",
         lambda znode: needed(as_object(parse_json(znode.data)), "id", as_text),
@@ -42,7 +42,7 @@ def read_cluster_id(reader: TreeReader) -> str | None:
 
 
 def read_controller(reader: TreeReader) -> ZkController | None:
-    """Who holds `/controller`."""
+    """Read the holder of `/controller`."""
     return reader.read(
         "/controller",
         _controller,
@@ -62,7 +62,7 @@ def _controller(znode: Znode) -> ZkController:
 
 
 def read_controller_epoch(reader: TreeReader) -> int | None:
-    """The epoch of the ZooKeeper controller."""
+    """Read the epoch of the ZooKeeper controller."""
     return reader.read(
         "/controller_epoch",
         _epoch,
@@ -118,7 +118,7 @@ def _migration(znode: Znode) -> ZkMigration:
 
 
 def read_brokers(reader: TreeReader) -> dict[int, ZkBroker]:
-    """The live brokers by id."""
+    """Read the live brokers by id."""
     found = {}
     for name in reader.tree.children(BROKER_IDS):
         path = f"{BROKER_IDS}/{name}"

@@ -28,14 +28,14 @@ class NotJsonError(BrokenError):
 
 
 class _Missing:
-    """What Jackson makes of an empty text."""
+    """Value that Jackson reads from an empty text."""
 
 
 MISSING: Final = _Missing()
 
 
 def parse_json(data: bytes | None) -> object:
-    """The first JSON value in `data`, MISSING for nothing but blanks.
+    """Return the first JSON value in `data`, MISSING for nothing but blanks.
 
     Raises NotJsonError for what is not JSON, BrokenError for null data (Kafka throws there).
     """
@@ -80,38 +80,38 @@ def _inside(value: object) -> list[object]:
 
 
 def as_object(value: object, what: str = "it") -> Mapping[str, object]:
-    """A JSON object, else BrokenError."""
+    """Return a JSON object. Raises BrokenError for anything else."""
     if not isinstance(value, dict):
         raise BrokenError(f"{what} is not a JSON object")
     return value
 
 
 def as_list(value: object, what: str) -> list[object]:
-    """A JSON array, else BrokenError."""
+    """Return a JSON array. Raises BrokenError for anything else."""
     if not isinstance(value, list):
         raise BrokenError(f"{what} is not a JSON array")
     return value
 
 
 def as_text(value: object, what: str) -> str:
-    """A JSON string, else BrokenError."""
+    """Return a JSON string. Raises BrokenError for anything else."""
     if not isinstance(value, str):
         raise BrokenError(f"{what} is not a string")
     return value
 
 
 def as_int(value: object, what: str) -> int:
-    """A whole number of 32 bits, else BrokenError."""
+    """Return a whole number of 32 bits. Raises BrokenError for anything else."""
     return _whole(value, what, INT_BITS)
 
 
 def as_long(value: object, what: str) -> int:
-    """A whole number of 64 bits, else BrokenError."""
+    """Return a whole number of 64 bits. Raises BrokenError for anything else."""
     return _whole(value, what, LONG_BITS)
 
 
 def as_ints(value: object, what: str) -> tuple[int, ...]:
-    """An array of whole numbers of 32 bits, else BrokenError."""
+    """Return an array of whole numbers of 32 bits. Raises BrokenError for anything else."""
     found = as_list(value, what)
     return tuple([number if type(number) is int and -_INTS <= number < _INTS else _no_int(what) for number in found])
 
@@ -127,12 +127,12 @@ def _whole(value: object, what: str, bits: int) -> int:
 
 
 def needed(fields: Mapping[str, object], name: str, read: Callable[[object, str], Value]) -> Value:
-    """A field that has to be there, else BrokenError."""
+    """Return a field. Raises BrokenError if it is missing."""
     if name not in fields:
         raise BrokenError(f"{name} is missing")
     return read(fields[name], name)
 
 
 def given(fields: Mapping[str, object], name: str, read: Callable[[object, str], Value]) -> Value | None:
-    """A field or None; one that is there with a null is broken, as in Kafka."""
+    """Return a field or None; one with a null is broken, as in Kafka."""
     return read(fields[name], name) if name in fields else None

@@ -17,7 +17,7 @@ from kafkactl.zookeeper.znode import Hidden, Znode, decode_znodes
 
 
 def parse_tree(tree: Tree) -> KafkaTree:
-    """The values of all znodes of a Kafka cluster. Never raises for what they hold; see the findings."""
+    """Return the values of all znodes of a Kafka cluster. Never raises for their content; see the findings."""
     reader = TreeReader(tree)
     # The children of a znode that may not be read are not listed either, which does not mean that there are none.
     reader.hidden += [path for path, znode in tree.znodes.items() if znode.hidden is Hidden.NO_PERMISSION]
@@ -54,12 +54,12 @@ def _knows_brokers(tree: Tree) -> bool:
 
 
 def parse_znodes(znodes: Iterable[Znode], chroot: str | None = None) -> KafkaTree:
-    """The same from bare znodes. Raises InputError as `tree_of` does."""
+    """Return the values of bare znodes. Raises InputError as `tree_of` does."""
     return parse_tree(tree_of(znodes, chroot))
 
 
 def parse_saved_tree(data: bytes, *, file: str, chroot: str | None = None) -> tuple[KafkaTree, tuple[Finding, ...]]:
-    """The same from the bytes of `zk.jsonl.gz`, with the findings about the file itself.
+    """Return the values from the bytes of `zk.jsonl.gz`, with the findings about the file itself.
 
     Raises InputError as `tree_of` does.
     """

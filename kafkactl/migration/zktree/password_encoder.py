@@ -46,7 +46,7 @@ class EncryptedPassword:
 
 
 def parse_encrypted(value: str) -> EncryptedPassword | None:
-    """The parts of an encrypted value; None for a text that is none (a password in plain, or something else)."""
+    """Return the parts of an encrypted value; None for a text that is none (a plain password, or something else)."""
     pairs = dict(item.strip().rpartition(":")[::2] for item in value.split(",") if ":" in item)
     if not all(name in pairs for name in _NEEDED):
         return None
@@ -66,7 +66,7 @@ def parse_encrypted(value: str) -> EncryptedPassword | None:
 
 
 def decode_password(value: str, secret: str) -> str:
-    """The password behind an encrypted value.
+    """Return the password of an encrypted value.
 
     Raises PasswordDecodeError: it is not encrypted, was made by a cipher that is not known here, or the secret is
     another one. Kafka recognizes a wrong secret by the padding and the length of what comes out, and so does this.
@@ -92,7 +92,7 @@ def decode_password(value: str, secret: str) -> str:
 
 
 def first_opening(value: str, secrets: Iterable[str]) -> str:
-    """The password behind a value by the first of these secrets that opens it, as brokers try the new and the old one.
+    """Return the password by the first of these secrets that decrypts it, as brokers try the new and the old one.
 
     Raises PasswordDecodeError, for the last one, where none does.
     """
@@ -128,7 +128,7 @@ def _doubled(value: int) -> int:
 
 
 def _product(left: int, right: int) -> int:
-    """In the field of 2^8 elements of AES."""
+    """Return the product in the field of 2^8 elements of AES."""
     found = 0
     while right:
         found ^= left if right & 1 else 0
@@ -138,7 +138,7 @@ def _product(left: int, right: int) -> int:
 
 @functools.cache
 def _boxes() -> tuple[bytes, bytes]:
-    """The substitution of a byte, and its inverse."""
+    """Return the substitution of a byte, and its inverse."""
     forward = bytearray(256)
     for value in range(256):
         inverse = next((other for other in range(1, 256) if _product(value, other) == 1), 0)
@@ -172,7 +172,7 @@ def _round_keys(key: bytes) -> list[bytes]:
 
 
 def _unmixed(block: bytes) -> bytes:
-    """The inverse of MixColumns."""
+    """Return the inverse of MixColumns."""
     by = [_products(factor) for factor in (14, 11, 13, 9)]
     return bytes(
         by[0][block[at + row]]

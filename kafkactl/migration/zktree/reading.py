@@ -32,7 +32,7 @@ class TreeReader:
         ignored_id: str | None = None,
         ignored_then: str = "",
     ) -> Value | None:
-        """The value of a znode; None where it is absent, hidden or broken.
+        """Read the value of a znode; None if it is absent, hidden or broken.
 
         `then` is what follows from a broken one. `ignored_id` and `ignored_then` are given for kinds that Kafka
         takes as absent, in silence, where their data is not JSON.

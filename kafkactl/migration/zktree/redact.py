@@ -32,7 +32,7 @@ _NO_NUMBER: Final = f"{REDACTED} text"
 
 
 def redact_znodes(znodes: Iterable[Znode]) -> Iterator[Znode]:
-    """The same znodes, of every Kafka tree among them, without passwords, keys and the hashes in their access lists."""
+    """Yield the same znodes without passwords, keys and the hashes in their access lists, of every Kafka tree."""
     every = list(znodes)
     roots = sorted({"", *find_chroots(znode.path for znode in every)}, key=len, reverse=True)
     for znode in every:
@@ -41,7 +41,7 @@ def redact_znodes(znodes: Iterable[Znode]) -> Iterator[Znode]:
 
 
 def redact_znode(znode: Znode, path: str) -> Znode:
-    """One znode; `path` is relative to the chroot."""
+    """Return one znode without secrets; `path` is relative to the chroot."""
     acl = tuple(_entry(acl) for acl in znode.acl)
     data = znode.data
     if data is not None and path.startswith(_CLIENTS + _OTHERS):

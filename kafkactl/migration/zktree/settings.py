@@ -40,7 +40,7 @@ PASSWORD_KEYS: Final = (
 
 @frozen
 class ClientSettings:
-    """What `/config/users`, `/config/clients` and `/config/ips` hold, in the order in which it is migrated."""
+    """Content of `/config/users`, `/config/clients` and `/config/ips`, in the order in which it is migrated."""
 
     quotas: Mapping[QuotaEntity, Mapping[str, float]]
     scram: Mapping[ScramKey, ScramCredential] = field(repr=False)
@@ -48,12 +48,12 @@ class ClientSettings:
 
 
 def is_password_config(key: str) -> bool:
-    """Whether the value of this broker config may be encrypted in ZooKeeper."""
+    """Return True if the value of this broker config may be encrypted in ZooKeeper."""
     return key.endswith(PASSWORD_KEYS)
 
 
 def desanitize(name: str) -> str | None:
-    """The entity whose znode has this name (`Sanitizer.desanitize`, URLDecoder); None where Java throws."""
+    """Return the entity whose znode has this name (`Sanitizer.desanitize`, URLDecoder); None if Java throws."""
     if _BAD_ESCAPE.search(name):
         return None
     raw = name.replace("+", " ").encode("utf-8", "surrogatepass")
@@ -172,7 +172,7 @@ def _entities(reader: TreeReader) -> Iterator[tuple[str, tuple[tuple[str, str], 
 
 
 def _entity(reader: TreeReader, path: str, parts: tuple[tuple[str, str], ...]) -> QuotaEntity | None:
-    """As the image has it: sorted by type, None for the default."""
+    """Return the entity as the image has it: sorted by type, None for the default."""
     found = []
     for kind, name in parts:
         plain = None if name == DEFAULT_NAME else desanitize(name)
@@ -213,7 +213,10 @@ def _credentials(
 
 
 def parse_credential(text: str) -> ScramCredential | None:
-    """A credential as ZooKeeper keeps it: `salt=…,stored_key=…,server_key=…,iterations=n`; None where Kafka throws."""
+    """Return a credential as ZooKeeper keeps it: `salt=…,stored_key=…,server_key=…,iterations=n`.
+
+    None if Kafka throws.
+    """
     given: dict[str, str] = {}
     for token in text.rstrip(",").split(","):
         key, equals, value = token.partition("=")

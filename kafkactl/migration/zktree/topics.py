@@ -27,7 +27,7 @@ _REWRITTEN = (
 
 
 def read_topics(reader: TreeReader) -> dict[str, ZkTopic]:
-    """All topics by name, also those that wait for their deletion."""
+    """Read all topics by name, also those that wait for their deletion."""
     found = {}
     for name in reader.tree.children(TOPICS):
         topic = read_topic(reader, name)
@@ -38,7 +38,7 @@ def read_topics(reader: TreeReader) -> dict[str, ZkTopic]:
 
 
 def read_topic(reader: TreeReader, name: str) -> ZkTopic | None:
-    """One topic with its partitions' states; None where its znode cannot be read."""
+    """Read one topic with its partitions' states; None if its znode cannot be read."""
     parts = reader.read(
         f"{TOPICS}/{name}",
         _assignment,

@@ -29,7 +29,7 @@ class ZkController:
 
     @property
     def is_kraft(self) -> bool:
-        """Whether a KRaft controller holds it."""
+        """Return True if a KRaft controller holds it."""
         return self.kraft_epoch is not None and self.kraft_epoch >= 0
 
 
@@ -60,7 +60,7 @@ class ZkPartitionState:
 
 @frozen
 class ZkPartition:
-    """One partition: its part of the topic's znode, and its state, None where there is none that Kafka can read."""
+    """Partition of a topic: its part of the topic's znode, and its state, None if there is none that Kafka can read."""
 
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...]
@@ -79,7 +79,7 @@ class ZkTopic:
 
 @frozen
 class ZkAcl:
-    """One access control entry."""
+    """Access control entry."""
 
     resource_type: int
     resource_name: str

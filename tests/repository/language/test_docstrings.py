@@ -24,12 +24,10 @@ NO_NOUN = re.compile(
 LEFT = {
     "commands": 1,  # the help of `kafkactl`, which click shows
     "dryrun": 59,
-    "metadata": 4,
-    "migration": 511,
     "spark": 22,
 }
 
-LEFT_OF_CLASSES = {"dryrun": 13, "metadata": 1, "migration": 69, "spark": 2}
+LEFT_OF_CLASSES = {"dryrun": 13, "spark": 2}
 
 
 def without_verb(path: Path) -> list[str]:
