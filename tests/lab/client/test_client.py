@@ -174,8 +174,10 @@ def test_a_paused_node_and_a_killed_one(storage_tool: StorageToolServer, tmp_pat
                 client.cluster()
             assert silent.value.id == "connection-timed-out"
             node.resume()
-            assert client.cluster().cluster_id == CLUSTER_ID
-            with Client([broker], Role.CONTROLLER, limits=limits) as wrong, pytest.raises(UnreachableError) as caught:
+            # The default limits: a node that was paused answers late on a busy machine.
+            with Client([broker], Role.BROKER) as patient:
+                assert patient.cluster().cluster_id == CLUSTER_ID
+            with Client([broker], Role.CONTROLLER) as wrong, pytest.raises(UnreachableError) as caught:
                 wrong.find_leader()
             assert caught.value.id == "wrong-endpoint-type"
             node.kill()

@@ -192,6 +192,8 @@ def test_static_quorum_has_no_directory_ids_and_is_read_from_its_disks(
         word for controller_id in cluster.controller_ids for word in ("--log-dir", _log_dir(cluster, controller_id))
     ]
     run = kafkactl("quorum", "describe", *disks, "-o", "json")
-    assert (run.code, run.json["mode"], run.json["leader_epoch"]) == (7, None, healthy["LeaderEpoch"])
+    assert (run.code, run.json["mode"]) == (7, None)
+    # A controller that is killed later may have begun an election in between.
+    assert run.json["leader_epoch"] >= healthy["LeaderEpoch"]
     assert [voter["id"] for voter in run.json["voters"]] == [1, 2, 3]
     assert max(disk["log_end_offset"] for disk in run.json["disks"]) >= healthy["HighWatermark"]
