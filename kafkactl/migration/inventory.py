@@ -8,20 +8,17 @@ checks compare it with what is observed.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import PurePath
 from typing import Any, Final
 
-from kafkactl.change.hooks.templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
-from kafkactl.change.hooks.words import Verb, check_template, parse_template
-from kafkactl.core.errors import InputError
+from kafkactl.change.hooks.inventory import HOOK_WORDS, a_table, an_address, host_of, read_hooks
+from kafkactl.change.hooks.node import Hooks
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.migration.observed.observation import NodeRole
-from kafkactl.protocol.text.toml_lines import in_line
-from kafkactl.storage.fleet.inventory_tables import (
+from kafkactl.protocol.text.toml_tables import (
     Key,
     a_node_id,
     a_text,
@@ -34,30 +31,7 @@ from kafkactl.storage.fleet.inventory_tables import (
 )
 from kafkactl.zookeeper.connect import EXPECTED, parse_connect_string
 
-_HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:/,\s]+)"
-_ADDRESS: Final = re.compile(rf"({_HOST}):(\d{{1,5}})")
-_DEFAULT_TIMEOUT_S: Final = 300
-_SSH_USER: Final = "ssh_user"
 _YEAR_HOURS: Final = 8_760
-
-
-@frozen
-class Hooks:
-    """Hooks of a node.
-
-    `commands` are those of the template, replaced by the inventory's own, by verb; for a verb that is missing the
-    operator is asked. `variables` are what commands may use in addition to the contract.
-    """
-
-    template: str = MANUAL
-    commands: Mapping[Verb, tuple[str, ...]] = field(default_factory=dict)
-    variables: Mapping[str, str] = field(default_factory=dict)
-    timeout_s: int = _DEFAULT_TIMEOUT_S
-
-    @property
-    def is_local(self) -> bool:
-        """Return True if the node's files are files of this machine."""
-        return self.template == LOCAL
 
 
 @frozen
@@ -84,6 +58,11 @@ class InventoryNode:
     def name(self) -> str:
         """Return the node's name in findings: `broker 2`."""
         return f"{self.role} {self.id}"
+
+    @property
+    def role_word(self) -> str:
+        """Return the value of `{role}`."""
+        return self.role.value
 
 
 @frozen
@@ -134,30 +113,11 @@ class Inventory:
 # --- the keys -------------------------------------------------------------------------------------------------------
 
 
-def _a_table(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("a table")
-    return value
-
-
-def _an_address(value: object) -> str:
-    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
-    if found is None or not 0 < int(found[2]) < 1 << 16:
-        raise ValueError('HOST:PORT, such as "kafka-1.example:9092"')
-    return found[0]
-
-
 def _a_connect(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(EXPECTED)
     parse_connect_string(value)
     return value.strip()
-
-
-def _some_seconds(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 86_400:
-        raise ValueError("seconds, from 1 to 86400")
-    return value
 
 
 def _some_hours(value: object) -> float:
@@ -167,8 +127,8 @@ def _some_hours(value: object) -> float:
 
 
 _CLUSTER_KEYS: Final = {
-    "zookeeper": Key(_a_table, required=True),
-    "hooks": Key(_a_table),
+    "zookeeper": Key(a_table, required=True),
+    "hooks": Key(a_table),
     "journal": Key(a_text),
     "cluster_id": Key(a_text),
     "soak_hours": Key(_some_hours),
@@ -180,19 +140,13 @@ _NODE_KEYS: Final = {
     "id": Key(a_node_id, required=True),
     "role": Key(one_of(*NodeRole), required=True),
     "host": Key(a_text),
-    "address": Key(_an_address, required=True),
+    "address": Key(an_address, required=True),
     "config": Key(a_text, required=True),
     "copy": Key(a_text),
     "log_dirs": Key(some_texts),
     "log": Key(a_text),
     "kafka_version": Key(a_version),
-    "hooks": Key(_a_table),
-}
-_HOOK_KEYS: Final = {
-    "template": Key(one_of(*TEMPLATES)),
-    "variables": Key(_a_table),
-    "timeout_s": Key(_some_seconds),
-    **{verb.value: Key(lambda value: value) for verb in Verb},
+    "hooks": Key(a_table),
 }
 # Words that people write for ours; nearness alone would not find them.
 _OTHER_WORDS: Final = {
@@ -209,10 +163,8 @@ _OTHER_WORDS: Final = {
     "zk": "zookeeper",
     "zookeeper_connect": "zookeeper",
     "journal_dir": "journal",
-    "kind": "template",
-    "type": "template",
-    "timeout": "timeout_s",
     "clusterid": "cluster_id",
+    **HOOK_WORDS,
 }
 
 
@@ -232,7 +184,7 @@ def parse_inventory(text: str | bytes, *, file: str = "inventory") -> Inventory:
     place = _zookeeper(cluster.pop("zookeeper", None), problems)
     shared = cluster.pop("hooks", {})
     if shared:
-        _hooks(shared, {}, "hooks: ", problems, complete=False)
+        read_hooks(shared, {}, "hooks: ", problems, complete=False)
     nodes = tuple(_placed(node, file, problems) for node in _nodes(raw_nodes, shared, problems))
     problems += _twice(nodes)
     if not problems:
@@ -259,10 +211,10 @@ def _nodes(raw: object, shared: Mapping[str, Any], problems: list[str]) -> tuple
         where = f"nodes[{position}]" + (f" (id {named})" if isinstance(named, int) else "") + ": "
         before = len(problems)
         values = read_table(item, _NODE_KEYS, where, problems, other_words=_OTHER_WORDS)
-        hooks = _hooks(shared, values.pop("hooks", {}), f"{where}hooks: ", problems, complete=True)
+        hooks = read_hooks(shared, values.pop("hooks", {}), f"{where}hooks: ", problems, complete=True)
         if len(problems) == before:
             values["role"] = NodeRole(values["role"])
-            values.setdefault("host", _ADDRESS.fullmatch(values["address"])[1].strip("[]"))  # type: ignore[index]
+            values.setdefault("host", host_of(values["address"]))
             nodes.append(InventoryNode(**values, hooks=hooks))
     return tuple(nodes)
 
@@ -283,76 +235,6 @@ def _placed(node: InventoryNode, file: str, problems: list[str]) -> InventoryNod
 
 def _normal(directory: str) -> str:
     return "/" + posixpath.normpath(directory).lstrip("/")
-
-
-# --- hooks ----------------------------------------------------------------------------------------------------------
-
-
-def _hooks(
-    shared: Mapping[str, Any], own: Mapping[str, Any], where: str, problems: list[str], *, complete: bool
-) -> Hooks:
-    """Return the hooks of a node: its own take precedence over the shared ones.
-
-    Problems of the shared ones are reported once, when they are read without a node (`complete` false).
-    """
-    shared_problems: list[str] = [] if complete else problems
-    base = read_table(shared, _HOOK_KEYS, where, shared_problems, other_words=_OTHER_WORDS)
-    mine = read_table(own, _HOOK_KEYS, where, problems, other_words=_OTHER_WORDS)
-    of_all = base.get("template", COMMAND if shared else MANUAL)
-    template = mine.get("template", COMMAND if own and not shared else of_all)
-    # Commands and variables of all are made for the template of all.
-    kept = base if template == of_all else {}
-    known = VARIABLES[template]
-    variables = {name: value for name, value in known.items() if value is not None}
-    for table, into in ((kept, shared_problems), (mine, problems)):
-        variables |= _variables(table.get("variables", {}), where, into)
-    if (user := variables.get(_SSH_USER, "")) and not user.endswith("@"):
-        variables[_SSH_USER] = f"{user}@"  # it stands right before the host
-    if complete:
-        problems += [
-            f"{where}variables: {name} is missing, the template {template} needs it"
-            for name in known
-            if name not in variables
-        ]
-    commands = dict(TEMPLATES[template])
-    for table, into in ((kept, shared_problems), (mine, problems)):
-        commands |= _commands(table, where, into)
-    if complete:
-        problems += _unknown_places(commands, {*variables, *DERIVED}, where)
-    timeout_s = mine.get("timeout_s", base.get("timeout_s", _DEFAULT_TIMEOUT_S))
-    return Hooks(template=template, commands=commands, variables=variables, timeout_s=timeout_s)
-
-
-def _variables(table: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, str]:
-    found = {}
-    for name, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            problems.append(f"{where}variables: {name}{in_line(table, name)}: expected a text or a whole number")
-        elif not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            problems.append(
-                f"{where}variables: {name!r}{in_line(table, name)} is not a name: letters, digits and _ only"
-            )
-        else:
-            found[name] = str(value)
-    return found
-
-
-def _commands(table: Mapping[str, Any], where: str, problems: list[str]) -> Iterator[tuple[Verb, tuple[str, ...]]]:
-    for verb in Verb:
-        if verb.value not in table:
-            continue
-        try:
-            yield verb, parse_template(table[verb.value], where=verb.value)
-        except InputError as error:
-            problems.append(f"{where}{error.message}{in_line(table, verb.value)}")
-
-
-def _unknown_places(commands: Mapping[Verb, tuple[str, ...]], variables: Iterable[str], where: str) -> Iterator[str]:
-    for verb, words in commands.items():
-        try:
-            check_template(words, verb, variables, where=verb.value)
-        except InputError as error:
-            yield where + error.message
 
 
 # --- all nodes together ---------------------------------------------------------------------------------------------
@@ -381,4 +263,4 @@ def _missing(nodes: tuple[InventoryNode, ...]) -> Iterator[str]:
             yield f"nodes: there is no {role}; all brokers and all new KRaft controllers belong here"
 
 
-__all__ = ["Hooks", "Inventory", "InventoryNode", "ZooKeeperPlace", "parse_inventory"]
+__all__ = ["Inventory", "InventoryNode", "ZooKeeperPlace", "parse_inventory"]

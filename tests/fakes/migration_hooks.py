@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.actions import sha256
-from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Znode

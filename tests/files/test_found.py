@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import FailedError
@@ -21,7 +22,6 @@ from kafkactl.files.found import sync_found_file, sync_found_name
 from kafkactl.files.journal import open_journal
 from kafkactl.files.plan_files import settle_plan
 from kafkactl.files.whole_file import make_folders
-from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES

@@ -13,7 +13,7 @@ from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import InputError
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observed.observation import NodeRole
-from kafkactl.storage.fleet.inventory_tables import InventoryError
+from kafkactl.protocol.text.toml_tables import InventoryError
 
 HEAD = '[zookeeper]\nconnect = "zk1:2181,zk2/kafka"\n'
 BROKER = '[[nodes]]\nid = 1\nrole = "broker"\naddress = "b1:9092"\nconfig = "/etc/b.properties"\n'

@@ -20,8 +20,8 @@ from kafkactl.core.findings import blockers
 from kafkactl.core.remedies import remedy_of
 from kafkactl.core.shown import json_text
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.migration.observed.redact import redact_config
 from kafkactl.protocol.redact import redacted_text
+from kafkactl.protocol.text.redact_config import redact_config
 from kafkactl.storage.api.node_files import release_of
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.io.check import read_node_log
 from kafkactl.metadata.io.source import LogFile, LogSource, log_folder, open_source, without_links
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.migration.observed.log_redact import Replacements, redact_runs
+from kafkactl.metadata.log.redact import Replacements, redact_runs
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.api.node_files import read_node

@@ -55,6 +55,20 @@ _PROBE = (
     'find "$@" -mindepth 2 -maxdepth 2 -name partition.metadata -type f -exec grep -H "^topic_id:" {{}} + '
     "2>/dev/null || echo incomplete"
 )
+# The release in the names of the jars on the class path of the process $1: what runs, whatever a link names by now.
+_RUNNING = (
+    'if [ "$1" != 0 ] && [ -n "$1" ]; then tr "\\0:" "\\n\\n" <"/proc/$1/cmdline" | '
+    'sed -n "s/.*kafka_2[.]1[23]-\\([0-9.]*\\)[.]jar$/\\1/p" | sort -u; fi'
+)
+# The release in the names of the jars below $1: what the next start takes. $1 is most often a link.
+_INSTALLED = 'ls -- "$1"/libs | sed -n "s/^kafka_2[.]1[23]-\\([0-9.]*\\)[.]jar$/\\1/p" | sort -u'
+# A link is replaced in one step; a running process keeps the jars that it has open. $1 link, $2 releases, $3 release.
+_LINK = (
+    'set -eu; t=$2/$3; if [ ! -e "$t/libs/kafka_2.13-$3.jar" ]; then '
+    'echo "$t has no libs/kafka_2.13-$3.jar: unpack Kafka $3 there" >&2; exit 67; fi; '
+    'if [ -e "$1" ] && [ ! -L "$1" ]; then echo "$1 is not a symbolic link" >&2; exit 67; fi; '
+    'ln -sfn -- "$t" "$1.new"; mv -fT -- "$1.new" "$1"'
+)
 _SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", "{ssh_user}{host}")
 _SUDO = ("sudo", "-n")
 _KUBECTL = ("kubectl", "-n", "{namespace}")
@@ -74,6 +88,13 @@ _SWAP_CONFIG_MAP = (
     'if [ "$have" = absent ]; then kubectl -n "$1" create -f "$d/new"; exit 0; fi; '
     'kubectl patch --local -f "$d/old" --type merge --patch-file "$d/new" -o json >"$d/both"; '
     'kubectl -n "$1" replace -f "$d/both"'
+)
+
+# $1 namespace, $2 StatefulSet, $3 container, $4 image.
+_SET_IMAGE = (
+    'set -eu; s=$(kubectl -n "$1" get statefulset "$2" -o "jsonpath={{.spec.updateStrategy.type}}"); '
+    'if [ "$s" != OnDelete ]; then echo "the update strategy of StatefulSet $2 is $s: set it to OnDelete, else the new '
+    'image restarts the pod at once" >&2; exit 67; fi; kubectl -n "$1" set image "statefulset/$2" "$3=$4"'
 )
 
 _SYSTEMD_SSH: Final[Mapping[Verb, tuple[str, ...]]] = {
@@ -97,6 +118,15 @@ _SYSTEMD_SSH: Final[Mapping[Verb, tuple[str, ...]]] = {
         *_SSH, *_SUDO, "journalctl", "-q", "-o", "cat", "-u", "{unit:q}", "--since", "@{since_s}",
         "--grep", "{pattern:q}", "||", "true",
     ),
+    Verb.INSTALL: (
+        *_SSH, *_SUDO, "sh", "-c", f"'{_LINK}'", "kafkactl", "{kafka_home:q}", "{kafka_releases:q}", "{release:q}",
+    ),
+    Verb.INSTALLED: (*_SSH, "sh", "-c", f"'{_INSTALLED}'", "kafkactl", "{kafka_home:q}"),
+    Verb.RUNNING: (
+        *_SSH, *_SUDO, "sh", "-c", f"'{_RUNNING}'", "kafkactl",
+        "$(systemctl show -p MainPID --value {unit:q})",
+    ),
+    Verb.JAVA: (*_SSH, "{java:q}", "-version", "2>&1"),
 }  # fmt: skip
 
 _KUBERNETES: Final[Mapping[Verb, tuple[str, ...]]] = {
@@ -114,6 +144,18 @@ _KUBERNETES: Final[Mapping[Verb, tuple[str, ...]]] = {
     ),
     Verb.FS_PROBE: (*_KUBECTL, "exec", "{pod}", "--", "sh", "-c", _PROBE, "kafkactl", "{log_dirs*}"),
     Verb.LOGS: (*_KUBECTL, "logs", "{pod}", "--since-time={since_time}"),
+    # An image that is set under another update strategy restarts the pod at once, outside of every gate.
+    Verb.INSTALL: ("sh", "-c", _SET_IMAGE, "kafkactl", "{namespace}", "{statefulset}", "{container}",
+                   "{image}:{release}"),
+    Verb.INSTALLED: (
+        *_KUBECTL, "get", "statefulset", "{statefulset}", "-o",
+        "jsonpath={{.spec.template.spec.containers[?(@.name==\"{container}\")].image}}",
+    ),
+    Verb.RUNNING: (
+        *_KUBECTL, "get", "pod", "{pod}", "--ignore-not-found", "-o",
+        "jsonpath={{.status.containerStatuses[?(@.name==\"{container}\")].image}}",
+    ),
+    Verb.JAVA: (*_KUBECTL, "exec", "{pod}", "-c", "{container}", "--", "sh", "-c", "java -version 2>&1"),
 }  # fmt: skip
 
 _DOCKER_COMPOSE: Final[Mapping[Verb, tuple[str, ...]]] = {
@@ -130,6 +172,10 @@ _DOCKER_COMPOSE: Final[Mapping[Verb, tuple[str, ...]]] = {
     ),
     Verb.FS_PROBE: (*_COMPOSE, "exec", "-T", "{service}", "sh", "-c", _PROBE, "kafkactl", "{log_dirs*}"),
     Verb.LOGS: (*_COMPOSE, "logs", "--no-log-prefix", "--since", "{since_time}", "{service}"),
+    # The image of a service is a line of the compose file, so `install` is the operator's, or a hook of the inventory.
+    Verb.INSTALLED: (*_COMPOSE, "config", "--images", "{service}"),
+    Verb.RUNNING: (*_COMPOSE, "ps", "--format", "{{{{.Image}}}}", "{service}"),
+    Verb.JAVA: (*_COMPOSE, "exec", "-T", "{service}", "sh", "-c", "java -version 2>&1"),
 }  # fmt: skip
 
 TEMPLATES: Final[Mapping[str, Mapping[Verb, tuple[str, ...]]]] = {
@@ -146,9 +192,13 @@ VARIABLES: Final[Mapping[str, Mapping[str, str | None]]] = {
     MANUAL: {},
     COMMAND: {},
     LOCAL: {},
-    "systemd-ssh": {"unit": "kafka", "ssh_user": "", "service_user": "kafka", "storage_command": "kafka-storage.sh"},
+    "systemd-ssh": {
+        "unit": "kafka", "ssh_user": "", "service_user": "kafka", "storage_command": "kafka-storage.sh",
+        "kafka_home": "/opt/kafka", "kafka_releases": "/opt/kafka-releases", "java": "java",
+    },
     "kubectl": {
         "namespace": "default", "pod": None, "statefulset": None, "configmap": None, "replicas": "1",
+        "container": "kafka", "image": "apache/kafka",
     },
     "docker-compose": {
         "compose_file": "docker-compose.yml", "service": None, "storage_command": "/opt/kafka/bin/kafka-storage.sh",

@@ -39,6 +39,10 @@ class Verb(StrEnum):
     FS_PROBE = "fs_probe"
     LOGS = "logs"
     JMX = "jmx"
+    INSTALL = "install"
+    INSTALLED = "installed"
+    RUNNING = "running"
+    JAVA = "java"
 
 
 CONTRACT: Final = ("node_id", "role", "host", "config_path", "phase", "journal_seq")
@@ -50,6 +54,7 @@ EXTRA: Final[Mapping[Verb, tuple[str, ...]]] = {
     Verb.FS_PROBE: ("log_dirs",),
     Verb.LOGS: ("pattern", "since_ms"),
     Verb.JMX: ("mbean",),
+    Verb.INSTALL: ("release",),
 }
 """What else a verb has."""
 LISTS: Final = frozenset({"format_flags", "log_dirs"})

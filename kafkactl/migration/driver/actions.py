@@ -14,12 +14,13 @@ from dataclasses import field
 from typing import Any, Final
 
 from kafkactl.change.clock import Deadline
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Value, Verb
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_input import parse_json
-from kafkactl.migration.driver.ports import MigrationPort, MigrationWaitPolicy, Request, Waits, in_silence
+from kafkactl.migration.driver.ports import MigrationPort, MigrationWaitPolicy, Waits, in_silence
 from kafkactl.migration.zktree.checks import highest_controller_epoch
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.zookeeper.znode import Znode

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
 from kafkactl.change.clock import Clock
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookRun
-from kafkactl.change.hooks.words import Value, Verb
+from kafkactl.change.hooks.words import Verb
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome
@@ -19,19 +19,6 @@ from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.step import Step
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Znode
-
-
-@frozen
-class Request:
-    """Request to a node by its hook. `text` goes by stdin; `instruction` is for an operator, without a hook."""
-
-    verb: Verb
-    node: int
-    phase: str
-    seq: int
-    instruction: str
-    text: bytes = field(default=b"", repr=False)
-    extra: Mapping[str, Value] = field(default_factory=dict)
 
 
 class DriverLock(Protocol):
@@ -158,7 +145,7 @@ Waits = Callable[[str, str], None]
 
 __all__ = [
     "DoneStep", "DriverLock", "Event", "MigrationPort", "MigrationWaitPolicy", "OperatorFiles",
-    "ProgressCallback", "Request", "RunResult", "Waits", "in_silence",
+    "ProgressCallback", "RunResult", "Waits", "in_silence",
 ]  # fmt: skip
 
 

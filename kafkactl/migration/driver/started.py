@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.shown import visible
 from kafkactl.migration.driver.actions import is_running
 from kafkactl.migration.driver.moves import RunContext
-from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.steps.step import STARTS, Step
 from kafkactl.protocol.redact import redacted_text

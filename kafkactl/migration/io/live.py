@@ -11,17 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.change.hooks.run import HookEnd, HookRun
+from kafkactl.change.hooks.node import Request
+from kafkactl.change.hooks.run import HookRun
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import InputError, UnknownOutcomeError, UnreachableError
 from kafkactl.files.clock import SystemClock
-from kafkactl.files.run_hook import HookLimits
+from kafkactl.files.hook_calls import ask_node
 from kafkactl.kafka.client_config import ClientConfig
 from kafkactl.kafka.connection import connect
-from kafkactl.migration.driver.by_hand import by_hand
-from kafkactl.migration.driver.ports import DriverLock, Request
+from kafkactl.migration.driver.ports import DriverLock
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.io.hook_calls import call_hook
 from kafkactl.migration.io.identity import identify
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.migration.io.lock import take_lock, this_driver
@@ -78,21 +77,9 @@ class LiveWorld:
     def ask(self, request: Request) -> HookRun:
         """Run the hook, or tell the operator."""
         node = self._node(request.node)
-        command = node.hooks.commands.get(request.verb)
-        if command is None and node.hooks.is_local and request.verb in LOCAL_VERBS:
-            return run_locally(node, request)
-        if command is None:
-            self._tell(
-                "\n".join(
-                    (f"{request.instruction} (on {node.host})", *(f"    {text}" for text in by_hand(node, request)))
-                )
-            )
-            return HookRun(end=HookEnd.ASKED)
-        limits = HookLimits(timeout_ms=node.hooks.timeout_s * 1000)
-        try:
-            return call_hook(self._inventory, node, request, limits=limits, clock=self._clock)
-        except InputError as error:
-            return HookRun(end=HookEnd.NOT_STARTED, message=error.message)
+        folder = Path(self._inventory.file).parent
+        local = dict.fromkeys(LOCAL_VERBS, lambda _node, asked: run_locally(node, asked))
+        return ask_node(folder, node, request, tell=self._tell, local=local, clock=self._clock)
 
     def listens(self, node: int) -> bool | None:
         """Return True if a connection to the node is accepted; None if it is neither accepted nor refused."""

@@ -22,7 +22,7 @@ from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.connection import Access
-from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
+from kafkactl.metadata.io.source import LogSource
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.io.lock import observe_lock
 from kafkactl.migration.io.observe_nodes import NodeAnswers, ask_nodes
@@ -287,6 +287,7 @@ class _Looking:
         return dict(sorted(found.items()))
 
     def _fetched(self, controllers: Sequence[InventoryNode]) -> tuple[int, LogSource] | None:
+        from kafkactl.cluster.io.fetched_source import source_of
         from kafkactl.cluster.io.metadata_fetch import fetch_metadata_log
 
         addresses = [parse_addresses(controller.address)[0] for controller in controllers]
@@ -302,23 +303,7 @@ class _Looking:
             step = f"{_BEFORE_COPY} {error.advice}" if error.id == "not-authorised" else error.advice
             self.findings.append(warning("metadata-log-not-observed", "metadata log", text, step, reason=error.id))
             return None
-        files = []
-        if log.snapshot is not None:
-            name = f"{log.snapshot.end_offset:020}-{log.snapshot.epoch:010}.checkpoint"
-            end, epoch = log.snapshot.end_offset, log.snapshot.epoch
-            files.append(LogFile(name=name, kind=CHECKPOINT, base_offset=end, epoch=epoch, pieces=log.snapshot.pieces))
-        if log.first_offset is not None:
-            first = log.first_offset
-            files.append(LogFile(name=f"{first:020}.log", kind=SEGMENT, base_offset=first, pieces=log.pieces))
-        segments, checkpoints = (
-            [log_file for log_file in files if log_file.kind == kind] for kind in (SEGMENT, CHECKPOINT)
-        )
-        return log.leader_id, LogSource(
-            name=f"controller {log.leader_id}",
-            segments=tuple(segments),
-            checkpoints=tuple(checkpoints),
-            is_folder=True,
-        )
+        return log.leader_id, source_of(log)
 
 
 _SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-failed", "unknown-host"})

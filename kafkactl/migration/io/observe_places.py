@@ -7,26 +7,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from kafkactl.change.hooks.words import Value, Verb, directory_of_node
-from kafkactl.core.errors import DecodeError, FailedError, InputError
-from kafkactl.core.findings import Finding, note, warning
+from kafkactl.change.hooks.words import Verb
+from kafkactl.cluster.io.node_places import NodePlaces, meta_keys
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, note
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_LOG
-from kafkactl.files.input_files import InputKind, read_whole
-from kafkactl.files.run_hook import HookLimits
-from kafkactl.metadata.io.source import LogSource, open_source, without_links
+from kafkactl.metadata.io.source import LogSource
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
-from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.io.hook_calls import call_hook
 from kafkactl.migration.observed.observation import DirectorySeen, NodeRole
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
-from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.io.partition_ids import read_partition_ids
 from kafkactl.storage.partition_folders import PartitionIds, parse_topic_id, partition_ids
 
@@ -47,7 +43,6 @@ _OF_THE_FILESYSTEM: Final = frozenset({"lost+found"})
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _METADATA_LINE: Final = re.compile(rf"(?P<folder>/.+)/{re.escape(PARTITION_METADATA)}(?::topic_id:\s*(?P<id>\S+))?")
 _INCOMPLETE: Final = "incomplete"
-_LOG_DIR_KEYS: Final = ("metadata.log.dir", "log.dirs", "log.dir")
 
 
 @frozen
@@ -89,40 +84,12 @@ def observe_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, Plac
         return dict(pool.map(observe_place, inventory.nodes))
 
 
-class Places:
-    """The files and hooks of a node. `findings` grow with what could not be read."""
+class Places(NodePlaces):
+    """The files and hooks of a node in a migration. `findings` grow with what could not be read."""
 
     def __init__(self, inventory: Inventory, timeout_ms: float) -> None:
-        self.findings: list[Finding] = []
-        self._inventory = inventory
-        self._folder = Path(inventory.file).parent
-        self._timeout_ms = int(timeout_ms)
+        super().__init__(Path(inventory.file).parent, timeout_ms)
         self._probed_ids: PartitionIds | None = None
-
-    def config(self, node: InventoryNode) -> str | None:
-        """Return the text of the node's server.properties."""
-        data = self.config_bytes(node)
-        return None if data is None else _text(data)
-
-    def config_bytes(self, node: InventoryNode) -> bytes | None:
-        """Return the bytes of server.properties: by hook, else from the copy, else, if it is local, from its place."""
-        data = self._by_hook(node, Verb.GET_CONFIG)
-        if data is None and node.copy is not None:
-            data = self._file(node, self._folder / node.copy)
-        if data is None and node.copy is None and node.hooks.is_local:
-            data = self._file(node, Path(node.config))
-        return data
-
-    def meta_properties(self, node: InventoryNode, config: str | None) -> Mapping[str, str] | None:
-        """Return the first meta.properties of the node's directories that can be read from here."""
-        for path in self._meta_files(node, config):
-            try:
-                return dict(_keys(path))
-            except FileNotFoundError:
-                continue
-            except (OSError, DecodeError) as error:
-                self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
-        return None
 
     def log(self, node: InventoryNode, listed: Listed | None) -> LogSource | None:
         """Return the node's metadata log, or a copy of it, if the inventory names one.
@@ -131,7 +98,7 @@ class Places:
         """
         if node.log is None:
             return None
-        place = self._folder / node.log
+        place = self.folder / node.log
         folder = place.parent if place.name == METADATA_LOG else place
         for path, paths in (listed or {}).items():
             if path and Path(path).resolve() == folder.resolve() and not _has_log(paths or ()):
@@ -139,11 +106,7 @@ class Places:
         if not folder.exists():
             self._expect(node, folder)
             return None
-        try:
-            return without_links(open_source(str(place)))
-        except (InputError, FailedError) as error:
-            self._note(node, f"its metadata log is not there: {error.message}")
-            return None
+        return self.log_at(node, place)
 
     def metrics(self, node: InventoryNode) -> Mapping[str, float] | None:
         """Return the output of the node's `jmx` hook; None without one."""
@@ -151,15 +114,15 @@ class Places:
             return None
         found = {}
         for name, mbean in MBEANS.items():
-            data = self._by_hook(node, Verb.JMX, mbean=mbean)
+            data = self.by_hook(node, Verb.JMX, mbean=mbean)
             numbers = _NUMBER.findall((data or b"").decode("utf-8", "replace"))
             if numbers:
                 found[name] = float(numbers[-1])
         return found
 
     def listed(self, node: InventoryNode, config: str | None) -> Listed | None:
-        """Return the paths in each log directory, None for one that does not exist; None if none can be listed."""
-        folders = self._folders(node, config)
+        """Return the paths in each log directory, None for a missing one; None if no directory can be listed."""
+        folders = self.folders(node, config)
         if not folders:
             return None
         if Verb.FS_PROBE in node.hooks.commands:
@@ -173,13 +136,13 @@ class Places:
             except FileNotFoundError:
                 found[folder] = None
             except OSError as error:
-                self._note(node, f"{folder} cannot be listed: {error.strerror}")
+                self.note_unread(node, f"{folder} cannot be listed: {error.strerror}")
                 return None
         return found
 
     def _probed(self, node: InventoryNode, folders: tuple[str, ...]) -> Listed | None:
-        """Return the output of the hook, which prints a path a line; a directory that no line names was not listed."""
-        data = self._by_hook(node, Verb.FS_PROBE, log_dirs=folders)
+        """Return the listing of the hook, a path a line; a directory that no line names was not listed."""
+        data = self.by_hook(node, Verb.FS_PROBE, log_dirs=folders)
         if data is None:
             return None
         every = [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
@@ -214,58 +177,10 @@ class Places:
     @staticmethod
     def _directory_id(path: Path) -> str | None:
         try:
-            keys = _keys(path)
+            keys = meta_keys(path)
         except (OSError, DecodeError):  # `meta_properties` reports it
             return None
         return keys.get("directory.id", "").strip() or None
-
-    def _folders(self, node: InventoryNode, config: str | None) -> tuple[str, ...]:
-        """Return the log directories of a node.
-
-        They are those of the inventory, else those of the node's own file that are fit to be given to a hook; empty if
-        one of them is not.
-        """
-        if node.log_dirs:
-            return node.log_dirs
-        named = _log_dirs(config)
-        if node.hooks.is_local:
-            return tuple(str(self._folder / directory) for directory in named)
-        try:
-            return tuple(directory_of_node(directory, where=node.name) for directory in named)
-        except InputError as error:
-            self._note(node, error.message)
-            return ()
-
-    def _meta_files(self, node: InventoryNode, config: str | None) -> Iterator[Path]:
-        if node.hooks.is_local:
-            for folder in self._folders(node, config):
-                yield Path(folder) / META_PROPERTIES
-        if node.log is not None:
-            log = self._folder / node.log
-            yield (log.parent if log.name == METADATA_LOG else log) / META_PROPERTIES
-
-    def _file(self, node: InventoryNode, path: Path) -> bytes | None:
-        try:
-            return read_whole(path, InputKind.NODE_CONFIG)
-        except (OSError, ValueError) as error:
-            self._note(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
-            return None
-
-    def _by_hook(self, node: InventoryNode, verb: Verb, **extra: Value) -> bytes | None:
-        """Return the output of a hook; None without one, or if it failed."""
-        if verb not in node.hooks.commands:
-            return None
-        request = Request(verb=verb, node=node.id, phase="original", seq=0, instruction="", extra=extra)
-        limits = HookLimits(timeout_ms=min(self._timeout_ms, node.hooks.timeout_s * 1000), try_again_ms=0)
-        try:
-            run = call_hook(self._inventory, node, request, limits=limits)
-        except InputError as error:
-            self._note(node, error.message)
-            return None
-        if run.is_done and not run.truncated:
-            return run.stdout
-        self._note(node, f"its hook {verb} did not return the requested output: {run.message}")
-        return None
 
     def _expect(self, node: InventoryNode, folder: Path) -> None:
         """Record a directory that the format step of the migration makes."""
@@ -274,11 +189,6 @@ class Places:
         )
         step = "Nothing to do before the format; if the node was formatted already, correct `log` in the inventory."
         self.findings.append(note("node-place-unreadable", node.name, text, step))
-
-    def _note(self, node: InventoryNode, words: str) -> None:
-        text = f"{words}; what it would tell is unknown"
-        step = "Correct the path or the hook in the inventory, or continue without it."
-        self.findings.append(warning("node-place-unreadable", node.name, text, step))
 
 
 def _ids_and_paths(lines: Iterable[str]) -> tuple[PartitionIds | None, list[str]]:
@@ -305,11 +215,6 @@ def _ids_and_paths(lines: Iterable[str]) -> tuple[PartitionIds | None, list[str]
     return partition_ids(((path, named.get(path)) for path in paths), is_complete=is_complete), paths
 
 
-def _keys(path: Path) -> Mapping[str, str]:
-    """Return the keys of a meta.properties, which is kept, so that a link to another file is not followed."""
-    return parse_properties(read_whole(path, InputKind.META_PROPERTIES, follow=False), file=str(path)).mapping
-
-
 def _has_log(paths: Iterable[str]) -> bool:
     return any(Path(path).name == METADATA_LOG for path in paths)
 
@@ -318,20 +223,3 @@ def strays_in(listed: Listed) -> tuple[str, ...] | None:
     """Partition directories that the node has put aside as strays, sorted; None where no directory exists."""
     known = [paths for paths in listed.values() if paths is not None]
     return tuple(sorted(path for paths in known for path in paths if path.endswith(_STRAY))) if known else None
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
-
-
-def _log_dirs(config: str | None) -> list[str]:
-    """Return the directories that a configuration names, that of the metadata log first."""
-    try:
-        keys = parse_properties((config or "").encode("utf-8", "surrogatepass")).mapping
-    except DecodeError:
-        return []
-    named = [part.strip() for key in _LOG_DIR_KEYS for part in keys.get(key, "").split(",")]
-    return list(dict.fromkeys(part for part in named if part))

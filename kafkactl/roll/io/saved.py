@@ -23,8 +23,8 @@ from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.files.whole_file import make_folders, whole_folder
 from kafkactl.metadata.io.source import LogFile, LogSource, open_source
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.migration.observed.log_redact import redact_runs
-from kafkactl.migration.observed.redact import redact_config
+from kafkactl.metadata.log.redact import redact_runs
+from kafkactl.protocol.text.redact_config import redact_config
 from kafkactl.roll.cluster_log import ClusterLog, read_cluster_log
 from kafkactl.roll.observation import RollObservation, parse_observation
 

@@ -25,7 +25,7 @@ from enum import StrEnum
 from typing import Any
 
 from kafkactl.core.frozen import frozen
-from kafkactl.storage.fleet.inventory_tables import (
+from kafkactl.protocol.text.toml_tables import (
     Key,
     a_boolean,
     a_node_id,

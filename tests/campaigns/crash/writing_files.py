@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from kafkactl.bundle.io.writing import StagedMembers, write_bundle
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.words import Verb
 from kafkactl.commands.framework import plugins
 from kafkactl.core.findings import Outcome
@@ -21,7 +22,6 @@ from kafkactl.dryrun.io.detail_files import write_details
 from kafkactl.files.contexts_edit import change_contexts, with_context, without_context
 from kafkactl.files.plan_files import write_plan
 from kafkactl.files.report_files import write_report
-from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.migration.io.rendered_files import write_rendered
 from kafkactl.migration.io.save import save_observation

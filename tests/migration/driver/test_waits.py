@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.change.hooks.node import Hooks, Request
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Outcome
@@ -14,10 +15,9 @@ from kafkactl.core.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FORWARD
 from kafkactl.migration.driver.moves import RunContext
-from kafkactl.migration.driver.ports import Event, Request, RunResult
+from kafkactl.migration.driver.ports import Event, RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.inventory import Hooks
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import FLAG, PATIENCE, QUORUM, at_phase, open_crew
 from tests.fakes.migration_hooks import ALL, LIE, FakeWorld

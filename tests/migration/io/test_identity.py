@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.connection import Access, connect
-from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.migration.io.identity import identify
 from kafkactl.migration.io.local_node import run_locally

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.change.hooks.by_hand import by_hand
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import changed
+from kafkactl.files.hook_calls import values_of
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.api.driver import cluster_id_of, journal_file
-from kafkactl.migration.driver.by_hand import by_hand
 from kafkactl.migration.driver.files import RenderedFiles
-from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.inventory import Inventory, parse_inventory
-from kafkactl.migration.io.hook_calls import values_of
 from kafkactl.migration.io.journal import open_migration_journal
 from kafkactl.migration.io.live import LiveWorld
 from kafkactl.migration.io.operator_files import FilesOfOperator

@@ -10,9 +10,9 @@ from kafkactl.core.errors import DecodeError
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.migration.observed.log_redact import REDACTED_BYTES, redact_batch, redact_runs
-from kafkactl.migration.observed.redact import redact_config
+from kafkactl.metadata.log.redact import REDACTED_BYTES, redact_batch, redact_runs
 from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.protocol.text.redact_config import redact_config
 from tests.migration.migration_logs import LogWriter, bootstrap, broker, record
 from tests.secrets_scan import leaks
 

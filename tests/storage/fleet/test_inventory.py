@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.protocol.text.toml_tables import InventoryError
 from kafkactl.storage.fleet.inventory import VoterRole, parse_inventory
-from kafkactl.storage.fleet.inventory_tables import InventoryError
 
 NODE = """
 [[nodes]]

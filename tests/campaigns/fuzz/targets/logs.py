@@ -23,13 +23,13 @@ from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.log.lineage import index_of
 from kafkactl.metadata.log.quorum_state import decode_quorum_state, encode_quorum_state
+from kafkactl.metadata.log.redact import redact_runs
 from kafkactl.metadata.log.registrations import RegistrationLog
 from kafkactl.metadata.log.scan import Contents, Stop, walk_batches
 from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.verify.checkpoint_text import checkpoint_problem
 from kafkactl.metadata.verify.folder import parse_snapshot_name
 from kafkactl.migration.observed.log_folding import LogFolding
-from kafkactl.migration.observed.log_redact import redact_runs
 from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.compiled import decoder, encoder
@@ -347,7 +347,7 @@ TARGETS = (
            reads=("cluster.io.fetched_batches", "cluster.io.fetched_registrations")),
     Target(name="log-source", make=_log_source,
            reads=("metadata.io.image", "metadata.io.cut", "dryrun.engine.local", "metadata.image.json",
-                  "migration.observed.log_folding", "migration.observed.log_redact", "roll.cluster_log")),
+                  "migration.observed.log_folding", "metadata.log.redact", "roll.cluster_log")),
     Target(name="checkpoint", make=_checkpoint, declared=(DecodeError,),
            reads=("metadata.log.checkpoint", "storage.dump")),
     Target(name="quorum-state", make=_quorum_state, declared=(DecodeError,), reads=("metadata.log.quorum_state",)),

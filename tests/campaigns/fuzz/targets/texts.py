@@ -26,7 +26,6 @@ from kafkactl.kafka.client_config import read_client_config
 from kafkactl.kafka.sasl.assertion import assertion_source
 from kafkactl.kafka.sasl.gssapi import read_login
 from kafkactl.migration.inventory import parse_inventory as parse_migration
-from kafkactl.migration.observed.redact import redact_config
 from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
 from kafkactl.net.transport import parse_addresses
@@ -37,6 +36,7 @@ from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.java_text import decode_base64, parse_boolean, parse_double, parse_int, split_list
 from kafkactl.protocol.text.pem import read_pem
 from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.protocol.text.redact_config import redact_config
 from kafkactl.protocol.text.toml_lines import key_lines
 from kafkactl.quorum.api.recover.words import parse_address, parse_listener
 from kafkactl.quorum.io.candidate import read_controller_config
@@ -355,7 +355,7 @@ TARGETS = (
     Target(name="pem", make=_pem, reads=("protocol.text.pem",)),
     Target(name="assertion", make=_assertion, reads=("kafka.sasl.assertion",)),
     Target(name="fleet-inventory", make=_fleet,
-           reads=("storage.fleet.inventory", "storage.fleet.inventory_tables", "protocol.text.toml_lines")),
+           reads=("storage.fleet.inventory", "protocol.text.toml_tables", "protocol.text.toml_lines")),
     Target(name="connect-string", make=_connect_string, reads=("zookeeper.connect",)),
     Target(name="migration-inventory", make=_migration_inventory, reads=("migration.inventory",)),
     Target(name="hook-words", make=_hooks, reads=("change.hooks.words",)),

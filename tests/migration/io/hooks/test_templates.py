@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.templates import TEMPLATES
 from kafkactl.change.hooks.words import Verb
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place, sha256
-from kafkactl.migration.driver.ports import MigrationWaitPolicy, Request
+from kafkactl.migration.driver.ports import MigrationWaitPolicy
 from kafkactl.migration.inventory import parse_inventory
 from kafkactl.migration.io.live import LiveWorld
 from kafkactl.migration.observed.observation import Observation

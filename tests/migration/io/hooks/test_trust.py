@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.templates import TEMPLATES
 from kafkactl.change.hooks.words import Verb, words_of
@@ -21,7 +22,6 @@ from kafkactl.core.findings import Finding
 from kafkactl.kafka.client_config import load_client_config
 from kafkactl.migration.driver.actions import Place, sha256
 from kafkactl.migration.driver.moves import metadata_dir
-from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.live import LiveWorld
 from kafkactl.migration.io.observe_places import observe_places

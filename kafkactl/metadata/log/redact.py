@@ -55,12 +55,12 @@ class Replacements:
         self._tokens: dict[str, str] = {}
 
     def token(self, id: str) -> str:
-        """Return the replacement of a token's id."""
+        """Return the replacement of the id of a token."""
         return self._tokens.setdefault(id, f"{REDACTED[:-1]}-{len(self._tokens) + 1}>")
 
 
 def redact_runs(runs: Iterable[BatchRun | Damage], replacements: Replacements | None = None) -> Iterator[bytes]:
-    """Yield the bytes of a file in pieces, in their order, without secrets. The input is the output of `walk_runs`."""
+    """Yield the bytes of a file in pieces, in order, without secrets. `walk_runs` gives the input."""
     for run in runs:
         if isinstance(run, Damage):
             yield _blank(run.end - run.position, is_cut=run.error.id == "truncated-batch", replacements=replacements)
@@ -71,7 +71,7 @@ def redact_runs(runs: Iterable[BatchRun | Damage], replacements: Replacements | 
 
 
 def redact_batch(data: bytes, replacements: Replacements | None = None) -> bytes:
-    """Return one whole and undamaged batch without secrets."""
+    """Return a whole and sound batch without secrets."""
     if _is_safe(data, _SAFE if replacements is None else _SAFE - _TOKENS):
         return data
     try:
@@ -88,7 +88,7 @@ def redact_batch(data: bytes, replacements: Replacements | None = None) -> bytes
 
 
 def _is_safe(data: bytes, safe: frozenset[int]) -> bool:
-    """Return True if all records are of types that hold no secret; False if that is not certain at once."""
+    """Return True if all records are known to be of types without secrets; False if that takes decoding."""
     _, length, _, attributes, delta, _, _, count = BATCH_HEAD.unpack_from(data, 0)
     if attributes & UNUSUAL_BITS or delta != count - 1:
         return False
@@ -130,7 +130,7 @@ def _without_rest(value: bytes, replacements: Replacements | None) -> bytes:
 
 
 def _hidden(record: MetadataRecord, replacements: Replacements | None) -> tuple[dict[str, object] | None, str]:
-    """Return the data of a record without its secrets, None if it has none, and the kind of secret that was hidden."""
+    """Return the data of a record without its secrets, None if it has none; and the kinds of what was hidden."""
     data = record.data
     if record.api_key == _SCRAM:
         return {**data, **dict.fromkeys(_SCRAM_FIELDS, REDACTED_BYTES)}, SCRAM
@@ -143,7 +143,7 @@ def _hidden(record: MetadataRecord, replacements: Replacements | None) -> tuple[
 
 
 def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[bytes]) -> bytes | None:
-    """Return the batch with other values; None if the batch was not written by Kafka, with gaps in its offsets."""
+    """Return the batch with other values; None if it has gaps in its offsets, which Kafka never makes."""
     if header.last_offset - header.base_offset + 1 != len(records) or any(
         record.offset != offset for offset, record in enumerate(records, header.base_offset)
     ):
@@ -157,10 +157,7 @@ def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[byte
 
 
 def _blank(size: int, *, is_cut: bool = False, replacements: Replacements | None = None) -> bytes:
-    """Return as many bytes without content.
-
-    The bytes have the form of a batch with a wrong CRC, or of the beginning of a cut batch.
-    """
+    """Return as many blank bytes, which look like a batch with a wrong CRC or the beginning of a cut one."""
     if replacements is not None:
         replacements.counts[UNREADABLE] += size
     head = bytearray(max(size, HEADER_BYTES))

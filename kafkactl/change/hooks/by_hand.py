@@ -5,17 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from kafkactl.change.hooks.node import HookNode, Request
 from kafkactl.change.hooks.words import Verb
-from kafkactl.migration.driver.ports import Request
-from kafkactl.migration.inventory import InventoryNode
 
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _STOP = "kafka-server-stop.sh    # of {name} only, until its process is gone; or stop its service"
 _START = "kafka-server-start.sh -daemon {config}    # or start its service"
 
 
-def by_hand(node: InventoryNode, request: Request) -> Iterator[str]:
-    """Yield the commands for one request; none if only the operator knows how it is done."""
+def by_hand(node: HookNode, request: Request) -> Iterator[str]:
+    """Yield the commands for a request; none if only the operator knows how it is done."""
     config, extra = shlex.quote(node.config), request.extra
     match request.verb:
         case Verb.PUT_CONFIG if extra.get("copy"):
@@ -36,6 +35,8 @@ def by_hand(node: InventoryNode, request: Request) -> Iterator[str]:
             yield _START.format(config=config)
         case Verb.STOP:
             yield _STOP.format(name=node.name)
+        case Verb.INSTALL:
+            yield f"# so that the next start of {node.name} runs Kafka {extra['release']}; leave the process alone"
         case Verb.WIPE:
             folder = str(extra["metadata_dir"])
             yield f"mv {shlex.quote(folder)} {shlex.quote(f'{folder}.before-{request.seq}')}"
