@@ -17,6 +17,7 @@ import pytest
 
 from kafkactl.commands.framework.settings import peek_settings
 from kafkactl.files import processes
+from kafkactl.tool.io import host_nodes
 from tests.answers import check_answer
 from tests.fakes.engine_checker import attach_to_every_engine
 from tests.hypothesis_profiles import load
@@ -83,6 +84,7 @@ def kafkactl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
         monkeypatch.delenv(name)
     # Kafka on the machine of the tests, the lab's nodes among it, is not that of the command.
     monkeypatch.setattr(processes, "kafka_nodes", lambda: iter(()))
+    monkeypatch.setattr(host_nodes, "FOLDERS", ())
     for name in ("NO_COLOR", "FORCE_COLOR", "LC_CTYPE", "KAFKA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LC_ALL", "C.UTF-8")

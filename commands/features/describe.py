@@ -11,7 +11,7 @@ import click
 
 from kafkactl.commands.framework import completing_live, exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -45,7 +45,8 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
     """Show every feature: the level that is finalized, and the levels that each node supports.
 
     In a pipe the lines of `kafka-features.sh describe` come first, in the form of the cluster's
-    release. Information that could not be obtained is reported as unknown.
+    release. Information that could not be obtained is reported as unknown. On the host of a node no
+    option is needed: the node's own configuration names the cluster.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.features.api.description import FeatureDescription, describe
@@ -55,7 +56,7 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
             raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
         saved, answer, _ = stored_as(partial(read_fields, FeatureDescription), bundle, "features.describe")
         emit("features.describe", answer, render=lambda page, _: _show_all(page, saved), listing="features")
-    with open_client(connection) as client:
+    with open_reading_client(connection) as client:
         found = describe(client, node_id=node_id, timeout_ms=current_settings().timeout_ms)
 
     def show(page: Page, answer: FeatureDescription) -> None:

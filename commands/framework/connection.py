@@ -13,7 +13,7 @@ group's, the command line before the environment, and all of them before a conte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
     from kafkactl.files.contexts import Target
     from kafkactl.kafka.client import Client
+    from kafkactl.tool.api.discovery import FoundCluster
+    from kafkactl.tool.discovery import NodeFile
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,10 +51,66 @@ def connection_options(function: Function) -> Function:
     return option_group("connection", ConnectionArguments, *_options(), make=_gathered)(function)
 
 
+def find_cluster(
+    connection: ConnectionArguments, configs: Sequence[str] = (), *, takes_config: bool = False
+) -> FoundCluster:
+    """Return where the cluster of a command that only reads comes from: its arguments, a context, or this host.
+
+    Warnings are shown on stderr, those on nodes that were passed over among them. `configs` are the files of the
+    command's option -c, which it has if `takes_config`. Raises as `tool.api.discovery.find_cluster`.
+    """
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.commands.rendering import output
+    from kafkactl.core.wording import first_few
+    from kafkactl.tool.api.discovery import find_cluster as find
+
+    words = current_settings().command
+    found = find(configs, **connection._asdict(), words=words, takes_config=takes_config, on_warning=_warn)
+    if found.by in ("process", "place"):
+        output.say(f"found: {first_few([file.title for file in found.files], most=2)}")
+    return found
+
+
+def open_reading_client(connection: ConnectionArguments) -> Client:
+    """Return a client for a command that only reads: without arguments and context, of the nodes of this host.
+
+    Raises as `open_client` and `find_cluster`.
+    """
+    is_named = connection.bootstrap_server or connection.bootstrap_controller or connection.context
+    return open_client(connection, found=None if is_named else find_cluster(connection))
+
+
+def find_node_file() -> NodeFile:
+    """Return the configuration of the one node of this host, for a command without -c.
+
+    Shown on stderr, as `find_cluster` does. Raises as `tool.api.discovery.find_node`.
+    """
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.commands.rendering import output
+    from kafkactl.tool.api.discovery import find_node
+
+    (file,) = find_node(current_settings().command, on_warning=_warn).files
+    output.say(f"found: {file.title}")
+    return file
+
+
+def _warn(findings: Iterable[Finding]) -> None:
+    from kafkactl.commands.rendering import output
+
+    for finding in findings:
+        output.say(f"{finding.severity.value}: {finding.message}. {finding.advice}", "warn")
+
+
 def open_client(
-    connection: ConnectionArguments, *, timeout_ms: float | None = None, is_node_config: bool = False
+    connection: ConnectionArguments,
+    *,
+    found: FoundCluster | None = None,
+    timeout_ms: float | None = None,
+    is_node_config: bool = False,
 ) -> Client:
     """Return a client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
+
+    `found` is the result of `find_cluster`, for a command that may do without arguments.
 
     All calls together may take a little less than the command's --timeout, one of them at most `timeout_ms`. What the
     client's file says and kafkactl does not do is reported on stderr, and so is what the connection exposes
@@ -64,25 +122,32 @@ def open_client(
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output
-    from kafkactl.kafka.api.connection import connect
+
+    is_own_file = is_node_config or (found is not None and found.is_by_files and not connection.command_config)
 
     def warn(findings: Iterable[Finding]) -> None:
         for finding in findings:
-            if not (is_node_config and finding.id == "unknown-client-property"):
+            if not (is_own_file and finding.id == "unknown-client-property"):
                 output.say(f"{finding.severity.value}: {finding.message}", "warn")
 
     limit_ms = current_settings().timeout_ms
     # A command of an hour whose calls are short needs no minutes to say who did not answer.
     kept_ms = (1 - _SHARE_OF_TIME) * min(limit_ms, timeout_ms or limit_ms)
-    return connect(
-        **connection._asdict(),
-        timeout_ms=timeout_ms,
-        most_ms=_SHARE_OF_TIME * limit_ms,
-        time_left=lambda: max(0.0, left_ms() - kept_ms),
-        on_exposure=tell_exposure,
-        on_warning=warn,
-        on_note=output.detail,
-    )
+    limits: dict[str, Any] = {
+        "timeout_ms": timeout_ms,
+        "most_ms": _SHARE_OF_TIME * limit_ms,
+        "time_left": lambda: max(0.0, left_ms() - kept_ms),
+        "on_exposure": tell_exposure,
+        "on_warning": warn,
+    }
+    if found is not None and found.is_by_files:
+        from kafkactl.tool.api.discovery import connect_to_found
+
+        logins = connection.command_config, connection.controller_command_config
+        return connect_to_found(found, command_config=logins[0], controller_command_config=logins[1], **limits)
+    from kafkactl.kafka.api.connection import connect
+
+    return connect(**connection._asdict(), **limits, on_note=output.detail)
 
 
 def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
@@ -103,8 +168,10 @@ def target_of(connection: ConnectionArguments) -> Target:
     return resolve_target(**connection._asdict())
 
 
-def title_of_cluster(connection: ConnectionArguments) -> str:
+def title_of_cluster(connection: ConnectionArguments, found: FoundCluster | None = None) -> str:
     """Return the title of a live cluster's log: `cluster:` and the addresses. Raise as `target_of`."""
+    if found is not None and found.is_by_files:
+        return f"cluster:{','.join(found.addresses)}"
     target = target_of(connection)
     return f"cluster:{target.bootstrap_controller or target.bootstrap_server}"
 

@@ -9,7 +9,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -35,7 +35,8 @@ def command(*, bundle: str | None, connection: ConnectionArguments) -> None:
 
     No other tool shows registrations of controllers, or the levels that a dead node supports. A
     registered node that no longer exists is stale: it blocks changes of feature levels. Unknown
-    values are null, with a finding; reading the log requires CLUSTER_ACTION on the cluster.
+    values are null, with a finding; reading the log requires CLUSTER_ACTION on the cluster. On the
+    host of a node no option is needed: the node's own configuration names the cluster.
     """
     from kafkactl.cluster.api.list import NodeList, list_nodes
     from kafkactl.commands.framework.settings import current_settings
@@ -46,7 +47,7 @@ def command(*, bundle: str | None, connection: ConnectionArguments) -> None:
         saved, answer, _ = stored_as(partial(read_fields, NodeList), bundle, "nodes.list")
         code = _exit_code(saved)
         emit("nodes.list", answer, render=lambda page, _: _show(page, saved), listing="nodes", exit_code=code)
-    with open_client(connection) as client:
+    with open_reading_client(connection) as client:
         found = list_nodes(client, timeout_ms=current_settings().timeout_ms)
     emit("nodes.list", found, render=_show, listing="nodes", exit_code=_exit_code(found))
 

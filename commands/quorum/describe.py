@@ -10,7 +10,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering.output import emit
@@ -66,6 +66,7 @@ def command(
     Every controller is queried, and the endpoints in the voter set are tested. Without a leader the
     answer is derived from the controllers and the directories of --log-dir, and the exit code is 7;
     it is also 7 if nothing can be committed. With --bundle the answer is the one that was saved.
+    On the host of a node no option is needed: the node's own configuration names the cluster.
     """
     if status and replication:
         raise click.UsageError("--status and --replication exclude each other.")
@@ -102,7 +103,7 @@ def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patie
         with QuorumWatch(None, log_dirs) as quorum:
             yield quorum
         return
-    with open_client(connection) as client, QuorumWatch(client, log_dirs, patience_ms=patience_ms) as quorum:
+    with open_reading_client(connection) as client, QuorumWatch(client, log_dirs, patience_ms=patience_ms) as quorum:
         yield quorum
 
 

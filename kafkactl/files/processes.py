@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,30 @@ def kafka_nodes() -> Iterator[tuple[int, tuple[str, ...]]]:
         arguments = arguments_of(int(name))
         if arguments is not None and is_kafka_node(arguments):
             yield int(name), arguments
+
+
+def config_argument(arguments: tuple[str, ...]) -> str | None:
+    """Return the configuration file that the command line of a node names, as written; None if there is none.
+
+    It is the first argument after the main class that is a properties file: a script has it right there, a native
+    image after `start --config`.
+    """
+    after = itertools.dropwhile(lambda argument: not is_kafka_node((argument,)), arguments)
+    return next((argument for argument in after if argument.endswith(".properties")), None)
+
+
+def overridden_keys(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the keys that the command line of a node sets with `--override KEY=VALUE`, which count before its file."""
+    pairs = itertools.pairwise(arguments)
+    return tuple(sorted({value.partition("=")[0] for option, value in pairs if option == "--override"}))
+
+
+def runs_in_container(process_id: int) -> bool | None:
+    """Return whether a process has another view of the file system than this one, None if that is not shown."""
+    try:
+        return (_PROC / str(process_id) / "ns/mnt").readlink() != (_PROC / "self/ns/mnt").readlink()
+    except OSError:
+        return None
 
 
 def working_directory_of(process_id: int) -> Path | None:

@@ -6,7 +6,14 @@ import os
 
 import pytest
 
-from kafkactl.files.processes import arguments_of, holds_lock_as_node, is_kafka_node
+from kafkactl.files.processes import (
+    arguments_of,
+    config_argument,
+    holds_lock_as_node,
+    is_kafka_node,
+    overridden_keys,
+    runs_in_container,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +39,30 @@ def test_own_process_is_shown_and_is_not_a_node():
 @pytest.mark.parametrize("process_id", [0, None, 2**22 + 1])
 def test_process_that_is_not_shown_is_unknown(process_id):
     assert holds_lock_as_node(process_id) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ("java", "-Dlog4j=x.properties", "kafka.Kafka", "config/server.properties", "--override", "a=b"),
+            ("config/server.properties", ("a",)),
+        ),
+        (
+            ("/opt/kafka/kafka.Kafka", "start", "--config", "/etc/kafka/server.properties"),
+            ("/etc/kafka/server.properties", ()),
+        ),
+        (
+            ("java", "kafka.Kafka", "--override", "node.id=1", "--override", "log.dirs=/d=e", "s.properties"),
+            ("s.properties", ("log.dirs", "node.id")),
+        ),
+        (("java", "kafka.Kafka"), (None, ())),
+    ],
+)  # fmt: skip
+def test_command_line_names_file_and_overridden_keys(arguments, expected):
+    assert (config_argument(arguments), overridden_keys(arguments)) == expected
+
+
+def test_own_process_is_in_no_other_container():
+    assert runs_in_container(os.getpid()) is False
+    assert runs_in_container(2**22 + 1) is None

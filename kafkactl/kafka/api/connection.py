@@ -16,6 +16,7 @@ from kafkactl.kafka.client_config import client_of, load_client_config
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
     from kafkactl.kafka.client import Client
+    from kafkactl.kafka.client_config import ClientConfig
 
 
 def resolve_target(
@@ -71,20 +72,49 @@ def connect(
         controller_command_config=controller_command_config,
         context=context,
     )
-    config = load_client_config(target.command_config)
-    own = target.controller_command_config
-    for_controllers = None if own is None else load_client_config(own)
-    for found in (config, *(() if for_controllers is None else (for_controllers,))):
-        on_warning(found.findings)
-    exposed = client_exposure(config) if for_controllers is None else client_exposures(config, for_controllers)
-    on_exposure((*exposed, *_contexts_exposure(target)))
     if target.context is not None:
         on_note(f"context {target.context}")
+    own = target.controller_command_config
+    return connect_by(
+        load_client_config(target.command_config),
+        None if own is None else load_client_config(own),
+        brokers=target.bootstrap_server,
+        controllers=target.bootstrap_controller,
+        exposed=tuple(_contexts_exposure(target)),
+        timeout_ms=timeout_ms,
+        most_ms=most_ms,
+        time_left=time_left,
+        on_exposure=on_exposure,
+        on_warning=on_warning,
+    )
+
+
+def connect_by(
+    config: ClientConfig,
+    for_controllers: ClientConfig | None = None,
+    *,
+    brokers: str | None = None,
+    controllers: str | None = None,
+    exposed: Iterable[Finding] = (),
+    timeout_ms: float | None = None,
+    most_ms: float = float("inf"),
+    time_left: Callable[[], float] | None = None,
+    on_exposure: ExposureCallback = ignore_exposure,
+    on_warning: ExposureCallback = ignore_exposure,
+) -> Client:
+    """Return a client with these client properties; arguments and errors are those of `connect`.
+
+    `exposed` are findings that the caller has already, and `on_exposure` gets them with those on the connection.
+    """
+    for found in filter(None, (config, for_controllers)):
+        on_warning(found.findings)
+    own = client_exposure(config) if for_controllers is None else client_exposures(config, for_controllers)
+    on_exposure((*own, *exposed))
     limit_ms = min(most_ms, config.limits().timeout_ms if timeout_ms is None else timeout_ms)
     return client_of(
         config,
-        brokers=target.bootstrap_server,
-        controllers=target.bootstrap_controller,
+        brokers=brokers,
+        controllers=controllers,
         for_controllers=for_controllers,
         timeout_ms=limit_ms,
         time_left=time_left,

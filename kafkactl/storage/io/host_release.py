@@ -41,7 +41,7 @@ def releases_on_host(config: str) -> tuple[HostRelease, ...]:
     seen = processes.kafka_nodes()
     nodes = [(process_id, arguments) for process_id, arguments in seen if _is_trusted(process_id, config)]
     own = [node for node in nodes if _names_file(node[0], node[1], config)]
-    for source in (_of_processes(own), _of_homes(), _of_processes(nodes)):
+    for source in (releases_of(own), _of_homes(), releases_of(nodes)):
         found = tuple({release.version: release for release in source}.values())
         if found:
             return found
@@ -55,12 +55,10 @@ def _is_trusted(process_id: int, config: str) -> bool:
     return processes.owner_of(process_id) in trusted
 
 
-def _names_file(process_id: int, arguments: Iterable[str], config: str) -> bool:
+def _names_file(process_id: int, arguments: tuple[str, ...], config: str) -> bool:
+    named = processes.config_argument(arguments)
     here = processes.working_directory_of(process_id) or Path("/")
-    wanted = os.path.realpath(config)
-    return any(
-        argument.endswith(".properties") and os.path.realpath(here / argument) == wanted for argument in arguments
-    )
+    return named is not None and os.path.realpath(here / named) == os.path.realpath(config)
 
 
 def _of_homes() -> Iterator[HostRelease]:
@@ -74,7 +72,8 @@ def _of_homes() -> Iterator[HostRelease]:
             return
 
 
-def _of_processes(nodes: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[HostRelease]:
+def releases_of(nodes: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[HostRelease]:
+    """Yield the releases in the class paths of these processes, each with its command line."""
     for process_id, arguments in nodes:
         here = processes.working_directory_of(process_id) or Path("/")
         for item in _class_path(arguments):
