@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import check_point, point_options
-from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.rendering.output import detail, emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
 
@@ -17,23 +19,34 @@ if TYPE_CHECKING:
     from kafkactl.spark.api import LogExport
 
 
+class EngineArguments(NamedTuple):
+    """The options that choose the engine."""
+
+    engine: str
+    master: str | None
+
+
 @leaf_command(
     "export",
     examples=(
         "kafkactl log export /backup/prod/__cluster_metadata-0 --out /lake/kafka",
         "kafkactl log export /backup --out /lake/kafka --table records --mode append",
+        "kafkactl log export s3a://backup/2026-11-28 --out s3a://lake/kafka --mode append",
     ),
     codes=(
         exit_codes.DONE,
         exit_codes.FAILED,
         exit_codes.USAGE,
         exit_codes.REFUSED,
+        exit_codes.UNREACHABLE,
         exit_codes.PARTLY_DONE,
     ),
     timeout="1h",
 )
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--out", required=True, metavar="DIR", help="The folder of the tables, a path or a file: URI.")
+@click.option(
+    "--out", required=True, metavar="DIR", help="The folder of the tables: a path, or a URI that Spark opens."
+)
 @click.option("--table", "tables", multiple=True, metavar="T", help="A table; can be repeated. [default: the state]")
 @click.option(
     "--format",
@@ -52,6 +65,7 @@ if TYPE_CHECKING:
     help="What happens to a table that exists.",
 )
 @click.option("--cluster-of", metavar="PATTERN", help="A regular expression that gives each path its cluster.")
+@option_group("where", EngineArguments, *ENGINE_OPTIONS)
 def command(
     *,
     sources: tuple[str, ...],
@@ -62,17 +76,19 @@ def command(
     at_time: int | None,
     mode: str,
     cluster_of: str | None,
+    where: EngineArguments,
 ) -> None:
     """Write tables of metadata logs: records, changes, findings, and the state.
 
     A SOURCE is a __cluster_metadata-0 folder, a folder above some, a single file or a support
     bundle. Files are written to TABLE/cluster=NAME/date=DAY below DIR, the day being that of the
     last record. The mode append replaces a day of a cluster and keeps all others. Secrets are
-    left out.
+    left out. Paths are read and written in process, other URIs (hdfs:, s3a: ...) by Spark.
     """
     from kafkactl.spark.api import export_tables
 
     check_point(at, at_time)
+    check_master(where.engine, where.master)
     with shown_progress("Reading the logs"):
         found = export_tables(
             sources,
@@ -83,6 +99,9 @@ def command(
             at_time_ms=at_time,
             mode=mode,
             cluster_of=cluster_of,
+            engine=where.engine,
+            master=where.master,
+            chosen=lambda engine: detail(engine.why or f"engine: {engine.name}"),
         )
     code = exit_codes.PARTLY_DONE if found.is_partial else exit_codes.DONE
     emit("log.export", found, render=_show, exit_code=code, listing="tables")

@@ -1,71 +1,30 @@
-"""Tables of metadata logs as files, made in this process: `kafkactl log export`."""
+"""Tables of metadata logs as files: `kafkactl log export`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from kafkactl.core.answers import by_fields, json_of
-from kafkactl.core.errors import InputError, KafkactlError
-from kafkactl.core.findings import Finding, error_finding
-from kafkactl.core.frozen import frozen
-from kafkactl.metadata.api.image import load_image
-from kafkactl.metadata.dump.lines import Wanted
-from kafkactl.spark.columns import STATE_TABLES, TABLES
+from kafkactl.core.errors import InputError
+from kafkactl.core.extras import install_advice
+from kafkactl.dryrun.api.engines import LOCAL, SPARK, Engine, Weighed, context_master, engine_for, weighed, worth_bytes
+from kafkactl.spark.columns import STATE_TABLES
 from kafkactl.spark.disk import logs_on_disk
-from kafkactl.spark.job import Build, Failures, LogError, Places
-from kafkactl.spark.logs import PlannedLog, by_cluster, scheme_of
-from kafkactl.spark.tables import Changes, Findings, Records, State, chosen_of, readable_of
-from kafkactl.spark.writing import FORMATS, MODES, Export, export_to
+from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
+from kafkactl.spark.export.cluster_tables import EXPORTED, ClusterTables, ExportPlan, Point, exported_columns
+from kafkactl.spark.export.layout import FORMATS, MODES
+from kafkactl.spark.export.local_files import export_to
+from kafkactl.spark.job import Places
+from kafkactl.spark.logs import by_cluster, plain, scheme_of
 
-EXPORTED: Final = ("records", "changes", "findings", *STATE_TABLES)
-_IN_PATH: Final = "cluster"
-
-
-@frozen
-class ExportedTable:
-    """A table that was written."""
-
-    name: str
-    path: str
-    rows: int
-    files: int
-    bytes: int
-
-    to_dict = by_fields
-
-
-@frozen
-class ExportedCluster:
-    """A cluster whose log was read; the offset is None if it could not be read, and `findings` say why."""
-
-    cluster_id: str | None
-    name: str
-    source: str
-    as_of_offset: int | None
-    findings: tuple[Finding, ...]
-
-    to_dict = by_fields
-
-
-@frozen
-class LogExport:
-    """Tables that were written, and the clusters in them."""
-
-    tables: tuple[ExportedTable, ...]
-    clusters: tuple[ExportedCluster, ...]
-    engine: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def is_partial(self) -> bool:
-        """Return True if the log of a cluster could not be read."""
-        return any(cluster.as_of_offset is None for cluster in self.clusters)
-
-    to_dict = json_of("tables", "clusters", "engine", "findings", kind="log.export")
+_SETTINGS: Final = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as pyarrow writes times; Spark's default is INT96
+    "spark.sql.session.timeZone": "UTC",
+}
 
 
 def export_tables(
@@ -78,15 +37,22 @@ def export_tables(
     at_time_ms: int | None = None,
     mode: str = "error",
     cluster_of: str | None = None,
+    engine: str = "auto",
+    master: str | None = None,
+    chosen: Callable[[Engine], None] = lambda _: None,
 ) -> LogExport:
-    """Write tables of metadata logs as `TABLE/cluster=NAME/date=YYYY-MM-DD/part-00000.FORMAT` below a folder.
+    """Write tables of metadata logs as `TABLE/cluster=NAME/date=YYYY-MM-DD/….FORMAT` below a folder.
 
-    `tables` are those of `EXPORTED` (default: the whole state); `form` is parquet, jsonl or csv. With the mode `error`
-    nothing is written if a table is there; `append` replaces the days of the clusters that are exported and keeps all
-    others; `overwrite` replaces the table. All files are written to a staging folder first.
+    `paths` and `out` are paths, or URIs of any file system that Spark has; `tables` are those of `EXPORTED` (default:
+    the whole state); `form` is parquet, jsonl or csv. With the mode `error` nothing is written if a table is there;
+    `append` replaces the days of the clusters that are exported and keeps all others; `overwrite` replaces the table.
+    All files are written to a staging folder first.
 
-    Raises InputError `unknown-table`, `no-metadata-log`, `path-needs-copy`, and as reading does if no log can be read;
-    RefusedError `table-exists`; FailedError `tables-not-written`; ValueError for another form or mode.
+    `engine` is `auto`, `local` or `spark`, `master` a Spark master; `chosen` receives the engine before the work.
+
+    Raises InputError `unknown-table`, `no-metadata-log`, `path-needs-spark`, and as reading does if no log can be read;
+    RefusedError `table-exists`; FailedError `tables-not-written`; ValueError for another form or mode; with Spark also
+    as `spark_context`.
     """
     if form not in FORMATS or mode not in MODES:
         raise ValueError(f"form is {form!r} and mode {mode!r}; expected one of {FORMATS} and of {MODES}")
@@ -98,104 +64,79 @@ def export_tables(
                 id="unknown-table",
                 next_step=f"Tables are: {', '.join(EXPORTED)}.",
             )
-    units = by_cluster(log for path in paths for log in logs_on_disk(_on_disk(path), cluster_of))
-    folder = Path(_on_disk(os.fspath(out)))
+    plan = ExportPlan(tuple(paths), os.fspath(out), names, form, Point(at, at_time_ms), mode, cluster_of)
+    found = _engine(engine, master, plan)
+    chosen(found)
+    return _by_spark(found, plan) if found.name == SPARK else _in_process(plan)
+
+
+def _engine(asked: str, master: str | None, plan: ExportPlan) -> Engine:
+    """Return the engine by the file systems of sources and target, else by the bytes of the logs."""
+    remote = next((place for place in (*plan.paths, plan.out) if scheme_of(place) != "file"), None)
+    if remote is not None and asked == "auto" and master is None:
+        why = f"{remote} is in a file system that Spark opens"
+        return Engine(name=SPARK, master=context_master(None), why=why)
+
+    def weigh() -> Weighed:
+        cores = os.cpu_count() or 1
+        size = sum(log.size for path in plan.paths for log in logs_on_disk(plain(path), plan.cluster_of))
+        return weighed(size, worth_bytes(cores), cores, what="logs")
+
+    found = engine_for(asked, master, context_master(None), weigh)
+    if found.name == LOCAL and remote is not None:
+        raise InputError(f"{remote} is in a file system that only Spark can open", id="path-needs-spark")
+    return found
+
+
+def _by_spark(engine: Engine, plan: ExportPlan) -> LogExport:
+    from pyspark.sql import SparkSession
+
+    from kafkactl.spark.export.on_spark import export_by_spark
+    from kafkactl.spark.session import spark_context
+
+    absolute = plan._replace(paths=tuple(map(_absolute, plan.paths)), out=_absolute(plan.out))
+    with spark_context(engine.master) as context:
+        session = SparkSession(context)
+        for name, value in _SETTINGS.items():
+            session.conf.set(name, value)
+        return export_by_spark(session, absolute)
+
+
+def _absolute(path: str) -> str:
+    """Return a path of this machine as a URI, so that Spark does not look in its default file system."""
+    if scheme_of(path) != "file":
+        return path
+    return f"file://{Path(plain(path)).absolute()}"
+
+
+def _in_process(plan: ExportPlan) -> LogExport:
+    if plan.form == "parquet" and find_spec("pyarrow") is None:
+        raise InputError(
+            "Parquet needs the extra `spark`: pyarrow cannot be imported",
+            id="spark-needs-extra",
+            next_step=f"{install_advice('spark')}, or write jsonl or csv.",
+        )
+    units = by_cluster(log for path in plan.paths for log in logs_on_disk(plain(path), plan.cluster_of))
+    folder = Path(plain(plan.out))
     clusters: list[ExportedCluster] = []
-    totals = {name: [0, 0, 0] for name in names}
-    with export_to(folder, names, form, mode) as export:
+    totals = {name: [0, 0, 0] for name in plan.names}
+    with export_to(folder, plan.names, plan.form, plan.mode) as export:
         for unit in units:
             with ExitStack() as stack:
-                writing = _Writing(names, at, at_time_ms, export, totals)
-                clusters.append(_exported(unit, Places(stack), writing))
-        if not any(cluster.as_of_offset is not None or not cluster.findings for cluster in clusters):
-            raise _none_read(clusters)
-    return LogExport(
-        tables=tuple(
-            ExportedTable(name=name, path=str(folder / name), rows=rows, files=files, bytes=size)
-            for name, (rows, files, size) in totals.items()
-        ),
-        clusters=tuple(clusters),
-        engine="local",
-        findings=tuple(finding for cluster in clusters for finding in cluster.findings),
+                places = Places(stack)
+                logs = [log for planned in unit for log in places.on_disk(planned)]
+                held = ClusterTables(logs, plan.point, places)
+                clusters.append(held.cluster)
+                for name in plan.names if held.is_readable else ():
+                    written = export.write(name, held.cluster.name, held.day, exported_columns(name), held.rows(name))
+                    for at, added in enumerate((written.rows, 1, written.bytes)):
+                        totals[name][at] += added
+        check_any_read(clusters)
+    tables = (
+        ExportedTable(name=name, path=str(folder / name), rows=rows, files=files, bytes=size)
+        for name, (rows, files, size) in totals.items()
     )
-
-
-def _on_disk(path: str) -> str:
-    if scheme_of(path) != "file":
-        raise InputError(f"{path} is in a file system that this machine cannot open", id="path-needs-copy")
-    return path.removeprefix("file:").replace("//", "/") if path.startswith("file:") else path
-
-
-def _none_read(clusters: Sequence[ExportedCluster]) -> KafkactlError:
-    first = clusters[0].findings[0]
-    return InputError(first.message, id=first.id, next_step=first.next_step)
-
-
-class _Writing(NamedTuple):
-    """The tables that are written of each cluster, at which point of its log, and rows, files and bytes so far."""
-
-    names: Sequence[str]
-    at: int | None
-    at_time_ms: int | None
-    export: Export
-    totals: dict[str, list[int]]
-
-
-def _exported(unit: tuple[PlannedLog, ...], places: Places, writing: _Writing) -> ExportedCluster:
-    """Write the tables of one cluster."""
-    logs = [log for planned in unit for log in places.on_disk(planned)]
-    errors = [error_finding(f"log {log.shown}", log.error) for log in logs if isinstance(log, LogError)]
-    readable = readable_of(logs)
-    if not readable:
-        log = logs[0]
-        assert isinstance(log, LogError)
-        return ExportedCluster(
-            cluster_id=log.cluster_id, name=log.cluster, source=log.shown, as_of_offset=None, findings=tuple(errors)
-        )
-    first = readable[0]
-    try:
-        chosen = chosen_of(readable)
-        loaded = load_image(chosen.log, at=writing.at, at_time_ms=writing.at_time_ms)
-    except KafkactlError as error:
-        failure = error_finding(f"log {first.shown}", error)
-        return ExportedCluster(
-            cluster_id=first.source.cluster_id,
-            name=first.cluster,
-            source=first.shown,
-            as_of_offset=None,
-            findings=(*errors, failure),
-        )
-    place = loaded.provenance
-    for name in writing.names:
-        columns = tuple(column for column in TABLES[name] if column.name != _IN_PATH)
-        rows = _without_cluster(name, _build(name, writing.at, writing.at_time_ms)(list(readable)), places)
-        written = writing.export.write(name, first.cluster, place.timestamp_ms, columns, rows)
-        for at, added in enumerate((written.rows, 1, written.bytes)):
-            writing.totals[name][at] += added
-    return ExportedCluster(
-        cluster_id=chosen.cluster.cluster_id,
-        name=first.cluster,
-        source=chosen.log.name,
-        as_of_offset=place.offset,
-        findings=(*errors, *loaded.findings),
-    )
-
-
-def _without_cluster(table: str, rows: Iterable[tuple[Any, ...]], places: Places) -> Iterator[tuple[Any, ...]]:
-    at = [column.name for column in TABLES[table]].index(_IN_PATH)
-    for row in map(places.row, rows) if places.renamed else rows:
-        yield (*row[:at], *row[at + 1 :])
-
-
-def _build(table: str, at: int | None, at_time_ms: int | None) -> Build:
-    failures = Failures(table, raises=False)
-    if table == "records":
-        return Records(Wanted(to_offset=at), True, failures)
-    if table == "changes":
-        return Changes(None, None, failures)
-    if table == "findings":
-        return Findings(failures)
-    return State(table, at, at_time_ms, failures)
+    return log_export(tables, clusters, LOCAL)
 
 
 __all__ = ["EXPORTED", "ExportedCluster", "ExportedTable", "LogExport", "export_tables"]

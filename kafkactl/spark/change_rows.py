@@ -38,9 +38,11 @@ _BROKER_RECORDS: Final[Mapping[str, str]] = {
 }
 
 
-def change_rows(source: LogSource, *, topic: str | None = None, since_ms: int | None = None) -> Iterator[Row]:
+def change_rows(
+    source: LogSource, *, topic: str | None = None, since_ms: int | None = None, to_offset: int | None = None
+) -> Iterator[Row]:
     """Return offset, epoch, time in ms, what, subject, topic, partition, key, before and after of each change that was
-    applied, up to the first damage.
+    applied, up to the first damage or the record at `to_offset`.
 
     A log that does not begin at offset 0 begins with its snapshot, which is not a change. Raises what reading raises.
     """
@@ -51,7 +53,7 @@ def change_rows(source: LogSource, *, topic: str | None = None, since_ms: int | 
             watched, first = _Watched(_snapshot(file)), file.base_offset or 0
             continue
         for record in _records(file):
-            if record is None:
+            if record is None or (to_offset is not None and record.offset > to_offset):
                 return
             if record.offset < first:
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -10,7 +10,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.metadata.api.records import record_types
 from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
-from kafkactl.spark.job import Build, Failures, Job
+from kafkactl.spark.job import Build, Failures, Job, Units
 from kafkactl.spark.listing import Paths, contents, path_list, planned_clusters, planned_logs
 from kafkactl.spark.logs import PlannedLog, without_too_large
 from kafkactl.spark.prediction_rows import questions_of
@@ -19,8 +19,10 @@ from kafkactl.spark.ship import ship_code
 from kafkactl.spark.tables import Changes, Findings, Predictions, Records, State
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 OnError = Literal["rows", "raise"]
 # A task costs some 0.1 s: small logs share one. A log counts for more than its bytes, because it has to be opened.
 _TASK_BYTES: Final = 64 << 20
@@ -187,37 +189,41 @@ def _failures(table: str, on_error: OnError) -> Failures:
     return Failures(table, raises=on_error == "raise")
 
 
-Units = Sequence[tuple[PlannedLog, ...]]
+Groups = Sequence[tuple[PlannedLog, ...]]
 
 
-def _single(logs: Iterable[PlannedLog]) -> Units:
+def _single(logs: Iterable[PlannedLog]) -> Groups:
     return [(log,) for log in logs]
 
 
-def _frame(session: SparkSession, table: str, units: Units, build: Build) -> DataFrame:
-    """Return the table of all units: those whose files workers can open, and those whose content Spark has to bring."""
+def _frame(session: SparkSession, table: str, groups: Groups, build: Build) -> DataFrame:
+    return frame_of(session, groups, lambda units: Job(table, build, units), ddl(TABLES[table]))
+
+
+def frame_of(session: SparkSession, groups: Groups, job: Callable[[Units], Task], schema: str) -> DataFrame:
+    """Return the rows that a job makes of all groups of logs: those whose files workers can open, and those whose
+    content Spark has to bring. Raises InputError `spark-needs-extra`."""
     ship_code(session)
-    checked = [tuple(map(without_too_large, unit)) for unit in units]
-    local = tuple(unit for unit in checked if all(log.is_local for log in unit))
-    remote = tuple(unit for unit in checked if not all(log.is_local for log in unit))
-    schema = ddl(TABLES[table])
+    checked = [tuple(map(without_too_large, group)) for group in groups]
+    local = tuple(group for group in checked if all(log.is_local for log in group))
+    remote = tuple(group for group in checked if not all(log.is_local for log in group))
     frames = []
     if local or not remote:
         tasks = _tasks(local)
-        job = Job(table, local, build, tasks)
-        frames.append(session.range(0, len(tasks), 1, max(len(tasks), 1)).mapInArrow(job, schema))
+        count = len(tasks)
+        frames.append(session.range(0, count, 1, max(count, 1)).mapInArrow(job(Units(local, tasks)), schema))
     if remote:
         places = [(unit, path, size) for unit, logs in enumerate(remote) for log in logs for path, size in log.files]
-        frames.append(contents(session, places).mapInArrow(Job(table, remote, build), schema))
+        frames.append(contents(session, places).mapInArrow(job(Units(remote)), schema))
     return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
 
 
-def _tasks(units: Units) -> tuple[tuple[int, ...], ...]:
-    """Return the units of each task."""
+def _tasks(groups: Groups) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of each task."""
     tasks: list[list[int]] = []
     room = 0
-    for number, unit in enumerate(units):
-        size = sum(log.size + _LOG_BYTES for log in unit)
+    for number, group in enumerate(groups):
+        size = sum(log.size + _LOG_BYTES for log in group)
         if size > room:
             tasks.append([])
             room = _TASK_BYTES

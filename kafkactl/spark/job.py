@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
 from kafkactl.core.shown import json_text
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.spark.arrow import batches
-from kafkactl.spark.columns import TABLES, Columns
+from kafkactl.spark.columns import TABLES
 from kafkactl.spark.logs import BUNDLE_SUFFIX, MOST_SEGMENT_BYTES, PlannedLog, plain
 
 if TYPE_CHECKING:
@@ -51,60 +51,66 @@ class LogError:
 
 
 Build = Callable[[list["ReadLog | LogError"]], Iterator[Row]]
+Result = TypeVar("Result")
+Work = Callable[[list["ReadLog | LogError"], "Places"], Iterator[Result]]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A table of several units, each the logs of a cluster or a single log.
+class Units:
+    """Logs of a job: each unit is a single log, or the logs of a cluster.
 
     `tasks` has the numbers of the units of each task, for files that workers can open; for other files the rows of a
-    task hold the content. `build` makes the rows of a unit.
+    task hold the content.
     """
 
-    table: str
     units: tuple[tuple[PlannedLog, ...], ...]
-    build: Build
     tasks: tuple[tuple[int, ...], ...] = ()
 
-    def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the rows of a task's units."""
-        yield from batches(self.columns, self._opened(rows) if self.tasks else self._copied(rows))
+    def each(self, rows: Iterable[pa.RecordBatch], work: Work[Result]) -> Iterator[Result]:
+        """Return what `work` makes of each unit of a task; `rows` are the task's."""
+        return self._opened(rows, work) if self.tasks else self._copied(rows, work)
 
-    @property
-    def columns(self) -> Columns:
-        """The columns of the table."""
-        return TABLES[self.table]
-
-    def _opened(self, rows: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    def _opened(self, rows: Iterable[pa.RecordBatch], work: Work[Result]) -> Iterator[Result]:
         for batch in rows:
             for task in batch.column(0).to_pylist():
                 for number in self.tasks[task]:
                     with ExitStack() as stack:
                         places = Places(stack)
-                        yield from self._rows(
-                            [log for each in self.units[number] for log in places.on_disk(each)], places
-                        )
+                        logs = [log for each in self.units[number] for log in places.on_disk(each)]
+                        yield from work(logs, places)
 
-    def _copied(self, rows: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    def _copied(self, rows: Iterable[pa.RecordBatch], work: Work[Result]) -> Iterator[Result]:
         """Write the files of each unit to a private folder, and read them there; a unit's rows follow each other."""
         scratch: _Scratch | None = None
         with ExitStack() as last:
             for unit, path, content in _files(rows):
                 if scratch is None or scratch.unit != unit:
                     if scratch is not None:
-                        yield from self._of_copy(scratch)
+                        yield from self._of_copy(scratch, work)
                         last.close()
                     scratch = last.enter_context(_folder(unit, self.units[unit]))
                 scratch.write(path, content)
                 del content
             if scratch is not None:
-                yield from self._of_copy(scratch)
+                yield from self._of_copy(scratch, work)
 
-    def _of_copy(self, scratch: _Scratch) -> Iterator[Row]:
+    def _of_copy(self, scratch: _Scratch, work: Work[Result]) -> Iterator[Result]:
         with ExitStack() as stack:
             places = Places(stack)
-            logs = [log for each in self.units[scratch.unit] for log in scratch.logs(each, places)]
-            yield from self._rows(logs, places)
+            yield from work([log for each in self.units[scratch.unit] for log in scratch.logs(each, places)], places)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A table of several units; `build` makes the rows of a unit."""
+
+    table: str
+    build: Build
+    units: Units
+
+    def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the rows of a task's units."""
+        yield from batches(TABLES[self.table], self.units.each(rows, self._rows))
 
     def _rows(self, logs: list[ReadLog | LogError], places: Places) -> Iterator[Row]:
         rows = self.build(logs)
@@ -155,9 +161,10 @@ class Places:
 
     def row(self, row: Row) -> Row:
         """Return a row with the paths of the original files."""
-        return tuple(self._shown(value) if isinstance(value, str) else value for value in row)
+        return tuple(self.text(value) if isinstance(value, str) else value for value in row)
 
-    def _shown(self, text: str) -> str:
+    def text(self, text: str) -> str:
+        """Return a text with the paths of the original files."""
         for here, shown in self.renamed:
             if here in text:
                 is_json = text[:2] in ('{"', "[{")

@@ -11,6 +11,7 @@ from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.api.logs import Chosen, choose
 from kafkactl.metadata.api.image import load_image
 from kafkactl.metadata.dump.lines import Wanted
+from kafkactl.metadata.io.image import LoadedImage
 from kafkactl.spark.change_rows import change_rows
 from kafkactl.spark.finding_rows import finding_rows
 from kafkactl.spark.job import Failures, LogError, ReadLog, failed
@@ -81,10 +82,15 @@ class State:
 
     def _rows(self, first: ReadLog, chosen: Chosen) -> Iterator[Row]:
         loaded = load_image(chosen.log, at=self.at, at_time_ms=self.at_time_ms)
-        place = loaded.provenance
-        head = (chosen.cluster.cluster_id, first.cluster, place.offset, place.epoch, place.timestamp_ms)
-        for row in state_rows(loaded.image, self.table):
-            yield (*head, *row, None)
+        return rows_of_state(self.table, first, chosen, loaded)
+
+
+def rows_of_state(table: str, first: ReadLog, chosen: Chosen, loaded: LoadedImage) -> Iterator[Row]:
+    """Return the rows of a table of the state of a cluster: `first` names it, `chosen` was loaded."""
+    place = loaded.provenance
+    head = (chosen.cluster.cluster_id, first.cluster, place.offset, place.epoch, place.timestamp_ms)
+    for row in state_rows(loaded.image, table):
+        yield (*head, *row, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +100,14 @@ class Changes:
     topic: str | None
     since_ms: int | None
     failures: Failures
+    to_offset: int | None = None
 
     def __call__(self, logs: Logs) -> Iterator[Row]:
         """Return the rows of the cluster, and a row for each log that cannot be read."""
         return _of_cluster(logs, self.failures, self._rows)
 
     def _rows(self, first: ReadLog, chosen: Chosen) -> Iterator[Row]:
-        for row in change_rows(chosen.log, topic=self.topic, since_ms=self.since_ms):
+        for row in change_rows(chosen.log, topic=self.topic, since_ms=self.since_ms, to_offset=self.to_offset):
             yield (chosen.cluster.cluster_id, first.cluster, *row, None)
 
 

@@ -104,7 +104,8 @@ def test_log_that_cannot_be_read_is_a_finding_among_others(fleet: Path, tmp_path
 
 
 def test_unknown_names_are_refused(fleet: Path, tmp_path: Path) -> None:
-    for arguments, id in (({"tables": ["topic"]}, "unknown-table"), ({"out": "s3a://bucket/x"}, "path-needs-copy")):
+    remote = {"out": "s3a://bucket/x", "engine": "local"}
+    for arguments, id in (({"tables": ["topic"]}, "unknown-table"), (remote, "path-needs-spark")):
         with pytest.raises(InputError) as refused:
             export_tables([str(fleet)], **{"out": tmp_path / "out", **arguments})
         assert refused.value.id == id
@@ -116,7 +117,7 @@ def test_staging_folder_of_a_killed_export_is_removed_by_the_next_one(fleet: Pat
     out = tmp_path / "out"
     program = f"""
 import os, signal
-from kafkactl.spark import writing
+from kafkactl.spark.export import local_files as writing
 from kafkactl.spark.api import export_tables
 writing.Export.finish = lambda self: os.kill(os.getpid(), signal.SIGKILL)
 export_tables([{str(fleet)!r}], {str(out)!r}, tables=["topics"])

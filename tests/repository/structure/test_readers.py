@@ -32,6 +32,7 @@ WITHOUT = {
     "files.children": _OWN_BYTES,
     "spark.session": "it looks into the archives of the installed Spark",
     "spark.record_rows": _OWN_TEXT,
+    "spark.export.on_spark": _OWN_TEXT,
     "tiered.io.spark": _OWN_BYTES,
     "dryrun.engine.spark.pack": _OWN_BYTES,
     "dryrun.engine.spark.read": _OWN_BYTES,

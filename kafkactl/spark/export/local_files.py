@@ -1,30 +1,23 @@
-"""Tables as files in `TABLE/cluster=NAME/date=DAY`: Parquet, JSON lines or CSV, written first to a staging folder."""
+"""Tables as files on disks of this machine, written first to a staging folder."""
 
 from __future__ import annotations
 
 import csv
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 
-from kafkactl.core.errors import FailedError, InputError, RefusedError
-from kafkactl.core.extras import install_advice
-from kafkactl.core.shown import json_text
+from kafkactl.core.errors import FailedError, RefusedError
 from kafkactl.files.whole_file import put_in_place, staging_folder
-from kafkactl.spark.arrow import as_text, batches, micros
+from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import Columns
+from kafkactl.spark.export.layout import STAGING, SUCCESS, day_folder
+from kafkactl.spark.export.texts import csv_cells, json_lines
 
 Row = tuple[Any, ...]
-SUCCESS: Final = "_SUCCESS"
-MODES: Final = ("error", "overwrite", "append")
-_NO_DAY: Final = "__HIVE_DEFAULT_PARTITION__"  # readers give null for it
 
 
 class Written(NamedTuple):
@@ -43,9 +36,9 @@ class Export:
         self._form = form
         self._mode = mode
 
-    def write(self, table: str, cluster: str, day_ms: int | None, columns: Columns, rows: Iterable[Row]) -> Written:
+    def write(self, table: str, cluster: str, day: str | None, columns: Columns, rows: Iterable[Row]) -> Written:
         """Write the rows of a table about a cluster on a day. Raises FailedError `tables-not-written`."""
-        folder = self._staging / table / f"cluster={quote(cluster, safe='')}" / f"date={_day(day_ms)}"
+        folder = self._staging / table / day_folder(cluster, day)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"part-00000.{self._form}"
         count = _WRITERS[self._form](path, columns, rows)
@@ -78,11 +71,8 @@ def _replace(new: Path, place: Path) -> None:
 def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterator[Export]:
     """Return an export that is finished at the end of the body; after an error nothing is changed.
 
-    Raises RefusedError `table-exists`, InputError `spark-needs-extra`, FailedError `tables-not-written`.
+    Raises RefusedError `table-exists`, FailedError `tables-not-written`.
     """
-    if form == "parquet" and find_spec("pyarrow") is None:
-        text = "Parquet needs the extra `spark`: pyarrow cannot be imported"
-        raise InputError(text, id="spark-needs-extra", next_step=f"{install_advice('spark')}, or write jsonl or csv.")
     there = [table for table in tables if os.path.lexists(out / table)]
     if mode == "error" and there:
         raise RefusedError(f"{out} contains the table {there[0]} already", id="table-exists")
@@ -90,7 +80,7 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
     try:
         out.mkdir(parents=True, exist_ok=True)
         try:
-            with staging_folder(out, ".kafkactl-export.") as staging:
+            with staging_folder(out, STAGING) as staging:
                 export = Export(out, staging, form, mode)
                 yield export
                 export.finish()
@@ -99,12 +89,6 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
                 out.rmdir()
     except OSError as error:
         raise FailedError(f"{out} cannot be written: {error.strerror or error}", id="tables-not-written") from error
-
-
-def _day(time_ms: int | None) -> str:
-    if micros(time_ms) is None or time_ms is None:
-        return _NO_DAY
-    return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%d")
 
 
 # --- formats: each writes the rows and returns their number -----------------------------------------------------
@@ -124,11 +108,10 @@ def _write_parquet(path: Path, columns: Columns, rows: Iterable[Row]) -> int:
 
 
 def _write_jsonl(path: Path, columns: Columns, rows: Iterable[Row]) -> int:
-    names, count = [column.name for column in columns], 0
+    count = 0
     with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(f"{json_text(dict(zip(names, _plain(columns, row), strict=True)), compact=True)}\n")
-            count += 1
+        for count, line in enumerate(json_lines(columns, rows), start=1):  # noqa: B007  # the last one is the number
+            file.write(f"{line}\n")
     return count
 
 
@@ -137,30 +120,9 @@ def _write_csv(path: Path, columns: Columns, rows: Iterable[Row]) -> int:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([column.name for column in columns])
-        for row in rows:
-            writer.writerow([_cell(value) for value in _plain(columns, row)])
-            count += 1
+        for count, cells in enumerate(csv_cells(columns, rows), start=1):  # noqa: B007  # as above
+            writer.writerow(cells)
     return count
-
-
-def _plain(columns: Columns, row: Row) -> Iterator[Any]:
-    """Return the values of a row as JSON has them; times in ISO 8601."""
-    for column, value in zip(columns, row, strict=True):
-        if column.type == "timestamp":
-            yield None if micros(value) is None else _iso(value)
-        else:
-            yield as_text(value)
-
-
-def _iso(time_ms: int) -> str:
-    time = datetime.fromtimestamp(time_ms // 1000, UTC).replace(microsecond=time_ms % 1000 * 1000)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value, separators=(",", ":")) if isinstance(value, list | tuple | dict) else value
 
 
 _WRITERS: Final[Mapping[str, Callable[[Path, Columns, Iterable[Row]], int]]] = {
@@ -168,4 +130,3 @@ _WRITERS: Final[Mapping[str, Callable[[Path, Columns, Iterable[Row]], int]]] = {
     "jsonl": _write_jsonl,
     "csv": _write_csv,
 }
-FORMATS: Final = tuple(_WRITERS)

@@ -1,0 +1,40 @@
+"""Names of tables' folders and files, equal for all engines, and the modes of an export."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from kafkactl.spark.arrow import micros
+
+SUCCESS: Final = "_SUCCESS"
+MODES: Final = ("error", "overwrite", "append")
+FORMATS: Final = ("parquet", "jsonl", "csv")
+STAGING: Final = ".kafkactl-export."
+NO_DAY: Final = "__HIVE_DEFAULT_PARTITION__"
+"""The day of a log without a time; readers give null for it."""
+
+# Spark's own rule (ExternalCatalogUtils.escapePathName), so that a day has one folder whatever engine writes it.
+_ESCAPED: Final = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+
+
+def day_of(time_ms: int | None) -> str | None:
+    """Return the UTC day of a time; None for an unknown time, and for one that no table can hold.
+
+    >>> day_of(0), day_of(None)
+    ('1970-01-01', None)
+    """
+    if micros(time_ms) is None or time_ms is None:
+        return None
+    return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%d")
+
+
+def day_folder(cluster: str, day: str | None) -> str:
+    """Return the folder of a cluster's day within a table.
+
+    >>> day_folder("a b:c", "2026-11-28"), day_folder("prod", None)
+    ('cluster=a b%3Ac/date=2026-11-28', 'cluster=prod/date=__HIVE_DEFAULT_PARTITION__')
+    """
+    name = _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", cluster)
+    return f"cluster={name}/date={day or NO_DAY}"
