@@ -12,6 +12,7 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import (
     ConnectionArguments,
     connection_options,
+    find_cluster,
     open_client,
     title_of_cluster,
 )
@@ -69,7 +70,8 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
     It contains versions, configurations without secrets and comments, the state of log directories, counts and
     anomalies of metadata logs, the answers of a live cluster, and an index page (index.html). A part that cannot
     be gathered is listed with the reason, and the exit code is 5; it is 6 if no part could be gathered, and no file
-    is written. Without an address only files are read, unless nothing else is named: then the current context is used.
+    is written. Without an address only files are read, unless nothing else is named: then the current context is used,
+    or else the nodes of this host and their cluster.
     """
     from kafkactl.bundle.api.create import create_bundle
     from kafkactl.commands.framework.deadline import stop_clock
@@ -92,7 +94,10 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
 
 @contextmanager
 def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Iterator[Sources]:
-    """Yield the named sources; a cluster if an address or a context is named, or if nothing else is."""
+    """Yield the named sources; a cluster if an address or a context is named, or if nothing else is.
+
+    If nothing is named at all, these are the nodes of this host and their cluster.
+    """
     from kafkactl.bundle.api.sources import Sources
     from kafkactl.core.frozen import changed
 
@@ -104,11 +109,15 @@ def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Itera
         tiered=_tiered(named["tiered"], named["log_dirs"]),
         kafka_version=named["kafka_version"],
     )
-    if not (any(connection[:2]) or connection.context or sources.wanted.is_nothing):
+    if not (connection.names_cluster or sources.wanted.is_nothing):
         yield sources
         return
-    with open_client(connection) as client:
-        yield changed(sources, client=client, client_name=title_of_cluster(connection))
+    found = None
+    if not connection.names_cluster:
+        found = find_cluster(connection, takes_config=True)
+        sources = changed(sources, configs=tuple(file.path for file in found.files))
+    with open_client(connection, found=found) as client:
+        yield changed(sources, client=client, client_name=title_of_cluster(client))
 
 
 def _inventory(path: str | None) -> Any:

@@ -145,12 +145,11 @@ def _places(common: Common) -> dict[str, str]:
 
 def _live(common: Common) -> dict[str, str]:
     """Return the log of the live cluster, fetched to this machine until the command ends."""
-    from kafkactl.commands.framework.connection import open_client, title_of_cluster
+    from kafkactl.commands.framework.connection import open_reading_client, title_of_cluster
     from kafkactl.dryrun.api.live import saved_log
 
-    with open_client(common.connection) as client:
-        folder = until_the_end(saved_log(client))
-    return {title_of_cluster(common.connection): folder}
+    with open_reading_client(common.connection) as client:
+        return {title_of_cluster(client): until_the_end(saved_log(client))}
 
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:

@@ -40,10 +40,10 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
 
 def _observed(common: Common, added: frozenset[int]) -> Observed:
     """Return the live quorum, where the scenario depends on who is alive now."""
-    from kafkactl.commands.framework.connection import open_client
+    from kafkactl.commands.framework.connection import open_reading_client
     from kafkactl.dryrun.api.live import observed_quorum
 
-    with open_client(common.connection) as client:
+    with open_reading_client(common.connection) as client:
         return observed_quorum(client, added)
 
 

@@ -9,7 +9,7 @@ import click
 
 from kafkactl.commands.features.options import level_options
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering.output import emit
@@ -56,7 +56,7 @@ def command(
     """
     from kafkactl.features.api.cluster import verify_levels
 
-    with open_client(connection) as client:
+    with open_reading_client(connection) as client:
         found = verify_levels(
             client, metadata=metadata, features=features, release_version=release_version, wait_ms=wait_ms or 0
         )

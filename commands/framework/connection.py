@@ -45,6 +45,11 @@ class ConnectionArguments(NamedTuple):
     controller_command_config: str | None = None
     context: str | None = None
 
+    @property
+    def names_cluster(self) -> bool:
+        """Return True if an address or a context is among the arguments."""
+        return bool(self.bootstrap_server or self.bootstrap_controller or self.context)
+
 
 def connection_options(function: Function) -> Function:
     """Decorator for a leaf, which gets the parameter `connection`, and for a group, which gets nothing."""
@@ -76,11 +81,10 @@ def open_reading_client(connection: ConnectionArguments) -> Client:
 
     Raises as `open_client` and `find_cluster`.
     """
-    is_named = connection.bootstrap_server or connection.bootstrap_controller or connection.context
-    return open_client(connection, found=None if is_named else find_cluster(connection))
+    return open_client(connection, found=None if connection.names_cluster else find_cluster(connection))
 
 
-def find_node_file() -> NodeFile:
+def find_node_file(*, writes: bool = False) -> NodeFile:
     """Return the configuration of the one node of this host, for a command without -c.
 
     Shown on stderr, as `find_cluster` does. Raises as `tool.api.discovery.find_node`.
@@ -89,7 +93,7 @@ def find_node_file() -> NodeFile:
     from kafkactl.commands.rendering import output
     from kafkactl.tool.api.discovery import find_node
 
-    (file,) = find_node(current_settings().command, on_warning=_warn).files
+    (file,) = find_node(current_settings().command, writes=writes, on_warning=_warn).files
     output.say(f"found: {file.title}")
     return file
 
@@ -168,12 +172,9 @@ def target_of(connection: ConnectionArguments) -> Target:
     return resolve_target(**connection._asdict())
 
 
-def title_of_cluster(connection: ConnectionArguments, found: FoundCluster | None = None) -> str:
-    """Return the title of a live cluster's log: `cluster:` and the addresses. Raise as `target_of`."""
-    if found is not None and found.is_by_files:
-        return f"cluster:{','.join(found.addresses)}"
-    target = target_of(connection)
-    return f"cluster:{target.bootstrap_controller or target.bootstrap_server}"
+def title_of_cluster(client: Client) -> str:
+    """Return the title of a live cluster's log: `cluster:` and the addresses that its client began with."""
+    return f"cluster:{','.join(map(str, client.bootstrap))}"
 
 
 def _options() -> tuple[Callable[[Any], Any], ...]:

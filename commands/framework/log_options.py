@@ -11,7 +11,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import BUNDLE
-from kafkactl.commands.framework.connection import ConnectionArguments, open_client
+from kafkactl.commands.framework.connection import ConnectionArguments, open_reading_client
 from kafkactl.commands.framework.log_memory import read_by_columns
 
 if TYPE_CHECKING:
@@ -113,5 +113,5 @@ def log_place(
     if not from_cluster:
         yield sources
         return
-    with open_client(connection) as client:
+    with open_reading_client(connection) as client:
         yield client

@@ -13,7 +13,7 @@ from kafkactl.commands.framework.bundles import bundle_option, stored_as
 from kafkactl.commands.framework.connection import (
     ConnectionArguments,
     connection_options,
-    open_client,
+    open_reading_client,
     title_of_cluster,
 )
 from kafkactl.commands.framework.leaf import leaf_command
@@ -89,8 +89,8 @@ def _verified(sources: tuple[str, ...], connection: ConnectionArguments, from_cl
 
     if not from_cluster:
         return verify_logs(sources)
-    with open_client(connection) as client:
-        return verify_logs(sources, client=client, client_name=title_of_cluster(connection))
+    with open_reading_client(connection) as client:
+        return verify_logs(sources, client=client, client_name=title_of_cluster(client))
 
 
 def _show(page: Page, verified: LogVerification) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -53,9 +53,9 @@ def _verified(configs: tuple[str, ...], connection: ConnectionArguments) -> Sett
     from kafkactl.cluster.api.settings import verify_settings
     from kafkactl.commands.framework.settings import current_settings
 
-    if configs and not (any(connection[:2]) or connection.context):
+    if configs and not connection.names_cluster:
         return verify_settings(configs=configs)
-    with open_client(connection) as client:
+    with open_reading_client(connection) as client:
         return verify_settings(client, configs=configs, timeout_ms=current_settings().timeout_ms)
 
 

@@ -99,7 +99,7 @@ def _opened(connection: ConnectionArguments, log_dirs: tuple[str, ...], *, patie
     """Yield the quorum that is meant: a live cluster, directories, or both."""
     from kafkactl.quorum.api.observation import QuorumWatch
 
-    if log_dirs and not (any(connection[:2]) or connection.context):
+    if log_dirs and not connection.names_cluster:
         with QuorumWatch(None, log_dirs) as quorum:
             yield quorum
         return

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from kafkactl.commands.framework.connection import find_node_file
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import kafka_version_option, writing_options
 from kafkactl.commands.framework.settings import current_settings
@@ -28,7 +29,7 @@ from kafkactl.commands.storage.format_request import build_request, kafka_option
 @kafka_version_option
 @our_options
 @writing_options
-def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_run: bool, **given: Any) -> None:
+def command(config: str | None, kafka_version: str | None, ignore_formatted: bool, dry_run: bool, **given: Any) -> None:
     """Format the log directories of one node before its first start.
 
     Everything is planned first: if any check fails, all problems are reported and nothing is
@@ -37,10 +38,11 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.storage.api.format import plan_format
 
-    del given["yes"]  # like Kafka's tool this one never asks
+    yes = given.pop("yes") or config is not None  # only a file that was not named has to be confirmed
+    config = config or find_node_file(writes=True).path
     request, notes = build_request(given, ignore_formatted=ignore_formatted)
     planned = plan_format(
         config, request, kafka_version=kafka_version, on_exposure=tell_exposure,
         timeout_ms=current_settings().timeout_ms,
     )  # fmt: skip
-    carry_out("storage.format", planned, notes, dry_run=dry_run)
+    carry_out("storage.format", planned, notes, dry_run=dry_run, yes=yes, config=config)

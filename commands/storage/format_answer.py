@@ -32,11 +32,26 @@ _TITLES = {
 }
 
 
-def carry_out(kind: str, planned: FormatResult, notes: Sequence[Finding], *, dry_run: bool) -> NoReturn:
-    """Apply a planned format unless it is a dry run, and print the answer with the notes on its options."""
+def carry_out(
+    kind: str, planned: FormatResult, notes: Sequence[Finding], *, dry_run: bool, yes: bool, config: str
+) -> NoReturn:
+    """Apply a planned format unless it is a dry run, and print the answer with the notes on its options.
+
+    Without `yes` the operator confirms the node first: its file `config` was found, and not named.
+    """
+    from kafkactl.core.findings import Outcome
     from kafkactl.core.frozen import changed
     from kafkactl.storage.api.format import apply_format
 
+    if planned.outcome is Outcome.PLANNED and not dry_run and not yes:
+        from kafkactl.commands.framework.confirmation import confirm
+
+        plan = planned.plan
+        paths = ", ".join(directory.path for directory in plan.directories if directory.action == "format")
+        question = f"Format {paths} of node {plan.node_id} ({config}) for cluster {plan.cluster_id}?"
+        no = confirm(question, yes=False, subject=f"file {config}")
+        if no is not None:
+            planned = changed(planned, plan=changed(plan, outcome=Outcome.REFUSED, findings=(*plan.findings, no)))
     result = changed(planned if dry_run else apply_format(planned), notes=tuple(notes))
     emit(kind, result, render=show_format, exit_code=result.outcome.exit_code)
 

@@ -25,7 +25,8 @@ def kafka_options(function: Function) -> Function:
     options = (
         click.option("-t", "--cluster-id", required=True, metavar="ID", help="The id of the whole cluster."),
         click.option(
-            "-c", "--config", required=True, metavar="FILE", help="The node's server.properties."
+            "-c", "--config", metavar="FILE",
+            help="The node's server.properties. [default: that of the one node found on this host, which must not run]",
         ),
         click.option("-s", "--standalone", is_flag=True, help="Make this controller the only voter of a new quorum."),
         click.option(

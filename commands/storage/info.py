@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import find_node_file
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import kafka_version_option
 from kafkactl.commands.rendering.output import emit
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     examples=("kafkactl storage info -c server.properties", "kafkactl storage info -c server.properties -o json"),
     codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.PROBLEMS_FOUND),
 )
-@click.option("-c", "--config", required=True, metavar="FILE", help="The node's configuration (server.properties).")
+@click.option(
+    "-c", "--config", metavar="FILE",
+    help="The node's configuration (server.properties). [default: that of the one node found on this host]",
+)  # fmt: skip
 @kafka_version_option
-def command(config: str, kafka_version: str | None) -> None:
+def command(config: str | None, kafka_version: str | None) -> None:
     """Show the directories of a node, what they were formatted with, and their problems.
 
     Lines and problems are those of Kafka's tool of the same release. The exit code is 7 if there
@@ -33,7 +37,7 @@ def command(config: str, kafka_version: str | None) -> None:
     """
     from kafkactl.storage.api.reading import node_info
 
-    found = node_info(config, kafka_version=kafka_version)
+    found = node_info(config or find_node_file().path, kafka_version=kafka_version)
 
     emit(
         "storage.info",

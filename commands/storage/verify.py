@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import find_node_file
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import kafka_version_option
 from kafkactl.commands.rendering.output import emit
@@ -32,9 +33,12 @@ _VERDICTS: dict[bool | None, tuple[str, str]] = {
     timeout="10m",
     has_metrics=True,
 )
-@click.option("-c", "--config", required=True, metavar="FILE", help="The node's configuration (server.properties).")
+@click.option(
+    "-c", "--config", metavar="FILE",
+    help="The node's configuration (server.properties). [default: that of the one node found on this host]",
+)  # fmt: skip
 @kafka_version_option
-def command(config: str, kafka_version: str | None) -> None:
+def command(config: str | None, kafka_version: str | None) -> None:
     """Predict the start of a node from its configuration and its disks. Nothing is written.
 
     Three kinds of problems are reported: the node exits with an error, it waits indefinitely without
@@ -44,7 +48,7 @@ def command(config: str, kafka_version: str | None) -> None:
     """
     from kafkactl.storage.api.reading import verify_node
 
-    verified = verify_node(config, kafka_version=kafka_version)
+    verified = verify_node(config or find_node_file().path, kafka_version=kafka_version)
     emit(
         "storage.verify",
         verified,

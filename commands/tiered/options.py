@@ -10,7 +10,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as, until_the_end
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
 from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, Moment
 from kafkactl.commands.framework.option_group import option_group
@@ -244,7 +244,7 @@ def observed(connection: ConnectionArguments) -> LiveObservation:
     """Observe the live cluster of the connection."""
     from kafkactl.tiered.api import observe
 
-    with open_client(connection) as client:
+    with open_reading_client(connection) as client:
         return observe(client)
 
 

@@ -12,7 +12,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from kafkactl.cluster.quorum.voters import LOCALHOST, parse_host_port
-from kafkactl.core.errors import InputError
+from kafkactl.core.errors import InputError, RefusedError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import host_port
@@ -145,6 +145,22 @@ def check_one_node(files: Sequence[NodeFile]) -> None:
         id="several-nodes-found",
         next_step=f"Choose one: {', or '.join(f'-c {file.path}' for file in files)}",
     )
+
+
+def check_writable(found: HostNodes) -> None:
+    """Refuse to write to the disks of a node that was found, if it runs or may not be the one that is meant.
+
+    Raises RefusedError `found-node-runs`, `found-node-not-certain`.
+    """
+    (file,) = found.files
+    if file.process_id is not None:
+        raise RefusedError(f"the node of {file.title} runs: its disks are in use", id="found-node-runs")
+    if found.passed_over:
+        others = ", ".join(passed.path or f"process {passed.process_id}" for passed in found.passed_over)
+        raise RefusedError(
+            f"{file.path} was found, and {others} was passed over: which node is meant is not certain",
+            id="found-node-not-certain",
+        )
 
 
 def _cluster_title(group: Sequence[NodeFile]) -> str:

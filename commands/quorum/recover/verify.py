@@ -48,7 +48,7 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
 
     with ExitStack() as stack:
         client = None
-        if any(connection[:2]) or connection.context:
+        if connection.names_cluster:
             client = stack.enter_context(open_client(connection))
         checked = verify_recovery(plan, log_dirs, client)
     code = exit_codes.DONE if checked.learned else exit_codes.UNKNOWN

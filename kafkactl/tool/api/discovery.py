@@ -10,7 +10,7 @@ from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
-from kafkactl.tool.discovery import FoundBy, HostNodes, NodeFile, check_one_cluster, check_one_node
+from kafkactl.tool.discovery import FoundBy, HostNodes, NodeFile, check_one_cluster, check_one_node, check_writable
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
@@ -96,20 +96,23 @@ def find_cluster(
     return FoundCluster(by=found.by, files=found.files, findings=findings)
 
 
-def find_node(words: str, *, on_warning: ExposureCallback = ignore_exposure) -> FoundCluster:
-    """Return the one node of this host, for a command that reads or writes its disks.
+def find_node(words: str, *, writes: bool = False, on_warning: ExposureCallback = ignore_exposure) -> FoundCluster:
+    """Return the one node of this host, for a command that reads its disks, or `writes` to them.
 
-    `words` are those of the command; `on_warning` is that of `find_cluster`. Raises InputError `no-node-on-host`,
-    `several-nodes-found`.
+    `words` are those of the command; `on_warning` is that of `find_cluster`. Raises InputError `missing-option`,
+    `several-nodes-found`; for a command that writes RefusedError `found-node-runs`, and `found-node-not-certain` if
+    another file was passed over.
     """
     found, findings = _on_host(words, on_warning, takes_config=True)
     if not found.files:
         raise InputError(
-            "no configuration is named (-c FILE), and no node of Kafka was found on this host",
-            id="no-node-on-host",
+            "Missing option '-c': no node of Kafka was found on this host",
+            id="missing-option",
             next_step=_first_step(findings),
         )
     check_one_node(found.files)
+    if writes:
+        check_writable(found)
     return FoundCluster(by=found.by, files=found.files, findings=findings)
 
 

@@ -180,7 +180,7 @@ def test_overridden_keys_are_reported(host, tmp_path):
 def test_one_node_is_found_for_a_command_on_disks(tmp_path):
     with pytest.raises(InputError) as raised:
         find_node("storage verify")
-    assert raised.value.id == "no-node-on-host"
+    assert raised.value.id == "missing-option"
     path = node_file(tmp_path / "etc" / "broker.properties")
     assert find_node("storage verify").files[0].path == str(path)
     node_file(tmp_path / "etc" / "controller.properties", node_id=2)

@@ -1,0 +1,88 @@
+"""Commands that only read, on the host of a node: no address is needed, and what is found is named."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kafkactl.playground.cluster import FakeCluster
+from kafkactl.tool.io import host_nodes
+from tests.conftest import Run
+
+
+@pytest.fixture
+def found(kafkactl: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Write the file of a node at a usual place of the host; its controller has this address."""
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "contexts.toml"))
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(host_nodes, "FOLDERS", (str(tmp_path),))
+
+    def write(address: str) -> Path:
+        path = tmp_path / "server.properties"
+        path.write_text(
+            "process.roles=broker\nnode.id=11\nlisteners=PLAINTEXT://b11.example:9092\nlog.dirs=/data\n"
+            f"controller.listener.names=CONTROLLER\ncontroller.quorum.bootstrap.servers={address}\n"
+        )
+        path.chmod(0o644)
+        return path
+
+    return write
+
+
+@contextmanager
+def _port() -> Iterator[tuple[str, Callable[[], bool]]]:
+    """Yield the address of a port, and a function that returns whether a client has connected to it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0)
+
+        def is_contacted() -> bool:
+            try:
+                listening.accept()[0].close()
+            except BlockingIOError:
+                return False
+            return True
+
+        yield f"127.0.0.1:{listening.getsockname()[1]}", is_contacted
+
+
+@pytest.mark.parametrize(
+    "words", [("quorum", "describe"), ("nodes", "list"), ("features", "describe"), ("log", "lint", "--from-cluster")]
+)
+def test_cluster_of_the_node_is_asked(kafkactl, found, words):
+    with FakeCluster() as cluster:
+        path = found(cluster.address)
+        run = kafkactl(*words, "-o", "json")
+        named = kafkactl(*words, "-o", "json", "--bootstrap-controller", cluster.address)
+    assert (run.code, run.json.keys()) == (named.code, named.json.keys())
+    assert f"found: {path}" in run.stderr
+    assert "found:" not in named.stderr
+
+
+def test_file_that_another_user_could_have_planted_is_not_contacted(kafkactl, found):
+    with _port() as (port, is_contacted):
+        path = found(port)
+        path.chmod(0o666)
+        run = kafkactl("quorum", "describe")
+        assert not is_contacted()
+    assert run.code == 2
+    assert f"{path} was passed over: it can be written by every user" in run.stderr
+    assert f"kafkactl status -c {path}" in run.stderr
+
+
+def test_named_cluster_is_used_whatever_the_host_has(kafkactl, found):
+    with FakeCluster() as cluster:
+        found("127.0.0.1:1")
+        run = kafkactl("nodes", "list", "--bootstrap-controller", cluster.address, "-o", "json")
+    assert run.code == 0
+
+
+def test_commands_that_change_a_cluster_do_not_look_at_the_host(kafkactl, found):
+    with _port() as (port, is_contacted):
+        found(port)
+        run = kafkactl("features", "upgrade", "--metadata", "4.3", "-o", "json")
+        assert not is_contacted()
+    assert (run.code, run.error["id"]) == (2, "bootstrap-missing")
