@@ -21,13 +21,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.voters import Voter
+
+if TYPE_CHECKING:
+    from kafkactl.metadata.image.health import PartitionHealth
 
 # Types of config resources (clients/.../config/ConfigResource.java).
 TOPIC_CONFIG, BROKER_CONFIG, CLIENT_METRICS_CONFIG, GROUP_CONFIG = 2, 4, 16, 32
@@ -190,6 +193,11 @@ class PackedTopics(Mapping[Uuid, Topic]):
     ) -> Suspects:
         """Return the partitions that may not be sound on these brokers, with ELRs on or off; those that merely have no
         leader are listed up to a number."""
+
+    @abstractmethod
+    def health(self, least: Sequence[int]) -> PartitionHealth:
+        """Count the partitions that are not in full order; `least` is min.insync.replicas of each topic in the order of
+        `heads`, -1 if it is not known."""
 
     @abstractmethod
     def columns(self) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from kafkactl.core.values import Uuid
 from kafkactl.metadata.image import digest
+from kafkactl.metadata.image.health import KINDS, NAMED_OF_EACH, NOT_KNOWN, PartitionHealth, health_of
 from kafkactl.metadata.image.json import Renders, state_texts, topics_text
 from kafkactl.metadata.image.model import (
     ADDING_AT,
@@ -203,6 +204,37 @@ class ColumnTopics(PackedTopics):
         unlisted = int((kinds == LEADERLESS).sum()) - len(leaderless)
         kinds[leaderless] = SUSPECT
         return Suspects(listed=self._listed(np.flatnonzero(kinds == SUSPECT)), unlisted=unlisted)
+
+    def health(self, least: Sequence[int]) -> PartitionHealth:
+        """Implement `PackedTopics.health`."""
+        columns, words = self._rows.columns, self._rows.words
+        replicas, isr, adding, removing = (words[columns[name]] for name in ("replicas", "isr", "adding", "removing"))
+        minimum = np.repeat(np.array(least, np.int64), np.diff(self._ends, prepend=0))
+        leader = columns["leader"]
+        first = np.where(replicas > 0, words[columns["replicas"] + 1], leader)
+        has_leader = leader >= 0
+        marks = (
+            ~has_leader,
+            ~has_leader | (isr < minimum),
+            isr == minimum,
+            replicas - adding > isr,
+            (adding > 0) | (removing > 0),
+            has_leader & (first != leader),
+        )
+        found = {kind: np.flatnonzero(mark) for kind, mark in zip(KINDS, marks, strict=True)}
+        distinct = np.flatnonzero(np.bincount(columns["replicas"])) if len(leader) else np.zeros(0, np.int64)
+        return health_of(
+            len(leader),
+            {kind: len(rows) for kind, rows in found.items()},
+            {kind: self._names(rows[:NAMED_OF_EACH]) for kind, rows in found.items()},
+            frozenset(np.flatnonzero(np.bincount(elements(words, distinct)[1])).tolist()),
+            knows_minimum=NOT_KNOWN not in minimum,
+        )
+
+    def _names(self, rows: Array) -> tuple[str, ...]:
+        topics = np.searchsorted(self._ends, rows, "right").tolist()
+        numbers = self._numbers[rows].tolist()
+        return tuple(f"{self._heads[topic][0]}-{number}" for topic, number in zip(topics, numbers, strict=True))
 
     def _listed(self, rows: Array) -> Iterator[tuple[str, int, PartitionState]]:
         for first in range(0, len(rows), _AT_ONCE):
