@@ -23,6 +23,7 @@ CONTEXT = {
 }
 
 COMMANDS = {
+    "status": Entry("kafkactl.commands.status", "command", "Show whether a cluster is healthy, on one screen."),
     "storage": Entry("kafkactl.commands.storage", "command", "Format nodes before their first start; verify them."),
     "quorum": Entry("kafkactl.commands.quorum", "command", "Show and change the voters of the quorum."),
     "nodes": Entry("kafkactl.commands.nodes", "command", "List nodes; unregister dead ones."),

@@ -31,12 +31,13 @@ __all__ = [
     "nodes",
     "quorum",
     "simulate",
+    "status",
     "storage",
     "tiered",
 ]
 
 if TYPE_CHECKING:
-    from kafkactl import bundle, dryrun, features, quorum, storage, tiered
+    from kafkactl import bundle, dryrun, features, quorum, status, storage, tiered
     from kafkactl.cluster import api as nodes
     from kafkactl.core.errors import KafkactlError
     from kafkactl.core.findings import Finding, Outcome, Severity
@@ -54,7 +55,10 @@ else:
         },
         {
             # Packages whose own `__getattr__` has the names of their `api` …
-            **{name: f"{__name__}.{name}" for name in ("bundle", "dryrun", "features", "quorum", "storage", "tiered")},
+            **{
+                name: f"{__name__}.{name}"
+                for name in ("bundle", "dryrun", "features", "quorum", "status", "storage", "tiered")
+            },
             # … and the `api` of packages whose command group has another name.
             "log": f"{__name__}.metadata.api",
             "migrate": f"{__name__}.migration.api",

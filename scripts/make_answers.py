@@ -37,6 +37,7 @@ from kafkactl.quorum.api.recover.collect import RecoveryCopy
 from kafkactl.quorum.recover.published import QuorumRecover, QuorumRecoverVerify
 from kafkactl.simulator.api.simulation import Simulation
 from kafkactl.spark.api import LogExport
+from kafkactl.status.answer import ClusterStatus
 from kafkactl.storage.api.fleet_apply import FleetApplyResult
 from kafkactl.storage.api.fleet_plan import FleetPlanResult
 from kafkactl.storage.api.format import FormatResult
@@ -101,6 +102,7 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
     "schema": Schema,
     "schema.list": SchemaList,
     "simulate": Simulation,
+    "status": ClusterStatus,
     "storage.apply": FleetApplyResult,
     "storage.dump": DumpResult,
     "storage.ensure": FormatResult,

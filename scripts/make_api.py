@@ -14,6 +14,7 @@ import kafkactl
 GENERATED = "<!-- Made by scripts/make_api.py from the docstrings; `make docs` writes it again. -->\n"
 # Groups, and the module that has the names of each.
 HOMES = {
+    "status": "kafkactl.status.api",
     "storage": "kafkactl.storage.api",
     "log": "kafkactl.metadata.api",
     "dryrun": "kafkactl.dryrun.api",

@@ -9,6 +9,7 @@ Source of the format: Prometheus, "Exposition formats", text format 0.0.4.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,6 +37,7 @@ class Metric:
     help: str
     each: str | None = None
     value: str | None = None
+    numbers: Mapping[str, int] | None = None
     labels: Mapping[str, str]
 
 
@@ -45,15 +47,24 @@ def metrics_text(answer: Mapping[str, Any], *, exit_code: int, ended_s: float) -
     Unknown numbers (null in the answer) have no sample.
     """
     command = {"command": _command_of(answer["kind"])}
-    findings = Counter((finding["id"], finding["severity"]) for finding in answer.get("findings", ()))
+    findings = Counter((finding["id"], finding["severity"]) for finding in _findings(answer))
     counted = [({**command, "id": id, "severity": severity}, n) for (id, severity), n in sorted(findings.items())]
-    return ending_text(command["command"], exit_code=exit_code, ended_s=ended_s) + "".join(
-        _family(name, help, samples)
-        for name, help, samples in (
-            ("kafkactl_findings", _FINDINGS, counted),
-            *((metric.name, metric.help, _samples(metric, answer)) for metric in _metrics_of(answer["kind"])),
-        )
-    )
+    text = ending_text(command["command"], exit_code=exit_code, ended_s=ended_s)
+    text += _family("kafkactl_findings", _FINDINGS, counted)
+    return text + "".join(_family(name, help, samples) for name, help, samples in _families(answer))
+
+
+def _findings(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the findings of an answer and those of its areas."""
+    yield from answer.get("findings", ())
+    for area in answer.get("areas", ()):
+        yield from area["findings"]
+
+
+def _families(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, list[Sample]]]:
+    """Yield name, help and samples of each metric; rows of one name that follow each other are one metric."""
+    for (name, help), rows in itertools.groupby(_metrics_of(answer["kind"]), lambda metric: (metric.name, metric.help)):
+        yield name, help, [sample for metric in rows for sample in _samples(metric, answer)]
 
 
 def ending_text(command: str, *, exit_code: int, ended_s: float) -> str:
@@ -84,6 +95,8 @@ def _metrics_of(kind: str) -> Iterator[Metric]:
 def _samples(metric: Metric, answer: Mapping[str, Any]) -> Iterator[Sample]:
     for item in _items(metric, answer):
         value = 1 if metric.value is None else _field(item, metric.value)
+        if metric.numbers is not None:
+            value = metric.numbers.get(str(value))
         if isinstance(value, int | float) and math.isfinite(value):
             labels = {label: _text(_field(item, field)) for label, field in metric.labels.items()}
             yield labels, int(value) if isinstance(value, bool) else value

@@ -7,7 +7,7 @@ takes `patience_ms` and delays no other. Nothing here changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kafkactl._version import __version__
 from kafkactl.cluster.io.controllers import Place, controller_places, describe_quorum
@@ -50,18 +50,28 @@ class FeatureView:
 
 
 def observe_features(
-    client: Client, *, with_log: bool = True, patience_ms: float | None = None, doubted: int | None = None
+    client: Client,
+    *,
+    with_log: bool = True,
+    patience_ms: float | None = None,
+    doubted: int | None = None,
+    registrations: Callable[[], Registrations] | None = None,
 ) -> FeatureView:
     """Observe the basis of a change of feature levels until it is known which nodes follow the leader.
 
     Without `with_log` the metadata log is read only if a node would stay unknown, and the leader is asked once: that is
     enough to describe, but not to plan. If `doubted` names a node, the leader is watched for the full 2 s, because it
-    has to be shown that this node does not fetch. Raises UnreachableError if none of the nodes named at the start
-    answers in Kafka's protocol, if they are of the other kind, or if they name no node of the cluster (no login, no
-    rights).
+    has to be shown that this node does not fetch. `registrations` returns what another reader of the log found, or
+    raises UnreachableError; the log is then not read here, and the leader is asked once.
+
+    Raises UnreachableError if none of the nodes named at the start answers in Kafka's protocol, if they are of the
+    other kind, or if they name no node of the cluster (no login, no rights).
     """
     with _patient(client, patience_ms) as patient:
-        observer = _FeatureObserver(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
+        watches = with_log and registrations is None
+        observer = _FeatureObserver(
+            patient, patience_ms or PATIENCE_MS, watches=watches, doubted=doubted, read=registrations
+        )
         return observer.view(with_log=with_log)
 
 
@@ -89,8 +99,17 @@ def _patient(client: Client, patience_ms: float | None) -> Client:
 class _FeatureObserver:
     """Answers so far, and the findings about missing ones."""
 
-    def __init__(self, client: Client, patience_ms: float, *, watches: bool, doubted: int | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        patience_ms: float,
+        *,
+        watches: bool,
+        doubted: int | None = None,
+        read: Callable[[], Registrations] | None = None,
+    ) -> None:
         self._client = client
+        self._read = read
         self._patience_ms = patience_ms
         self._watches = watches
         self._doubted = frozenset(() if doubted is None else {doubted})
@@ -231,7 +250,7 @@ class _FeatureObserver:
         try:
             if no_leader is not None and no_leader.id not in _LEADER_MAY_BE_THERE:
                 raise no_leader
-            self.registrations = fetch_registrations(self._client, self.quorum)
+            self.registrations = fetch_registrations(self._client, self.quorum) if self._read is None else self._read()
         except (UnreachableError, DecodeError) as error:
             self.log_error = error
             self._errors += [error] if isinstance(error, UnreachableError) else []

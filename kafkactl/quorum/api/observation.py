@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kafkactl.cluster.io.quorum_view import QuorumObserver, assembled
-from kafkactl.cluster.quorum.liveness import is_same_quorum, watch, with_lives
+from kafkactl.cluster.quorum.liveness import WATCH_MS, is_same_quorum, watch, with_lives
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.core.answers import by_fields, json_of, read_fields
 from kafkactl.core.findings import Finding, Severity
@@ -91,7 +91,7 @@ class QuorumWatch:
     """A quorum that can be observed again and again; use it as a context manager.
 
     `client` is a live cluster, `log_dirs` are metadata log directories of its controllers; at least one of the two.
-    One silent node costs `patience_ms`.
+    One silent node costs `patience_ms`, and voters of which one answer proves nothing are watched for `watch_ms`.
     """
 
     def __init__(
@@ -100,7 +100,9 @@ class QuorumWatch:
         log_dirs: Iterable[str | os.PathLike[str]] = (),
         *,
         patience_ms: float = LEAST_PATIENCE_MS,
+        watch_ms: float = WATCH_MS,
     ) -> None:
+        self._watch_ms = watch_ms
         self._log_dirs = tuple(os.fspath(path) for path in log_dirs)
         self._client = client
         self._histories: tuple[Finding, ...] | None = None
@@ -126,7 +128,7 @@ class QuorumWatch:
             state = assembled((), disks=disks)
             findings: tuple[Finding, ...] = (*state.findings, _only_disks())
         else:
-            state = _with_lives(self._observer, self._observer.observe(disks=disks))
+            state = _with_lives(self._observer, self._observer.observe(disks=disks), self._watch_ms)
             visits = self._observer.visits
             findings = tuple(check_health(state, self._observation_before(state)))
         if disks:
@@ -181,14 +183,14 @@ def describe(
         return quorum.observe()
 
 
-def _with_lives(observer: QuorumObserver, state: QuorumState) -> QuorumState:
+def _with_lives(observer: QuorumObserver, state: QuorumState, watch_ms: float) -> QuorumState:
     """Return the state.
 
     Where a single observation leaves it open who is alive, with what about half a second more shows.
     """
     if not state.has_leader or all(voter.alive is not None for voter in state.voters):
         return state
-    found = watch(observer, state.nodes)
+    found = watch(observer, state.nodes, watch_ms=watch_ms)
     if found is None or not is_same_quorum(state, found.last.state):
         return state
     return with_lives(state, found)

@@ -1,0 +1,234 @@
+"""Observation of a live cluster for its status, once or again and again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl.cluster.io.node_settings import observe_settings
+from kafkactl.cluster.io.silence import silent_nodes
+from kafkactl.cluster.io.view import FeatureView, observe_features
+from kafkactl.cluster.settings_verdict import verdict_of
+from kafkactl.cluster.state import NotAsked
+from kafkactl.core.closing import Closing
+from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.kafka.cluster_view import Role as Listener
+from kafkactl.quorum.api.observation import QuorumWatch
+from kafkactl.status.answer import FoundNodes
+from kafkactl.status.areas import cluster_status as judged
+from kafkactl.status.io.asking import Question, ask_all, not_asked
+from kafkactl.status.io.host import exact_releases, observe_host
+from kafkactl.status.io.log_follower import LogFollower
+from kafkactl.status.io.partitions import PartitionCounter
+from kafkactl.status.next_command import Target
+from kafkactl.status.observation import (
+    ComparedSettings,
+    Observation,
+    ObservedNodes,
+    ObservedPartitions,
+    ObservedQuorum,
+    PredictedFailure,
+)
+from kafkactl.status.prediction import QUICK_PARTITIONS, next_failure
+from kafkactl.status.registrations import registrations_of
+
+if TYPE_CHECKING:
+    from kafkactl.kafka.client import Client
+    from kafkactl.metadata.image.model import Image
+    from kafkactl.metadata.log.registrations import Registrations
+    from kafkactl.status.answer import ClusterStatus
+
+_PATIENCE_MS: Final = 800.0  # for one node that does not answer
+_VOTERS_WATCHED_MS: Final = 1_000.0
+_CALL_MS: Final = 2_000.0
+_LIMIT_MS: Final = 2_400.0  # for an area, so that the command ends within 3 s
+_LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
+_FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
+_DEEP_LIMIT_MS: Final = 20_000.0
+
+
+class StatusWatch(Closing):
+    """A cluster whose status can be asked again and again; use it as a context manager.
+
+    `files` are the configurations of nodes on this host; `deep` also compares settings and predicts the next failure.
+    Each area has a deadline of its own: 2.4 s, but for the first look at the metadata log, which may be large.
+    """
+
+    def __init__(self, client: Client, *, files: Iterable[str | os.PathLike[str]] = (), deep: bool = False) -> None:
+        self._client = client.sibling(client.role, client.bootstrap, timeout_ms=_CALL_MS)
+        self._log_client = client.sibling(client.role, client.bootstrap)
+        self._quorum_client = client.sibling(client.role, client.bootstrap, timeout_ms=_CALL_MS)
+        self._files = tuple(os.fspath(file) for file in files)
+        self._deep = deep
+        self._releases = exact_releases(self._files) if self._files else ()
+        self._quorum = QuorumWatch(self._quorum_client, patience_ms=_PATIENCE_MS, watch_ms=_VOTERS_WATCHED_MS)
+        self._follower = LogFollower(self._log_client)
+        self._counter = PartitionCounter(self._client, _PATIENCE_MS)
+        self._is_first = True
+        self._begin_s = 0.0
+        self._questions = {name: Question(ask) for name, ask in self._asked().items()}
+
+    def close(self) -> None:
+        """Hang up everywhere; pending requests end with that."""
+        self._quorum.__exit__(None, None, None)
+        for client in (self._client, self._log_client, self._quorum_client):
+            client.close()
+        for question in self._questions.values():
+            question.join(1.0)
+
+    def observe(self) -> Observation:
+        """Return one observation. Raise UnreachableError if no node answers, or none answers what it is asked."""
+        self._begin_s = time.monotonic()
+        found = ask_all(self._questions, self._limits_ms())
+        self._is_first = False
+        _check_anything_known(found)
+        quorum, nodes, partitions = (_part(found[name]) for name in ("quorum", "nodes", "partitions"))
+        return Observation(
+            quorum=quorum,
+            nodes=nodes if isinstance(nodes, NotAsked) else nodes[1],
+            partitions=partitions,
+            settings=_part(found.get("settings")),
+            host=_part(found.get("host")),
+            next_failure=_part(found.get("next_failure")),
+            releases=self._releases,
+        )
+
+    def status(
+        self, *, found: FoundNodes | None = None, words: Iterable[str] = (), context: str | None = None
+    ) -> ClusterStatus:
+        """Return the status now; arguments and errors are those of `cluster_status`."""
+        observation = self.observe()
+        return judged(
+            observation,
+            Target(words=tuple(words)),
+            found=found or FoundNodes(by="options", files=self._files),
+            context=context,
+            time_ms=int(time.time() * 1000),
+        )
+
+    def _asked(self) -> dict[str, Callable[[], Any]]:
+        asked: dict[str, Callable[[], Any]] = {
+            "quorum": self._ask_quorum,
+            "log": self._follower.image,
+            "nodes": self._ask_nodes,
+            "partitions": self._ask_partitions,
+            "next_failure": self._ask_next_failure,
+        }
+        if self._deep:
+            asked["settings"] = self._ask_settings
+        if self._files:
+            asked["host"] = lambda: observe_host(self._files)
+        return asked
+
+    def _limits_ms(self) -> dict[str, float]:
+        limits = dict.fromkeys(self._questions, _LIMIT_MS)
+        limits["log"] = limits["partitions"] = self._log_limit_ms()
+        if self._deep:
+            limits["settings"] = limits["next_failure"] = limits["host"] = _DEEP_LIMIT_MS
+        return limits
+
+    def _log_limit_ms(self) -> float:
+        return _FIRST_LOG_MS if self._is_first else _LIMIT_MS
+
+    # --- questions, each on its own thread ---
+
+    def _ask_quorum(self) -> ObservedQuorum:
+        found = self._quorum.observe()
+        return ObservedQuorum(state=found.state, findings=found.findings, is_broken=found.is_broken)
+
+    def _ask_nodes(self) -> tuple[FeatureView, ObservedNodes]:
+        view = observe_features(self._client, patience_ms=_PATIENCE_MS, registrations=self._registrations)
+        fenced = self._fenced() if view.state.registrations is None else None
+        return view, ObservedNodes(state=view.state, findings=(*view.findings, *silent_nodes(view)), fenced=fenced)
+
+    def _registrations(self) -> Registrations:
+        image = self._image(_LIMIT_MS * _LOG_SHARE)
+        if isinstance(image, NotAsked):
+            raise UnreachableError(image.reason, id="metadata-log-not-given", next_step=image.step)
+        return registrations_of(image)
+
+    def _fenced(self) -> dict[int, bool | None] | None:
+        """Return the brokers that a broker names; None if no broker was named at the start."""
+        if self._client.role is not Listener.BROKER:
+            return None
+        try:
+            return {node.id: node.fenced for node in self._client.cluster().nodes}
+        except UnreachableError:
+            return None
+
+    def _ask_partitions(self) -> ObservedPartitions | NotAsked:
+        image = self._image_or_reason(self._log_limit_ms())
+        return self._counter.of_brokers(image) if isinstance(image, NotAsked) else self._counter.of_image(image)
+
+    def _ask_settings(self) -> ComparedSettings | NotAsked:
+        nodes = self._questions["nodes"].answer(self._begin_s + _LIMIT_MS / 1000)
+        if isinstance(nodes, KafkactlError):
+            return not_asked(nodes)
+        if isinstance(nodes, NotAsked):
+            return nodes
+        view = nodes[0]
+        seen = observe_settings(self._client, view, patience_ms=_PATIENCE_MS)
+        unread = [(node.name, node.role, node.live, node.why, node.reason, node.step) for node in seen.unread]
+        verdict = verdict_of(seen.nodes, unread)
+        differences = [difference for difference in verdict.differences if difference.matters]
+        return ComparedSettings(differences=len(differences), is_complete=verdict.complete, findings=verdict.findings)
+
+    def _ask_next_failure(self) -> PredictedFailure | NotAsked | None:
+        image = self._image_or_reason(self._log_limit_ms())
+        if isinstance(image, NotAsked):
+            return image if self._deep else None
+        if not self._deep and image.partition_count() > QUICK_PARTITIONS:
+            return None
+        quorum = self._questions["quorum"].answer(self._begin_s + _LIMIT_MS / 1000)
+        return next_failure(image, quorum.state if isinstance(quorum, ObservedQuorum) else None)
+
+    def _image(self, limit_ms: float) -> Image | NotAsked:
+        """Return the image of the log; raise the reason why it was not read."""
+        found = self._questions["log"].answer(self._begin_s + limit_ms / 1000)
+        if isinstance(found, KafkactlError):
+            raise found
+        image: Image | NotAsked = found
+        return image
+
+    def _image_or_reason(self, limit_ms: float) -> Image | NotAsked:
+        try:
+            return self._image(limit_ms)
+        except KafkactlError as error:
+            return not_asked(error)
+
+
+def cluster_status(
+    client: Client,
+    *,
+    files: Iterable[str | os.PathLike[str]] = (),
+    deep: bool = False,
+    found: FoundNodes | None = None,
+    words: Iterable[str] = (),
+    context: str | None = None,
+) -> ClusterStatus:
+    """Return the status of a live cluster, as of one observation.
+
+    `files` are configurations of nodes of this host, whose disks are verified; `deep` also compares settings and
+    predicts the next failure, however long that takes. `found` says how the cluster was found, `words` are the
+    connection options for the next commands, `context` is the name of the cluster. Raises UnreachableError if no node
+    answers, or nothing that was asked is allowed.
+    """
+    with StatusWatch(client, files=files, deep=deep) as watch:
+        return watch.status(found=found, words=words, context=context)
+
+
+def _part(found: Any) -> Any:
+    return not_asked(found) if isinstance(found, KafkactlError) else found
+
+
+def _check_anything_known(found: dict[str, Any]) -> None:
+    """Raise the reason why nothing is known: no node answers, or nothing that was asked is allowed."""
+    decisive = [found[name] for name in ("quorum", "nodes", "partitions")]
+    if any(not isinstance(answer, KafkactlError | NotAsked) for answer in decisive):
+        return
+    errors = [answer for answer in (*decisive, found["log"]) if isinstance(answer, KafkactlError)]
+    first = next((error for error in errors if isinstance(error, UnreachableError)), None)
+    if first is not None:
+        raise first

@@ -1,0 +1,160 @@
+"""The area `brokers`: registered, in service, fenced, silent, and ids in replicas that are not registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.cluster.state import FeatureState, Member, NotAsked, Role
+from kafkactl.core.findings import Finding, blocker, warning
+from kafkactl.core.frozen import frozen
+from kafkactl.status.answer import AreaStatus, StatusVerdict
+from kafkactl.status.next_command import Target
+from kafkactl.status.observation import Observation, ObservedNodes
+from kafkactl.status.parts import area_of, ids_text, joined, unknown_area
+
+AREA: Final = "brokers"
+COUNTS: Final = ("registered", "in_service", "fenced", "silent", "unregistered")
+
+
+@frozen
+class _Brokers:
+    """Ids of brokers; `fenced` and `unregistered` are None if they are not known."""
+
+    registered: frozenset[int] | None
+    in_service: frozenset[int]
+    fenced: frozenset[int] | None
+    silent: frozenset[int]
+    unregistered: frozenset[int] | None
+    running: frozenset[int]
+    """Silent brokers that fetch the metadata log."""
+
+
+def brokers_area(observation: Observation, target: Target) -> AreaStatus:
+    """Return the status of the brokers."""
+    command = target.command(["nodes", "list"])
+    nodes = observation.nodes
+    if isinstance(nodes, NotAsked):
+        return unknown_area(AREA, nodes, COUNTS, command)
+    brokers = _brokers(nodes, observation)
+    if isinstance(brokers, NotAsked):
+        return unknown_area(AREA, brokers, COUNTS, command)
+    findings = [*_own_findings(brokers, nodes), *_silent_findings(nodes, brokers)]
+    is_out = not brokers.in_service and not brokers.running
+    is_weak = bool(brokers.fenced or brokers.silent or brokers.unregistered)
+    verdict = StatusVerdict.PROBLEM if is_out else StatusVerdict.WATCH if is_weak else StatusVerdict.OK
+    if verdict is StatusVerdict.OK and brokers.fenced is None:
+        verdict = StatusVerdict.UNKNOWN
+        why = nodes.state.log_error
+        text = "brokers of this release name only those in service: which brokers are fenced is not known"
+        findings.append(warning("status-not-known", AREA, text, "" if why is None else why.step))
+    return area_of(
+        AREA,
+        verdict,
+        _text(brokers),
+        headlines=_headlines(brokers),
+        counts={name: _count(getattr(brokers, name)) for name in COUNTS},
+        findings=tuple(findings),
+        command=command,
+    )
+
+
+def _brokers(nodes: ObservedNodes, observation: Observation) -> _Brokers | NotAsked:
+    members = {member.id: member for member in nodes.state.members if member.role is Role.BROKER}
+    fenced: frozenset[int] | None
+    registered: frozenset[int] | None
+    if nodes.state.registrations is not None:
+        registered = frozenset(nodes.state.registrations.brokers)
+        fenced = frozenset(id for id in registered if members[id].fenced)
+    elif nodes.fenced is not None:
+        has_fence = None not in nodes.fenced.values()
+        registered = frozenset(nodes.fenced) if has_fence else None
+        fenced = frozenset(id for id, held in nodes.fenced.items() if held) if has_fence else None
+    else:
+        return nodes.state.log_error or NotAsked(
+            reason="neither the metadata log nor a broker names the brokers",
+            step="Name brokers with --bootstrap-server, or a login that may read the metadata log.",
+        )
+    named = registered if registered is not None else frozenset(nodes.fenced or ())
+    silent = frozenset(id for id in named - (fenced or frozenset()) if _is_silent(members.get(id)))
+    return _Brokers(
+        registered=registered,
+        in_service=named - (fenced or frozenset()) - silent,
+        fenced=fenced,
+        silent=silent,
+        unregistered=_unregistered(registered, observation),
+        running=frozenset(id for id in silent if members[id].fetches),
+    )
+
+
+def _is_silent(member: Member | None) -> bool:
+    return member is not None and member.answers is False
+
+
+def _unregistered(registered: frozenset[int] | None, observation: Observation) -> frozenset[int] | None:
+    if registered is None or isinstance(observation.partitions, NotAsked):
+        return None
+    return observation.partitions.health.replicas_on - registered
+
+
+def _count(ids: frozenset[int] | None) -> int | None:
+    return None if ids is None else len(ids)
+
+
+def _text(brokers: _Brokers) -> str:
+    of = "" if brokers.registered is None else f" of {len(brokers.registered)}"
+    return joined(
+        (
+            f"{len(brokers.in_service)}{of} in service",
+            f"{ids_text(brokers.fenced)} fenced" if brokers.fenced else None,
+            f"{ids_text(brokers.silent)} silent" if brokers.silent else None,
+            f"{ids_text(brokers.unregistered)} not registered" if brokers.unregistered else None,
+            "fenced ones not known" if brokers.fenced is None else None,
+        )
+    )
+
+
+def _headlines(brokers: _Brokers) -> Iterator[str]:
+    if not brokers.in_service and not brokers.running:
+        yield "no broker is in service"
+    if brokers.fenced:
+        yield f"{_named(brokers.fenced)} fenced: the controller gets no heartbeat"
+    if brokers.silent:
+        yield f"{_named(brokers.silent)} silent: no answer, and not fenced"
+    if brokers.fenced is None:
+        yield "which brokers are fenced is not known"
+    if brokers.unregistered:
+        yield f"{_named(brokers.unregistered)} not registered, and partitions have replicas there"
+
+
+def _named(ids: frozenset[int]) -> str:
+    return f"broker {ids_text(ids)} is" if len(ids) == 1 else f"brokers {ids_text(ids)} are"
+
+
+def _own_findings(brokers: _Brokers, nodes: ObservedNodes) -> Iterator[Finding]:
+    if not brokers.in_service and not brokers.running:
+        text = "no broker is registered" if not brokers.registered else "every registered broker is fenced or silent"
+        yield blocker("no-broker-in-service", "brokers", text)
+    for id in sorted(brokers.fenced or ()):
+        stale = _member(nodes.state, id)
+        known = ", and it does not answer" if stale is not None and stale.answers is False else ""
+        yield warning(
+            "broker-fenced",
+            f"broker {id}",
+            f"broker {id} is fenced{known}",
+            "Start it, or look in its log if it runs: it sends the active controller no heartbeat.",
+        )
+    for id in sorted(brokers.unregistered or ()):
+        yield warning(
+            "replica-on-unregistered-broker", f"broker {id}", f"partitions have replicas on broker {id}, which is not"
+            " registered",
+        )  # fmt: skip
+
+
+def _silent_findings(nodes: ObservedNodes, brokers: _Brokers) -> Iterator[Finding]:
+    names = {f"broker {id}" for id in brokers.silent}
+    return (finding for finding in nodes.findings if finding.subject in names)
+
+
+def _member(state: FeatureState, id: int) -> Member | None:
+    return next((member for member in state.members if member.role is Role.BROKER and member.id == id), None)

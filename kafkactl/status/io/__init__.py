@@ -1,0 +1,1 @@
+"""Questions of a status: each on a thread and with a deadline of its own."""

@@ -1,0 +1,83 @@
+"""Several questions at once, each on a thread and with a deadline of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafkactl.cluster.io.leader import NO_ACCESS
+from kafkactl.cluster.state import NotAsked
+from kafkactl.core.errors import KafkactlError
+
+
+class Question:
+    """A question that is asked again and again. One that is still pending is not asked a second time."""
+
+    def __init__(self, ask: Callable[[], Any]) -> None:
+        self._ask = ask
+        self._news = threading.Condition()
+        self._is_pending = False
+        self._answer: Any = None
+        self._bug: BaseException | None = None
+
+    def start(self) -> None:
+        """Ask on a thread, unless an earlier request is pending."""
+        with self._news:
+            if self._is_pending:
+                return
+            self._is_pending, self._answer, self._bug = True, None, None
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        answer: Any = None
+        bug: BaseException | None = None
+        try:
+            answer = self._ask()
+        except KafkactlError as error:
+            answer = error
+        except BaseException as error:  # raised again by the thread that waits
+            bug = error
+        with self._news:
+            self._answer, self._bug, self._is_pending = answer, bug, False
+            self._news.notify_all()
+
+    def answer(self, deadline_s: float) -> Any:
+        """Return the answer, a KafkactlError as it was raised, or `NotAsked` if none came by this monotonic time.
+
+        Raise any other exception of the question.
+        """
+        with self._news:
+            while self._is_pending:
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0 or not self._news.wait(left_s):
+                    break
+            if self._is_pending:
+                return NotAsked(
+                    reason="no answer came in time",
+                    step="Run the command again; with --watch the next answer has more time.",
+                )
+            if self._bug is not None:
+                raise self._bug
+            return self._answer
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until a pending request has ended, for at most this time."""
+        deadline_s = time.monotonic() + timeout_s
+        with self._news:
+            while self._is_pending and (left_s := deadline_s - time.monotonic()) > 0:
+                self._news.wait(left_s)
+
+
+def ask_all(questions: Mapping[str, Question], limits_ms: Mapping[str, float]) -> dict[str, Any]:
+    """Ask all questions at once and return the answers as `Question.answer` does; each has its own time in ms."""
+    begin_s = time.monotonic()
+    for question in questions.values():
+        question.start()
+    return {name: question.answer(begin_s + limits_ms[name] / 1000) for name, question in questions.items()}
+
+
+def not_asked(error: KafkactlError) -> NotAsked:
+    """Return the reason why a question has no answer."""
+    return NotAsked(reason=error.message, step=error.advice, is_access=error.id in NO_ACCESS)

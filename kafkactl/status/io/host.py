@@ -1,0 +1,87 @@
+"""The nodes of this host: whether they run, and whether they would start again on their disks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.status.observation import HostNode
+from kafkactl.storage.api.node_files import read_node, release_of
+from kafkactl.storage.api.reading import NodeVerification, verify_node
+from kafkactl.storage.io.host_release import releases_on_host
+
+
+def observe_host(files: Iterable[str]) -> tuple[HostNode, ...]:
+    """Return what each configuration file and the disks that it names show. Raises nothing."""
+    return tuple(_observed(file) for file in files)
+
+
+def exact_releases(files: Iterable[str]) -> tuple[str, ...]:
+    """Return the releases of the nodes of these files, with their patch level."""
+    found = (release.version for file in files for release in releases_on_host(file))
+    return tuple(dict.fromkeys(found))
+
+
+def _observed(file: str) -> HostNode:
+    try:
+        hidden = _hidden_directories(file)
+        if hidden:
+            return _unknown(file, _not_readable(file, hidden))
+        verified = verify_node(file)
+    except KafkactlError as error:
+        return _unknown(file, warning("status-not-known", f"file {file}", error.message, error.advice))
+    return HostNode(
+        file=file,
+        node_id=verified.node_id,
+        cluster_id=verified.cluster_id,
+        kafka_version=verified.kafka_version,
+        runs=_runs(verified),
+        will_start=False if verified.has_problems else verified.will_start,
+        findings=verified.findings,
+    )
+
+
+def _unknown(file: str, why: Finding) -> HostNode:
+    return HostNode(
+        file=file, node_id=None, cluster_id=None, kafka_version=None, runs=None, will_start=None, findings=(why,)
+    )
+
+
+def _runs(verified: NodeVerification) -> bool | None:
+    """Return True if the node's own process holds its directories, None if another process does."""
+    ids = {finding.id for finding in verified.findings}
+    if "node-is-running" in ids:
+        return True
+    return None if "directory-in-use" in ids else False
+
+
+def _hidden_directories(file: str) -> list[str]:
+    """Return the node's directories that exist and that this user may not read or write."""
+    if os.geteuid() == 0:
+        return []
+    node = read_node(file, release_of(None), "the configuration")
+    return [
+        path
+        for path in node.all_directories
+        if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK | os.X_OK)  # noqa: PTH110
+    ]
+
+
+def _not_readable(file: str, hidden: list[str]) -> Finding:
+    owner = _owner(hidden[0])
+    return warning(
+        "status-not-known",
+        f"file {file}",
+        f"the directories of this node are not for this user to read: {', '.join(hidden)}",
+        f"Run the command as the user of Kafka: sudo -u {owner} kafkactl status -c {file}",
+    )
+
+
+def _owner(path: str) -> str:
+    try:
+        return Path(path).owner()
+    except (OSError, KeyError):
+        return "kafka"

@@ -1,0 +1,116 @@
+"""The area `levels`: feature levels, the releases that nodes run, registrations of nodes that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.cluster.state import FeatureState, Member, NotAsked, Role
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.features.catalog.consequences import finalized_name
+from kafkactl.features.catalog.releases import newest_release
+from kafkactl.status.answer import AreaStatus, StatusVerdict
+from kafkactl.status.next_command import Target
+from kafkactl.status.observation import Observation
+from kafkactl.status.parts import area_of, joined, unknown_area
+
+AREA: Final = "levels"
+COUNTS: Final = ("metadata_version", "metadata_version_possible", "stale_registrations")
+
+
+def levels_area(observation: Observation, target: Target) -> AreaStatus:
+    """Return the status of the levels."""
+    command = target.command(["features", "describe"])
+    nodes = observation.nodes
+    if isinstance(nodes, NotAsked):
+        return unknown_area(AREA, nodes, COUNTS, command)
+    state = nodes.state
+    if not state.levels_known:
+        why = NotAsked(reason="no node shows its levels", step="Ask a node of Kafka 3.4 or later.")
+        return unknown_area(AREA, why, COUNTS, command)
+    differing = tuple(_differences(state))
+    stale = [member for member in state.members if member.stale]
+    findings = (*differing, *map(_stale_finding, stale))
+    possible = _possible_level(state)
+    current = state.level(METADATA_VERSION)
+    return area_of(
+        AREA,
+        StatusVerdict.WATCH if findings else StatusVerdict.OK,
+        joined(
+            (
+                "nodes differ" if differing else "all nodes agree",
+                _possible_text(current, possible),
+                f"{len(stale)} stale registrations" if len(stale) > 1 else f"{stale[0].name} is stale" if stale else "",
+            )
+        ),
+        headlines=(finding.message for finding in findings),
+        counts={
+            "metadata_version": _name(current),
+            "metadata_version_possible": None if possible is None else _name(possible),
+            "stale_registrations": None if state.registrations is None else len(stale),
+        },
+        findings=findings,
+        command=command,
+    )
+
+
+def _differences(state: FeatureState) -> Iterator[Finding]:
+    levels = dict(state.finalized)
+    for node in state.nodes:
+        seen = node.levels
+        if seen is not None and dict(seen) != levels:
+            names = sorted(name for name in {*seen, *levels} if seen.get(name, 0) != levels.get(name, 0))
+            yield warning(
+                "node-levels-differ",
+                node.name,
+                f"{node.name} has other levels than the active controller: "
+                + ", ".join(f"{name} {seen.get(name, 0)} (not {levels.get(name, 0)})" for name in names),
+                levels={name: seen.get(name, 0) for name in names},
+            )
+    by_release = _by_release(state)
+    if len(by_release) > 1:
+        held = [f"{release} on {', '.join(names)}" for release, names in by_release.items()]
+        yield warning("node-releases-differ", "nodes", f"nodes run different releases: {'; '.join(held)}")
+
+
+def _by_release(state: FeatureState) -> dict[str, list[str]]:
+    """Return the names of live nodes by the release that they run, as far as it is known."""
+    found: dict[str, list[str]] = {}
+    for member in state.members:
+        if member.answered is not None and member.release is not None:
+            found.setdefault(member.release.name, []).append(member.name)
+    return dict(sorted(found.items()))
+
+
+def _possible_level(state: FeatureState) -> int | None:
+    """Return the highest metadata.version that every node supports; None if the range of a node is not known."""
+    if state.registrations is None and not state.brokers_known:
+        return None
+    highest = []
+    for member in state.members:
+        supported = (member.supported or {}).get(METADATA_VERSION)
+        if supported is None:
+            return None
+        highest.append(supported.highest)
+    return min(highest, default=None)
+
+
+def _possible_text(current: int, possible: int | None) -> str:
+    if possible is None:
+        return f"{_name(current)}; the levels that all nodes support are not known"
+    if possible > current:
+        return f"{_name(current)}, {_name(possible)} is possible"
+    newest = newest_release()
+    if newest.production_level > current:
+        return f"{newest.name} needs newer binaries"
+    return "highest level"
+
+
+def _stale_finding(member: Member) -> Finding:
+    id = "stale-broker-registration" if member.role is Role.BROKER else "stale-controller-registration"
+    return warning(id, member.name, f"{member.name} is gone, and still registered", answers=member.answers)
+
+
+def _name(level: int) -> str:
+    return finalized_name(METADATA_VERSION, level) or str(level)

@@ -1,0 +1,39 @@
+"""The area `settings`: settings that controllers decide, compared between nodes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkactl.cluster.state import NotAsked
+from kafkactl.core.wording import counted
+from kafkactl.status.answer import AreaStatus, StatusVerdict
+from kafkactl.status.next_command import Target
+from kafkactl.status.observation import Observation
+from kafkactl.status.parts import area_of, unknown_area
+
+AREA: Final = "settings"
+COUNTS: Final = ("differences",)
+
+
+def settings_area(observation: Observation, target: Target) -> AreaStatus | None:
+    """Return the status of the settings; None if they were not asked for."""
+    found, command = observation.settings, target.command(["nodes", "verify"])
+    if found is None:
+        return None
+    if isinstance(found, NotAsked):
+        return unknown_area(AREA, found, COUNTS, command)
+    verdict = StatusVerdict.WATCH if found.differences else StatusVerdict.OK
+    if verdict is StatusVerdict.OK and not found.is_complete:
+        verdict = StatusVerdict.UNKNOWN
+    text = f"{counted(found.differences, 'difference')} between nodes" if found.differences else "nodes agree"
+    if not found.is_complete:
+        text += ", as far as they could be read"
+    return area_of(
+        AREA,
+        verdict,
+        text,
+        headlines=[f"the settings of nodes: {text}"],
+        counts={"differences": found.differences if found.differences or found.is_complete else None},
+        findings=found.findings,
+        command=command,
+    )

@@ -1,0 +1,72 @@
+"""`kafkactl status` against nodes over real sockets: the screen, the JSON, metrics and exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kafkactl.playground.cluster import FakeCluster
+from tests.conftest import Run
+from tests.report.exposition import samples
+
+Kafkactl = Callable[..., Run]
+
+
+@pytest.fixture
+def cluster() -> Iterator[FakeCluster]:
+    with FakeCluster() as cluster:
+        yield cluster
+
+
+def test_cluster_of_controllers_is_shown_on_one_screen(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
+    run = kafkactl("status", "--bootstrap-controller", cluster.address)
+    lines = run.stdout.splitlines()
+    assert run.code == 6, run
+    assert lines[0] == lines[-1] and lines[0].startswith("unknown  min.insync.replicas is not known")
+    assert lines[1].startswith("ZmFrZS1xdW9ydW0tMTIzNA · Kafka 4.3 · 4.3-IV0 · by options")
+    assert len(lines) <= 24
+    assert max(len(line) for line in lines if "kafkactl " not in line) <= 80
+    assert any(line.startswith("ok       quorum        1 leads · 1,2,3 vote · survives 1") for line in lines)
+
+
+def test_json_has_an_area_of_each_kind_and_a_command_with_the_address(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
+    run = kafkactl("status", "--bootstrap-controller", cluster.address, "--deep", "-o", "json")
+    areas = {area["area"]: area for area in run.json["areas"]}
+    assert list(areas) == ["quorum", "brokers", "partitions", "levels", "settings", "next-failure"]
+    assert run.json["verdict"] == "unknown"
+    assert areas["partitions"]["counts"]["partitions"] == 11
+    assert areas["partitions"]["counts"]["under_min_isr"] is None
+    words = f"--bootstrap-controller {cluster.address}"
+    assert {area["command"].endswith(words) for area in run.json["areas"]} == {True}
+
+
+def test_dead_voter_is_watched_for_and_the_rest_is_still_known(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
+    cluster.stop_controller(3)
+    run = kafkactl("status", "--bootstrap-controller", cluster.address, "-o", "json")
+    quorum = next(area for area in run.json["areas"] if area["area"] == "quorum")
+    assert (quorum["verdict"], quorum["counts"]["survives"], quorum["counts"]["alive"]) == ("watch", 0, 2)
+    assert quorum["headline"] == "1 of 3 controllers is down: the quorum survives no other failure"
+
+
+def test_metrics_have_the_states_of_nagios(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
+    run = kafkactl("status", "--bootstrap-controller", cluster.address, "-o", "prometheus")
+    found = dict(samples(run.stdout)["kafkactl_status_verdict"])
+    assert found[""] == 3
+    assert found['area="quorum"'] == 0 and found['area="partitions"'] == 3
+    assert run.stdout.count("# TYPE kafkactl_status_verdict") == 1
+    assert samples(run.stdout)["kafkactl_exit_code"] == [('command="status"', 6)]
+    assert ('command="status",id="min-insync-not-known",severity="warning"', 1) in samples(run.stdout)[
+        "kafkactl_findings"
+    ]
+
+
+def test_address_without_a_node_is_unreachable(kafkactl: Kafkactl) -> None:
+    run = kafkactl("status", "--bootstrap-controller", "127.0.0.1:1", "--timeout", "5s", "-o", "json")
+    assert run.code == 4
+    assert run.stdout == ""
+
+
+def test_one_object_is_one_line_with_jsonl(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
+    run = kafkactl("status", "--bootstrap-controller", cluster.address, "-o", "jsonl")
+    assert [line.count('"kind": "status"') for line in run.stdout.splitlines()] == [1]

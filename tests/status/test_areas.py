@@ -1,0 +1,244 @@
+"""The table of areas: each cell from an observation to a verdict, its counts and its next command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkactl.cluster.state import NotAsked, Role, Silence
+from kafkactl.core.findings import LEADER_NOT_REACHED, warning
+from kafkactl.core.frozen import changed
+from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.protocol.schema.spec import Versions
+from kafkactl.status.observation import ComparedSettings
+from tests.status.worlds import (
+    HEALTHY,
+    HOST_NODE,
+    NO_RIGHT,
+    NOW_MS,
+    SUPPORTED,
+    WORST,
+    area,
+    broker,
+    node,
+    nodes,
+    partitions,
+    quorum,
+    status,
+    voter,
+)
+
+DEAD = voter(3, alive=False, evidence="last fetched 180000 ms before", last_fetch_timestamp_ms=NOW_MS - 180_000)
+LAGGING = voter(3, lag=900, last_caught_up_timestamp_ms=NOW_MS - 20_000)
+
+
+def _away() -> Any:
+    found = quorum(leader_id=-1, high_watermark=None)
+    return changed(found, findings=(warning(LEADER_NOT_REACHED, "quorum", "the leader was not reached"),))
+
+
+QUORUMS = {
+    "healthy": (quorum(), "ok", {"leader_id": 1, "voters": 3, "alive": 3, "survives": 1}),
+    "no leader": (quorum(leader_id=-1), "problem", {"leader_id": -1, "survives": 1}),
+    "leader not reached": (_away(), "unknown", {"leader_id": -1}),
+    "a voter dead": (quorum(voter(1), voter(2), DEAD), "watch", {"alive": 2, "survives": 0}),
+    "no majority": (quorum(voter(1), voter(2, alive=False), DEAD), "problem", {"alive": 1, "survives": -1}),
+    "a voter of five dead": (
+        quorum(voter(1), voter(2), DEAD, voter(4), voter(5)), "watch", {"alive": 4, "survives": 1},
+    ),
+    "two voters": (quorum(voter(1), voter(2)), "watch", {"voters": 2, "alive": 2, "survives": 0}),
+    "one voter": (quorum(voter(1)), "ok", {"voters": 1, "alive": 1, "survives": 0}),
+    "a voter lags": (quorum(voter(1), voter(2), LAGGING), "watch", {"alive": 3, "survives": 1}),
+    "a voter not proven": (quorum(voter(1), voter(2), voter(3, alive=None)), "watch", {"alive": None}),
+    "no voter proven": (quorum(voter(1), voter(2, alive=None), voter(3, alive=None)), "unknown", {"survives": None}),
+    "not allowed": (NO_RIGHT, "unknown", {"leader_id": None, "voters": None, "alive": None, "survives": None}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", QUORUMS)
+def test_quorum_has_the_verdict_of_the_contract(case: str):
+    observed, verdict, counts = QUORUMS[case]
+    found = area("quorum", quorum=observed)
+    assert found.verdict == verdict, found
+    assert counts.items() <= dict(found.counts).items()
+    assert list(found.counts) == ["leader_id", "voters", "alive", "survives"]
+    assert found.command == "kafkactl quorum describe --bootstrap-server b1:9092"
+    assert (found.headline is None) == (verdict == "ok")
+
+
+def test_dead_voter_is_named_with_the_time_of_its_last_fetch():
+    found = area("quorum", quorum=quorum(voter(1), voter(2), DEAD))
+    assert found.text == "1 leads · 1,2,3 vote · 3 down for 3 minutes · survives 0"
+    assert found.headline == "1 of 3 controllers is down: the quorum survives no other failure"
+
+
+FENCED = broker(6, fenced=True)
+SIX_SILENT = (node(1, Role.CONTROLLER), node(4), node(5), node(6, answers=False))
+BROKERS = {
+    "healthy": ({}, "ok", {"registered": 3, "in_service": 3, "fenced": 0, "silent": 0, "unregistered": 0}),
+    "one fenced": ({"nodes": nodes(broker(4), broker(5), FENCED)}, "watch", {"in_service": 2, "fenced": 1}),
+    "one silent": ({"nodes": nodes(seen=SIX_SILENT)}, "watch", {"in_service": 2, "silent": 1, "fenced": 0}),
+    "all fenced": (
+        {"nodes": nodes(*(broker(id, fenced=True) for id in (4, 5, 6)))}, "problem", {"in_service": 0, "fenced": 3},
+    ),
+    "an id unregistered": (
+        {"partitions": partitions(replicas_on=frozenset({4, 5, 6, 9}))}, "watch", {"in_service": 3, "unregistered": 1},
+    ),
+    "partitions not known": ({"partitions": NO_RIGHT}, "ok", {"unregistered": None}),
+    "log not read, controllers named": ({"nodes": nodes(log_error=NO_RIGHT)}, "unknown", {"registered": None}),
+    "log not read, brokers of 4.0": (
+        {"nodes": changed(nodes(log_error=NO_RIGHT), fenced={4: False, 5: False, 6: True})},
+        "watch", {"registered": 3, "in_service": 2, "fenced": 1},
+    ),
+    "log not read, brokers of 3.9": (
+        {"nodes": changed(nodes(log_error=NO_RIGHT), fenced={4: None, 5: None, 6: None})},
+        "unknown", {"registered": None, "in_service": 3, "fenced": None},
+    ),
+    "not asked": ({"nodes": NO_RIGHT}, "unknown", {"registered": None, "in_service": None}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKERS)
+def test_brokers_have_the_verdict_of_the_contract(case: str):
+    parts, verdict, counts = BROKERS[case]
+    found = area("brokers", **parts)
+    assert found.verdict == verdict, found
+    assert counts.items() <= dict(found.counts).items()
+    assert list(found.counts) == ["registered", "in_service", "fenced", "silent", "unregistered"]
+    assert found.command == "kafkactl nodes list --bootstrap-server b1:9092"
+
+
+PARTITIONS = {
+    "healthy": (partitions(), "ok"),
+    "without leader": (partitions(without_leader=1, under_min_isr=1), "problem"),
+    "under min ISR": (partitions(under_min_isr=2, out_of_sync=2), "problem"),
+    "at min ISR": (partitions(at_min_isr=3), "watch"),
+    "out of sync": (partitions(out_of_sync=3), "watch"),
+    "reassigning": (partitions(reassigning=3), "ok"),
+    "not preferred": (partitions(not_preferred=3), "ok"),
+    "min ISR not known": (partitions(under_min_isr=None, at_min_isr=None), "unknown"),
+    "min ISR not known, without leader": (
+        partitions(without_leader=1, under_min_isr=None, at_min_isr=None), "problem",
+    ),
+    "not allowed": (NO_RIGHT, "unknown"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PARTITIONS)
+def test_partitions_have_the_verdict_of_the_contract(case: str):
+    observed, verdict = PARTITIONS[case]
+    found = area("partitions", partitions=observed)
+    assert found.verdict == verdict, found
+    assert list(found.counts) == [
+        "partitions", "without_leader", "under_min_isr", "at_min_isr", "out_of_sync", "reassigning", "not_preferred",
+    ]  # fmt: skip
+    if isinstance(observed, NotAsked):
+        assert set(found.counts.values()) == {None}
+    else:
+        assert dict(found.counts) == {name: getattr(observed.health, name) for name in found.counts}
+
+
+OLDER = {METADATA_VERSION: Versions(7, 25)}
+GONE = node(6, answers=False, silence=Silence.REFUSED)
+STALE = nodes(broker(4), broker(5), FENCED, seen=(node(1, Role.CONTROLLER), node(4), node(5), GONE))
+LEVELS = {
+    "healthy": (nodes(), "ok", {"metadata_version": "4.3-IV0", "metadata_version_possible": "4.3-IV0"}),
+    "a node behind": (
+        nodes(seen=(node(4), node(5), node(6, finalized={METADATA_VERSION: 29}))), "watch", {"stale_registrations": 0},
+    ),
+    "releases differ": (
+        nodes(seen=(node(4), node(5), node(6, supported=OLDER))), "watch", {"metadata_version_possible": "4.0-IV3"},
+    ),
+    "stale registration": (STALE, "watch", {"stale_registrations": 1}),
+    "log not read": (nodes(log_error=NO_RIGHT), "ok", {"stale_registrations": None}),
+    "not asked": (NO_RIGHT, "unknown", {"metadata_version": None}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LEVELS)
+def test_levels_have_the_verdict_of_the_contract(case: str):
+    observed, verdict, counts = LEVELS[case]
+    found = area("levels", nodes=observed)
+    assert found.verdict == verdict, found
+    assert counts.items() <= dict(found.counts).items()
+    assert found.command == "kafkactl features describe --bootstrap-server b1:9092"
+
+
+def test_possible_level_is_reported_if_all_nodes_support_more():
+    newer = {METADATA_VERSION: Versions(7, 33)}
+    brokers = [broker(id, features=newer) for id in (4, 5, 6)]
+    seen = tuple(node(item.id, supported=newer) for item in brokers)
+    found = area("levels", nodes=nodes(*brokers, seen=seen))
+    assert (found.verdict, found.counts["metadata_version_possible"]) == ("ok", "4.4-IV2")
+    assert "4.4-IV2 is possible" in found.text
+
+
+OPTIONAL = {
+    "settings agree": ("settings", {"settings": ComparedSettings(differences=0, is_complete=True)}, "ok"),
+    "settings differ": ("settings", {"settings": ComparedSettings(differences=2, is_complete=True)}, "watch"),
+    "settings not read": ("settings", {"settings": ComparedSettings(differences=0, is_complete=False)}, "unknown"),
+    "settings not asked": ("settings", {"settings": NO_RIGHT}, "unknown"),
+    "node runs": ("this-host", {"host": (HOST_NODE,)}, "ok"),
+    "node stopped": ("this-host", {"host": (changed(HOST_NODE, runs=False),)}, "watch"),
+    "node broken": ("this-host", {"host": (changed(HOST_NODE, will_start=False),)}, "problem"),
+    "node of another cluster": ("this-host", {"host": (changed(HOST_NODE, cluster_id="other"),)}, "problem"),
+    "disks not readable": ("this-host", {"host": (changed(HOST_NODE, runs=None, will_start=None),)}, "unknown"),
+    "loss costs partitions": ("next-failure", {"next_failure": WORST}, "watch"),
+    "loss is harmless": ("next-failure", {"next_failure": changed(WORST, is_harmless=True, loss_count=0)}, "ok"),
+    "not predicted": ("next-failure", {"next_failure": NO_RIGHT}, "unknown"),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONAL)
+def test_other_areas_have_the_verdict_of_the_contract(case: str):
+    name, parts, verdict = OPTIONAL[case]
+    found = area(name, **parts)
+    assert found.verdict == verdict, found
+    assert (found.headline is None) == (verdict == "ok")
+
+
+def test_command_about_this_host_names_the_file_and_no_address():
+    found = area("this-host", host=(HOST_NODE, changed(HOST_NODE, file="/etc/b.properties", runs=False)))
+    assert found.command == "kafkactl storage verify -c /etc/b.properties"
+    assert found.counts == {"nodes": 2, "running": 1}
+
+
+def test_areas_that_were_not_asked_for_are_left_out():
+    assert [area.area for area in status().areas] == ["quorum", "brokers", "partitions", "levels"]
+    everything = status(settings=NO_RIGHT, host=(HOST_NODE,), next_failure=WORST)
+    assert [area.area for area in everything.areas] == [
+        "quorum", "brokers", "partitions", "levels", "settings", "this-host", "next-failure",
+    ]  # fmt: skip
+
+
+WHOLE = {
+    "healthy": ({}, "ok"),
+    "an area to watch": ({"partitions": partitions(at_min_isr=1)}, "watch"),
+    "a decisive area unknown": ({"partitions": NO_RIGHT, "next_failure": WORST}, "unknown"),
+    "another area unknown": ({"settings": NO_RIGHT}, "watch"),
+    "a problem beside the unknown": ({"quorum": quorum(leader_id=-1), "partitions": NO_RIGHT}, "problem"),
+    "a problem of this host": ({"host": (changed(HOST_NODE, will_start=False),)}, "problem"),
+    "quorum unknown": ({"quorum": NO_RIGHT}, "unknown"),
+    "nodes unknown": ({"nodes": NO_RIGHT}, "unknown"),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_whole_has_the_verdict_of_the_contract(case: str):
+    parts, verdict = WHOLE[case]
+    found = status(**parts)
+    assert found.verdict == verdict
+    assert found.headline
+
+
+def test_unknown_part_never_makes_the_whole_ok():
+    for name in ("quorum", "nodes", "partitions", "settings", "host", "next_failure"):
+        assert status(**{name: NO_RIGHT}).verdict != "ok", name
+
+
+def test_releases_have_their_patch_level_where_this_host_shows_it():
+    assert status().kafka_versions == ("4.3",)
+    assert status(releases=("4.3.1",)).kafka_versions == ("4.3.1",)
+    assert changed(HEALTHY, nodes=NO_RIGHT).cluster_id == HEALTHY.cluster_id
+    assert SUPPORTED[METADATA_VERSION].highest == 30
