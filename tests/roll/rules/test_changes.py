@@ -10,21 +10,10 @@ import tomli
 from kafkactl.features.catalog.releases import find_release, release_names
 from kafkactl.protocol.schema.source import read_data
 from kafkactl.roll.rules.changes import ChangedDefault, changed_defaults, ignored_settings
-from kafkactl.storage.config.keys import known_in, server_keys
+from kafkactl.storage.config.keys import server_keys
+from tests.roll.rules.refusal_rows import REMOVED
 
 TABLE = tomli.loads(read_data("config/changes.toml").decode())
-REMOVED = [
-    "zookeeper.connect",
-    "inter.broker.protocol.version",
-    "log.message.format.version",
-    "log.message.timestamp.difference.max.ms",
-    "eligible.leader.replicas.enable",
-    "delegation.token.master.key",
-    "offsets.commit.required.acks",
-    "password.encoder.secret",
-    "auto.include.jmx.reporter",
-    "reserved.broker.max.id",
-]
 
 
 def changed(old: str, new: str, properties: Mapping[str, str]) -> dict[str, ChangedDefault]:
@@ -105,16 +94,27 @@ def test_no_default_changes_in_a_restart_or_on_the_way_down() -> None:
     assert changed("4.4", "3.9", {}) == {}
 
 
-def test_every_ignored_key_of_the_table_was_removed() -> None:
-    for key in TABLE["ignored"]:
-        span = known_in(key)
-        assert span is not None and span[1] != release_names()[-1], key
+def removed_keys() -> set[str]:
+    """Return the keys that an earlier release has and the newest does not."""
+    newest = server_keys(release_names()[-1])
+    return {key for name in release_names() for key in server_keys(name) if key not in newest}
 
 
-def test_every_changed_default_of_the_table_changed_in_that_release() -> None:
-    names = release_names()
-    for row in TABLE["changed"]:
-        before, after = (
-            server_keys(name).get(row["key"]) for name in (names[names.index(row["from"]) - 1], row["from"])
-        )
-        assert (before and before.default) != (after and after.default), row["key"]
+def changed_in(name: str) -> set[str]:
+    """Return the keys that the release and the one before it have with different defaults."""
+    before = server_keys(release_names()[release_names().index(name) - 1])
+    found = server_keys(name).items()
+    return {key for key, setting in found if key in before and setting.default != before[key].default}
+
+
+def test_each_removed_key_is_harmless_or_has_an_effect() -> None:
+    assert set(TABLE["harmless_removals"]) | set(TABLE["ignored"]) == removed_keys()
+    assert not set(TABLE["harmless_removals"]) & set(TABLE["ignored"])
+    assert all(row["effect"] for row in TABLE["ignored"].values())
+
+
+def test_each_changed_default_is_harmless_or_has_an_effect() -> None:
+    changes = {f"{key}@{name}" for name in release_names()[1:] for key in changed_in(name)}
+    listed = {f"{row['key']}@{row['from']}" for row in TABLE["changed"]}
+    removed_default = {"auto.include.jmx.reporter@4.0"}  # The release has no such key.
+    assert changes == set(TABLE["harmless_defaults"]) | (listed - removed_default)

@@ -16,49 +16,9 @@ from kafkactl.roll.rules.refusals import (
     refused_topic_settings,
     unread_settings,
 )
+from tests.roll.rules.refusal_rows import BROKER, FILE_REFUSALS, TOPIC_REFUSALS, since
 
-BROKER = {
-    "process.roles": "broker",
-    "node.id": "11",
-    "log.dirs": "/var/lib/kafka",
-    "listeners": "PLAINTEXT://localhost:9092",
-    "controller.listener.names": "CONTROLLER",
-    "controller.quorum.voters": "1@localhost:9093",
-}
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
-
-
-def since(name: str, until: str = release_names()[-1]) -> tuple[str, ...]:
-    """Return the releases from one to another."""
-    names = release_names()
-    return names[names.index(name) : names.index(until) + 1]
-
-
-# key, value, the releases that refuse it.
-REFUSALS = [
-    ("log.segment.bytes", "100000", since("4.0")),
-    ("metadata.log.segment.bytes", "1048576", since("4.1")),
-    ("remote.log.manager.copier.thread.pool.size", "-1", ("3.8", *since("4.0"))),
-    ("remote.log.manager.expiration.thread.pool.size", "-1", ("3.8", *since("4.0"))),
-    ("controller.quorum.election.timeout.ms", "-1", since("4.1")),
-    ("controller.quorum.fetch.timeout.ms", "-1", since("4.1")),
-    ("controller.quorum.request.timeout.ms", "-1", since("4.1")),
-    ("controller.quorum.append.linger.ms", "-1", since("4.1")),
-    ("log.dirs", "/a,", since("4.2")),
-    ("listeners", "PLAINTEXT://localhost:9092,", since("4.2")),
-    ("advertised.listeners", "PLAINTEXT://localhost:9092,", since("4.2")),
-    ("metric.reporters", "org.apache.kafka.common.metrics.JmxReporter,", since("4.2")),
-    ("ssl.enabled.protocols", "TLSv1.3,", since("4.2")),
-    ("num.replica.fetchers", "0", since("4.2")),
-    ("remote.log.manager.follower.thread.pool.size", "0", since("4.2")),
-    ("group.coordinator.rebalance.protocols", "classic,unknown", ("3.7", *since("4.0"))),
-    ("group.coordinator.rebalance.protocols", "classic,streams", since("3.7", "4.0")),
-    ("group.coordinator.append.linger.ms", "-1", since("3.8", "4.1")),
-    ("share.coordinator.append.linger.ms", "-1", since("4.0", "4.1")),
-    ("share.coordinator.snapshot.update.records.per.snapshot", "501", since("4.0")),
-    ("group.consumer.assignors", "uniform,range", since("3.5", "3.9")),
-    ("inter.broker.protocol.version", "3.9", since("3.3", "3.7")),
-]
 
 
 def refusing(key: str, value: str, file: Mapping[str, str] = BROKER) -> list[str]:
@@ -70,7 +30,7 @@ def refusing(key: str, value: str, file: Mapping[str, str] = BROKER) -> list[str
     return names
 
 
-@pytest.mark.parametrize(("key", "value", "releases"), REFUSALS)
+@pytest.mark.parametrize(("key", "value", "releases"), FILE_REFUSALS)
 def test_setting_is_refused_by_these_releases(key: str, value: str, releases: tuple[str, ...]) -> None:
     assert refusing(key, value) == list(releases)
 
@@ -145,13 +105,10 @@ def test_class_in_a_setting_of_a_plugin_is_not_looked_at() -> None:
     assert missing_classes(find_release("4.0"), {"my.plugin.delegate": AUTHORIZER}) == []
 
 
-@pytest.mark.parametrize(
-    ("configs", "first"),
-    [({"segment.bytes": "100000"}, "4.1"), ({"message.format.version": "3.0"}, None), ({"retention.ms": "-1"}, None)],
-)
-def test_topic_setting_is_refused_from_this_release_on(configs: Mapping[str, str], first: str | None) -> None:
-    names = [name for name in release_names() if refused_topic_settings(find_release(name), configs)]
-    assert names == ([] if first is None else list(since(first)))
+@pytest.mark.parametrize(("key", "value", "releases"), TOPIC_REFUSALS)
+def test_topic_setting_is_refused_by_these_releases(key: str, value: str, releases: tuple[str, ...]) -> None:
+    names = [name for name in release_names() if refused_topic_settings(find_release(name), {key: value})]
+    assert names == list(releases)
 
 
 def test_stored_setting_of_a_broker_out_of_bounds_is_returned() -> None:
