@@ -35,6 +35,7 @@ COMMANDS = {
     "simulate": Entry("kafkactl.commands.simulate", "command", "Simulate a quorum in virtual time, with faults."),
     "bundle": Entry("kafkactl.commands.bundle", "command", "Gather a support bundle, without secrets."),
     "migrate": Entry("kafkactl.commands.migrate", "command", "Migrate from ZooKeeper to KRaft, or roll back."),
+    "roll": Entry("kafkactl.commands.roll", "command", "Restart or upgrade a live cluster, node by node."),
     "demo": Entry("kafkactl.commands.demo", "command", "Try real commands on a fake quorum."),
     "explain": Entry("kafkactl.commands.explain", "command", "Explain an error or finding."),
     "schema": Entry("kafkactl.commands.schema", "command", "Print the JSON Schema of an answer."),

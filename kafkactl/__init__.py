@@ -30,6 +30,7 @@ __all__ = [
     "migrate",
     "nodes",
     "quorum",
+    "roll",
     "simulate",
     "status",
     "storage",
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafkactl import bundle, dryrun, features, quorum, status, storage, tiered
+    from kafkactl import bundle, dryrun, features, quorum, roll, status, storage, tiered
     from kafkactl.cluster import api as nodes
     from kafkactl.core.errors import KafkactlError
     from kafkactl.core.findings import Finding, Outcome, Severity
@@ -57,7 +58,7 @@ else:
             # Packages whose own `__getattr__` has the names of their `api` …
             **{
                 name: f"{__name__}.{name}"
-                for name in ("bundle", "dryrun", "features", "quorum", "status", "storage", "tiered")
+                for name in ("bundle", "dryrun", "features", "quorum", "roll", "status", "storage", "tiered")
             },
             # … and the `api` of packages whose command group has another name.
             "log": f"{__name__}.metadata.api",

@@ -35,6 +35,7 @@ from kafkactl.quorum.api.change import QuorumChange
 from kafkactl.quorum.api.observation import QuorumDescription
 from kafkactl.quorum.api.recover.collect import RecoveryCopy
 from kafkactl.quorum.recover.published import QuorumRecover, QuorumRecoverVerify
+from kafkactl.roll.api.observing import SavedRoll
 from kafkactl.simulator.api.simulation import Simulation
 from kafkactl.spark.api import LogExport
 from kafkactl.status.answer import ClusterStatus
@@ -91,6 +92,7 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
     "migrate.rollback": DriveResult,
     "migrate.run": DriveResult,
     "migrate.status": MigrationStatus,
+    "roll.observe": SavedRoll,
     "nodes.list": NodeList,
     "nodes.unregister": UnregisterResult,
     "nodes.verify": SettingsVerification,

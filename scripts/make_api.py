@@ -22,6 +22,7 @@ HOMES = {
     "quorum": "kafkactl.quorum.api",
     "nodes": "kafkactl.cluster.api",
     "migrate": "kafkactl.migration.api",
+    "roll": "kafkactl.roll.api",
     "tiered": "kafkactl.tiered.api.calls",
     "bundle": "kafkactl.bundle.api",
     "simulate": "kafkactl.simulator.api.calls",

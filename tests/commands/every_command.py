@@ -93,6 +93,7 @@ LINES: Mapping[str, Sequence[str]] = {
     "migrate observe": (f"{FOLDER} --out {{new}}",),
     "migrate run": (f"{FOLDER} --dry-run",),
     "migrate finalize": (f"{FOLDER} --dry-run",),
+    "roll observe": ("--inventory {inventory} --out {new}-roll", "--inventory {text} --out {new}-roll"),
     "bundle": (
         "--out {new} -c {config} --log-dir {log} --include-log --observation {observation} --tiered {text}",
         f"--out {{new}}-live {LIVE}",

@@ -150,6 +150,8 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("--out", "migrate render", "migrate render --inventory {migration} --out {}", (1, 2, 3)),
     Row("--out", "migrate render", "migrate render --inventory {migration} --out {@manifest.json}", (1, 2, 3)),
     Row("--out", "migrate observe", "migrate observe --inventory {migration} --out {}", (1, 2, 3)),
+    Row("--inventory", "roll *", "roll observe --out {new} --inventory {}"),
+    Row("--out", "roll observe", "roll observe --inventory {roll} --out {}", (1, 2, 3)),
     Reader("--rendered", "migrate *", "rendered file"),
     Row("--config", "bundle", "bundle --out {new} -c {}", (5, 6)),
     Row("--log-dir", "bundle", "bundle --out {new} --log-dir {}", (6,), NO_SPARSE),

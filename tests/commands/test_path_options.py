@@ -116,6 +116,8 @@ class Things:
         (folder / "migration").mkdir()
         migration = folder / "migration" / "migration.toml"
         migration.write_bytes(_inventory(migration.parent))
+        roll = folder / "migration" / "roll.toml"
+        roll.write_text('[[nodes]]\nid = 1\nroles = ["broker"]\naddress = "127.0.0.1:1"\nconfig = "/c"\n')
         self.migration = migration.read_text().replace("zk1:2181", "127.0.0.1:1")
         migration.write_text(self.migration)
         self.fleet = made.inventory.read_text()
@@ -124,7 +126,8 @@ class Things:
             "": str(self.hostile), "log": str(log), "id": ID, "tree": str(folder / "zk.jsonl.gz"),
             "observation": str(next((folder / "seen").rglob("observation.json")).parent),
             "fleet": str(made.inventory), "config": str(made.config(1)), "plan": str(made.plan),
-            "migration": str(migration), "new": str(folder / "new"), "remote": _remote(folder / "remote"),
+            "migration": str(migration), "roll": str(roll), "new": str(folder / "new"),
+            "remote": _remote(folder / "remote"),
         }  # fmt: skip
 
     def line(self, number: int, row: Row) -> list[str]:

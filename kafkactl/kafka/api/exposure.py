@@ -62,19 +62,11 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
 
     from kafkactl.core.errors import KafkactlError
     from kafkactl.files.input_files import InputKind, read_input
-    from kafkactl.kafka.client_config import load_client_config
     from kafkactl.protocol.text.properties import parse_properties
 
-    folder = Path(inventory.file).parent
-    found = [*writable_by_others(inventory.file, "the inventory, whose hooks are run,")]
-    for name in dict.fromkeys((inventory.command_config, inventory.controller_command_config)):
-        if name is not None:
-            try:
-                found += client_exposure(load_client_config(str(folder / name)))
-            except KafkactlError:
-                continue
+    found = [*roll_inventory_exposure(inventory.file, inventory.command_config, inventory.controller_command_config)]
     if inventory.zookeeper.config is not None:
-        path = folder / inventory.zookeeper.config
+        path = Path(inventory.file).parent / inventory.zookeeper.config
         try:
             settings = parse_properties(
                 read_input(path, "ZooKeeper settings", InputKind.CLIENT_CONFIG), file=str(path)
@@ -82,6 +74,26 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
         except KafkactlError:
             return each_once(found)
         found += zookeeper_exposure(settings, str(path))
+    return each_once(found)
+
+
+def roll_inventory_exposure(file: str, *client_properties: str | None) -> tuple[Finding, ...]:
+    """Return the findings about an inventory with hooks and the files of client properties that it names.
+
+    Properties that cannot be read are left out: they are reported when they are opened.
+    """
+    from pathlib import Path
+
+    from kafkactl.core.errors import KafkactlError
+    from kafkactl.kafka.client_config import load_client_config
+
+    found = [*writable_by_others(file, "the inventory, whose hooks are run,")]
+    for name in dict.fromkeys(client_properties):
+        if name is not None:
+            try:
+                found += client_exposure(load_client_config(str(Path(file).parent / name)))
+            except KafkactlError:
+                continue
     return each_once(found)
 
 

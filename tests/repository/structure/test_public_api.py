@@ -18,8 +18,8 @@ from kafkactl.simulator.api.simulation import simulate
 from scripts import make_api, make_reference
 from tests.repository.tree import ROOT, nodes, parsed
 
-GROUPS = ("bundle", "features", "log", "migrate", "nodes", "quorum", "status", "storage")
-OWN_GETATTR = ("bundle", "features", "quorum", "status", "storage", "tiered")
+GROUPS = ("bundle", "features", "log", "migrate", "nodes", "quorum", "roll", "status", "storage")
+OWN_GETATTR = ("bundle", "features", "quorum", "roll", "status", "storage", "tiered")
 # Their `api` has no table of names that are imported on demand, or has more names for the commands.
 WITHOUT_TABLE = ("dryrun", "simulate", "tiered")
 

@@ -41,6 +41,7 @@ from kafkactl.protocol.text.toml_lines import key_lines
 from kafkactl.quorum.api.recover.words import parse_address, parse_listener
 from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.target import parse_target
+from kafkactl.roll.inventory import parse_roll_inventory
 from kafkactl.simulator.api.simulation import _read as read_script
 from kafkactl.storage.api.request import parse_scram_users
 from kafkactl.storage.config.node_config import read_node_config
@@ -220,6 +221,16 @@ def _migration_inventory() -> Made:
     return lambda data: parse_migration(data, file="f"), [seed, words]
 
 
+def _roll_inventory() -> Made:
+    seed = (
+        b'install = "between"\n[hooks]\ntemplate = "systemd-ssh"\n'
+        b'[[nodes]]\nid = 1\nroles = ["broker"]\naddress = "h:9092"\nconfig = "/etc/s.properties"\nrack = "a"\n'
+        b'[[nodes]]\nid = 2\nroles = ["broker", "controller"]\naddress = "k:9092"\n'
+        b'controller_address = "k:9093"\nconfig = "/c"\nhooks = { running = ["r", "{host}"] }\n'
+    )
+    return lambda data: parse_roll_inventory(data, file="f"), [seed]
+
+
 def _hooks() -> Made:
     def feed(data: bytes) -> object:
         return placeholders(parse_template(data.decode("utf-8", "replace").split("\n"), where="w"), where="w")
@@ -358,6 +369,7 @@ TARGETS = (
            reads=("storage.fleet.inventory", "protocol.text.toml_tables", "protocol.text.toml_lines")),
     Target(name="connect-string", make=_connect_string, reads=("zookeeper.connect",)),
     Target(name="migration-inventory", make=_migration_inventory, reads=("migration.inventory",)),
+    Target(name="roll-inventory", make=_roll_inventory, reads=("roll.inventory",)),
     Target(name="hook-words", make=_hooks, reads=("change.hooks.words",)),
     Target(name="simulator-script", make=_script, reads=("simulator.script", "simulator.words")),
     Target(name="login-messages", make=_scram_messages, declared=(UnreachableError,),

@@ -1,0 +1,340 @@
+"""A live cluster observed for a roll: every node at its own address, the quorum, registrations, files and the log.
+
+Invariant: an observation always comes about. What could not be observed is None, and a finding gives the reason; only
+an inventory that names files which cannot be read is an error. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.change.clock import Clock, Deadline
+from kafkactl.change.hooks.words import Verb
+from kafkactl.change.journal_lines import Entry, read_journal
+from kafkactl.cluster.api.list import list_nodes
+from kafkactl.cluster.io.fetched_source import source_of
+from kafkactl.cluster.io.metadata_fetch import fetch_metadata_log
+from kafkactl.cluster.io.node_places import NodePlaces
+from kafkactl.cluster.io.quorum_visit import Visit, visit_node
+from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.findings import Finding, blocker, each_once, note, warning
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.files.clock import SystemClock
+from kafkactl.files.input_files import InputKind, read_whole
+from kafkactl.kafka.attempts import all_at_once
+from kafkactl.kafka.client import Client
+from kafkactl.kafka.client_config import ClientConfig, client_of, load_client_config
+from kafkactl.kafka.cluster_view import Role as Listener
+from kafkactl.kafka.connection import Access, connect
+from kafkactl.metadata.io.source import LogSource
+from kafkactl.net.transport import Address, parse_addresses
+from kafkactl.protocol.schema.spec import Versions
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.quorum.api.observation import describe
+from kafkactl.roll.inventory import RollInventory, RollInventoryNode
+from kafkactl.roll.io.saved import JOURNAL_SUBJECT, CapturedRoll
+from kafkactl.roll.observation import RollNode, make_observation
+from kafkactl.roll.release_text import named_release
+
+_HOOK_MS: Final = 15_000.0
+_SILENT_MS: Final = 5_000.0
+_SHARE: Final = 1 / 4  # of the time, for one node that is silent or one hook that hangs
+_AT_ONCE: Final = 8
+_SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-closed", "connection-failed"})
+_GONE: Final = "connection-refused"
+
+
+@frozen
+class NodeFiles:
+    """Facts of a node that hooks and files give. None is unknown."""
+
+    config: str | None = field(default=None, repr=False)
+    meta_properties: str | None = None
+    release: str | None = None
+    installed: str | None = None
+    java: str | None = None
+    log: LogSource | None = field(default=None, repr=False)
+    findings: tuple[Finding, ...] = ()
+
+
+class RollObserver:
+    """Observes a cluster again and again. Files and hooks of nodes are read at first, and then of those nodes that are
+    named; each observation asks every node, the quorum and the log.
+    """
+
+    def __init__(self, inventory: RollInventory, *, timeout_ms: float, clock: Clock | None = None) -> None:
+        """Raise InputError for client properties that cannot be read."""
+        self._inventory = inventory
+        self._timeout_ms = timeout_ms
+        self._clock = clock or SystemClock()
+        self._folder = Path(inventory.file).parent
+        self._config = self._client_config(inventory.command_config)
+        own = inventory.controller_command_config
+        self._controller_config = self._config if own is None else self._client_config(own)
+        self._access: dict[Listener, Access] = {
+            Listener.BROKER: self._config.access(),
+            Listener.CONTROLLER: self._controller_config.access(),
+        }
+        self._files: dict[int, NodeFiles] = {}
+        self._findings: list[Finding] = []
+        self._cluster_id = inventory.cluster_id
+
+    def _client_config(self, path: str | None) -> ClientConfig:
+        return load_client_config(None if path is None else str(self._folder / path))
+
+    def observe(self, refresh: frozenset[int] | None = None) -> CapturedRoll:
+        """Return an observation; the files of the nodes of `refresh` are read again, None means all nodes."""
+        self._findings = []
+        now_ms = time.time_ns() // 1_000_000
+        visits = self._visits()
+        quorum, nodes_list = self._cluster()
+        self._cluster_id = self._known_cluster_id(visits, nodes_list) or self._cluster_id
+        self._read_files(refresh)
+        nodes = [self._node(node, visits) for node in self._inventory.nodes]
+        logs = self._logs()
+        observation = make_observation(
+            time_ms=now_ms,
+            cluster_id=self._cluster_id,
+            nodes=nodes,
+            quorum=quorum,
+            nodes_list=nodes_list,
+            journal=self._journal(),
+            findings=each_once(
+                (*self._findings, *(finding for files in self._files.values() for finding in files.findings))
+            ),
+        )
+        return CapturedRoll(observation=observation, logs=logs)
+
+    # --- nodes at their own addresses ---
+
+    def _visits(self) -> dict[tuple[int, Listener], Visit | KafkactlError]:
+        """Return the answer of each listener that the inventory names, all asked at once."""
+        found: dict[tuple[int, Listener], Visit | KafkactlError] = {}
+        deadline = Deadline.after(min(_SILENT_MS, _SHARE * self._timeout_ms), self._clock)
+        for listener in (Listener.CONTROLLER, Listener.BROKER):
+            places = {parse_addresses(text)[0]: node.id for node in self._inventory.nodes
+                      for text in (_address_of(node, listener),) if text is not None}  # fmt: skip
+
+            def ask(address: Address, by: Deadline, to: Listener = listener, ids: Any = places) -> Visit:
+                with connect(address, self._access[to], by) as connection:
+                    return visit_node(
+                        connection, expected_id=ids[address], identify=True, deadline=by, ask_quorum=False
+                    )
+
+            answers = all_at_once(tuple(places), ask, deadline, is_enough=lambda _found: False)
+            found |= {(places[address], listener): answer for address, answer in answers.items()}
+        return found
+
+    def _node(self, node: RollInventoryNode, visits: Mapping[tuple[int, Listener], Visit | KafkactlError]) -> RollNode:
+        mine = [visits[key] for key in ((node.id, Listener.BROKER), (node.id, Listener.CONTROLLER)) if key in visits]
+        alive, features = self._life(node, mine)
+        files = self._files.get(node.id, NodeFiles())
+        return RollNode(
+            id=node.id,
+            roles=node.roles,
+            host=node.host,
+            rack=node.rack or _rack_in(files.config),
+            alive=alive,
+            release=files.release if alive is not False else None,
+            installed=files.installed,
+            java=files.java,
+            config=files.config,
+            meta_properties=files.meta_properties,
+            features=features,
+        )
+
+    def _life(
+        self, node: RollInventoryNode, answers: Sequence[Visit | KafkactlError]
+    ) -> tuple[bool | None, dict[str, Versions] | None]:
+        """Return if the node answers under its own id, and the ranges that it answered."""
+        own: list[Visit] = []
+        silent = 0
+        for answer in answers:
+            error = answer if isinstance(answer, KafkactlError) else answer.error
+            if isinstance(answer, Visit) and answer.versions is not None:
+                if (other := self._stranger(node, answer)) is not None:
+                    text = f"{answer.address} is answered by {other}, so {node.name} is unknown"
+                    step = f"Correct the address of node {node.id} in the inventory."
+                    self._findings.append(blocker("node-of-another-role", node.name, text, step))
+                    return None, None
+                own.append(answer)
+            elif error is not None and error.id in _SILENT:
+                silent += 1
+                tell = note if error.id == _GONE else warning
+                text = f"{node.name} does not answer: {error.message}"
+                self._findings.append(tell("node-not-observed", node.name, text, error.advice, reason=error.id))
+            elif error is not None:
+                text = f"{node.name} did not let kafkactl in, so nothing is known of it: {error.message}"
+                self._findings.append(warning("node-not-observed", node.name, text, error.advice, reason=error.id))
+        if own:
+            whole = next((visit for visit in own if visit.versions and not visit.versions.hides_features), own[0])
+            return True, dict(whole.versions.supported) if whole.versions else None
+        return (False if answers and silent == len(answers) else None), None
+
+    def _stranger(self, node: RollInventoryNode, visit: Visit) -> str | None:
+        """Return the other node or cluster that answers at the address; None if it is the node, as far as known."""
+        if visit.node_id not in (None, node.id):
+            return f"node {visit.node_id}"
+        cluster = None if visit.view is None else visit.view.cluster_id
+        if cluster and self._inventory.cluster_id not in (None, cluster):
+            return f"a node of cluster {cluster}"
+        return None
+
+    # --- the cluster ---
+
+    def _clients(self) -> list[Client]:
+        """Return a client by all controllers and one by all brokers, as far as the inventory has addresses."""
+        limit_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
+        found = []
+        for listener in (Listener.CONTROLLER, Listener.BROKER):
+            texts = [text for node in self._inventory.nodes if (text := _address_of(node, listener)) is not None]
+            if texts:
+                of_controllers = listener is Listener.CONTROLLER
+                named = ",".join(texts)
+                found.append(
+                    client_of(
+                        self._config,
+                        brokers=None if of_controllers else named,
+                        controllers=named if of_controllers else None,
+                        for_controllers=self._controller_config,
+                        timeout_ms=limit_ms,
+                    )
+                )
+        return found
+
+    def _cluster(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """Return the answers of `quorum describe` and `nodes list`; by brokers if no controller answers."""
+        quorum: dict[str, Any] | None = None
+        listed: dict[str, Any] | None = None
+        errors: list[tuple[str, KafkactlError]] = []
+        patience_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
+        for client in self._clients():
+            with client:
+                try:
+                    quorum = quorum or describe(client, patience_ms=patience_ms).to_dict()
+                except KafkactlError as error:
+                    errors.append(("quorum", error))
+                try:
+                    found = list_nodes(client, timeout_ms=5 * patience_ms).to_dict()
+                    listed = found if listed is None or _knows_more(found, listed) else listed
+                except KafkactlError as error:
+                    errors.append(("nodes", error))
+            if quorum is not None and listed is not None and _knows_registrations(listed):
+                break
+        for what, reason in errors:
+            if (quorum if what == "quorum" else listed) is None:
+                text = f"the {what} could not be observed: {reason.message}"
+                self._findings.append(warning("cluster-not-observed", what, text, reason.advice, reason=reason.id))
+        return quorum, listed
+
+    def _known_cluster_id(
+        self, visits: Mapping[tuple[int, Listener], Visit | KafkactlError], listed: Mapping[str, Any] | None
+    ) -> str | None:
+        if listed is not None and listed.get("cluster_id"):
+            return str(listed["cluster_id"])
+        views = (visit.view for visit in visits.values() if isinstance(visit, Visit))
+        return next((view.cluster_id for view in views if view is not None and view.cluster_id), None)
+
+    # --- files and hooks ---
+
+    def _read_files(self, refresh: frozenset[int] | None) -> None:
+        due = [
+            node
+            for node in self._inventory.nodes
+            if refresh is None or node.id in refresh or node.id not in self._files
+        ]
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+            self._files |= dict(zip([node.id for node in due], pool.map(self._files_of, due), strict=True))
+
+    def _files_of(self, node: RollInventoryNode) -> NodeFiles:
+        places = NodePlaces(self._folder, min(_HOOK_MS, _SHARE * self._timeout_ms))
+        config = places.config(node)
+        meta = places.meta_properties(node, config)
+        names = {verb: named_release(_printed(places, node, verb)) for verb in (Verb.RUNNING, Verb.INSTALLED)}
+        log = None
+        if node.log is not None and node.is_controller and (self._folder / node.log).exists():
+            log = places.log_at(node, self._folder / node.log)
+        return NodeFiles(
+            config=config,
+            meta_properties=None if meta is None else "".join(f"{key}={value}\n" for key, value in meta.items()),
+            release=names[Verb.RUNNING],
+            installed=names[Verb.INSTALLED],
+            java=_printed(places, node, Verb.JAVA),
+            log=log,
+            findings=tuple(places.findings),
+        )
+
+    # --- logs ---
+
+    def _logs(self) -> dict[int, LogSource]:
+        """Return the logs that are readable from here, and that of the leader as it is fetched."""
+        found = {id: files.log for id, files in self._files.items() if files.log is not None}
+        errors: list[KafkactlError] = []
+        for client in self._clients():
+            with client:
+                try:
+                    log = fetch_metadata_log(client)
+                except KafkactlError as error:
+                    errors.append(error)
+                    continue
+            return {**found, log.leader_id: source_of(log)}
+        if errors:
+            text = f"the metadata log was not fetched: {errors[0].message}"
+            reason = errors[0].id
+            self._findings.append(
+                warning("metadata-log-not-observed", "metadata log", text, errors[0].advice, reason=reason)
+            )
+        return found
+
+    def _journal(self) -> tuple[Entry, ...] | None:
+        if self._cluster_id is None:
+            return None
+        path = Path(self._inventory.journal_file(self._cluster_id))
+        if not path.exists():
+            return None
+        try:
+            content = read_whole(path, InputKind.JOURNAL)
+            return read_journal(content, file=str(path), subject=JOURNAL_SUBJECT, cluster_id=self._cluster_id).entries
+        except (OSError, InputError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            self._findings.append(
+                warning("observed-journal-unreadable", str(path), f"the journal cannot be read: {reason}")
+            )
+            return None
+
+
+def refreshed(captured: CapturedRoll, **fields: Any) -> CapturedRoll:
+    """Return the capture with other fields of its observation."""
+    return changed(captured, observation=changed(captured.observation, **fields))
+
+
+def _printed(places: NodePlaces, node: RollInventoryNode, verb: Verb) -> str | None:
+    data = places.by_hook(node, verb)
+    text = None if data is None else data.decode("utf-8", "replace").strip()
+    return text or None
+
+
+def _address_of(node: RollInventoryNode, listener: Listener) -> str | None:
+    return node.controller_address if listener is Listener.CONTROLLER else node.address
+
+
+def _knows_registrations(listed: Mapping[str, Any]) -> bool:
+    return all(row["registered"] is not None for row in listed["nodes"])
+
+
+def _knows_more(listed: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    return _knows_registrations(listed) and not _knows_registrations(before)
+
+
+def _rack_in(config: str | None) -> str | None:
+    if config is None:
+        return None
+    try:
+        return parse_properties(config.encode("utf-8", "surrogatepass")).mapping.get("broker.rack", "").strip() or None
+    except KafkactlError:
+        return None
