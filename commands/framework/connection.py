@@ -34,6 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The client gives up before the command does, so that it can still say who did not answer.
 _SHARE_OF_TIME = 0.9
+_ADDRESSES = frozenset({"bootstrap_server", "bootstrap_controller", "bootstrap"})
 
 
 class ConnectionArguments(NamedTuple):
@@ -41,6 +42,7 @@ class ConnectionArguments(NamedTuple):
 
     bootstrap_server: str | None = None
     bootstrap_controller: str | None = None
+    bootstrap: str | None = None
     command_config: str | None = None
     controller_command_config: str | None = None
     context: str | None = None
@@ -48,7 +50,7 @@ class ConnectionArguments(NamedTuple):
     @property
     def names_cluster(self) -> bool:
         """Return True if an address or a context is among the arguments."""
-        return bool(self.bootstrap_server or self.bootstrap_controller or self.context)
+        return bool(self.bootstrap_server or self.bootstrap_controller or self.bootstrap or self.context)
 
 
 def connection_options(function: Function) -> Function:
@@ -181,6 +183,7 @@ def _options() -> tuple[Callable[[Any], Any], ...]:
     return (
         _option("--bootstrap-server", "HOST:PORT,…", "Brokers to connect to first."),
         _option("--bootstrap-controller", "HOST:PORT,…", "Controllers to connect to first, instead of brokers."),
+        _option("--bootstrap", "HOST:PORT,…", "Brokers or controllers: the nodes are asked which of them they are."),
         _option("--command-config", "FILE", "Client properties: security, login, time-outs; as Kafka's tools read it."),
         _option(
             "--controller-command-config", "FILE", "Client properties for controllers, if they need another login."
@@ -221,6 +224,6 @@ def _nearest(typed: Mapping[str, str], environment: Mapping[str, str]) -> dict[s
     """Typed words before those of the environment; where they name a cluster, the environment's does not count."""
     if "context" in typed:
         return dict(typed)
-    named = {"bootstrap_server", "bootstrap_controller"} & set(typed)
-    ignored = {"bootstrap_server", "bootstrap_controller", "context"} if named else set()
+    named = _ADDRESSES & set(typed)
+    ignored = {*_ADDRESSES, "context"} if named else set()
     return {name: value for name, value in environment.items() if name not in ignored} | dict(typed)

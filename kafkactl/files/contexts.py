@@ -72,6 +72,7 @@ class Contexts:
 class Target:
     """Cluster and credentials: arguments and context together.
 
+    `bootstrap` are addresses of which it is not said if they are brokers' or controllers'.
     `context` is the name of the context that had a part in it; `cluster_id` the id that the cluster must have.
     """
 
@@ -81,6 +82,7 @@ class Target:
     controller_command_config: str | None = None
     context: str | None = None
     cluster_id: str | None = None
+    bootstrap: str | None = None
 
 
 def contexts_file(environment: Mapping[str, str]) -> Path:
@@ -143,6 +145,7 @@ def resolve_target(
     *,
     bootstrap_server: str | None = None,
     bootstrap_controller: str | None = None,
+    bootstrap: str | None = None,
     command_config: str | None = None,
     controller_command_config: str | None = None,
     context: str | None = None,
@@ -153,16 +156,18 @@ def resolve_target(
     used only if the arguments name no node: the credentials of one cluster must not be sent to another. Raises
     InputError `unknown-context`.
     """
-    name = context or (None if bootstrap_server or bootstrap_controller else contexts.current)
+    is_named = bool(bootstrap_server or bootstrap_controller or bootstrap)
+    name = context or (None if is_named else contexts.current)
     if name is None:
         return Target(
             bootstrap_server=bootstrap_server,
             bootstrap_controller=bootstrap_controller,
             command_config=command_config,
             controller_command_config=controller_command_config,
+            bootstrap=bootstrap,
         )
     found = contexts.context(name)
-    if not bootstrap_server and not bootstrap_controller:
+    if not is_named:
         bootstrap_server, bootstrap_controller = found.bootstrap_server, found.bootstrap_controller
     if command_config is None and controller_command_config is None:
         command_config = _path_in(contexts, found.command_config)
@@ -176,6 +181,7 @@ def resolve_target(
         controller_command_config=controller_command_config,
         context=name,
         cluster_id=found.cluster_id,
+        bootstrap=bootstrap,
     )
 
 

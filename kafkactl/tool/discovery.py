@@ -176,9 +176,7 @@ def _node_title(file: NodeFile) -> str:
 def _choices(groups: Iterable[Sequence[NodeFile]], *, takes_config: bool) -> Iterable[str]:
     for group in groups:
         addresses = list(dict.fromkeys(address for file in group for address in file.controllers))
-        yield (
-            f"-c {group[0].path}" if takes_config or not addresses else f"--bootstrap-controller {','.join(addresses)}"
-        )
+        yield (f"-c {group[0].path}" if takes_config or not addresses else f"--bootstrap {','.join(addresses)}")
 
 
 def overridden(file: str, process_id: int, keys: Sequence[str]) -> Finding:

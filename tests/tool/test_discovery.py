@@ -75,9 +75,7 @@ def test_file_that_nothing_connects_with_the_other_is_another_cluster():
 def test_command_without_config_option_chooses_a_cluster_by_address():
     with pytest.raises(InputError) as raised:
         check_one_cluster([file("/a", "c1:9093,c2:9093", "X"), file("/b", "c9:9093", "Y")], takes_config=False)
-    assert (
-        raised.value.advice == "Choose one: --bootstrap-controller c1:9093,c2:9093, or --bootstrap-controller c9:9093"
-    )
+    assert raised.value.advice == "Choose one: --bootstrap c1:9093,c2:9093, or --bootstrap c9:9093"
 
 
 def test_two_nodes_of_one_cluster_are_a_choice_for_a_command_on_disks():

@@ -67,6 +67,7 @@ def cluster_facts(
     *,
     bootstrap_server: str | None = None,
     bootstrap_controller: str | None = None,
+    bootstrap: str | None = None,
     command_config: str | None = None,
     controller_command_config: str | None = None,
     context: str | None = None,
@@ -83,15 +84,17 @@ def cluster_facts(
         target = resolve_target(
             bootstrap_server=bootstrap_server,
             bootstrap_controller=bootstrap_controller,
+            bootstrap=bootstrap,
             command_config=command_config,
             controller_command_config=controller_command_config,
             context=context,
         )
     except KafkactlError:
         return {}
-    if not (target.bootstrap_server or target.bootstrap_controller or target.command_config):
+    addresses = (target.bootstrap_server, target.bootstrap_controller, target.bootstrap)
+    if not (any(addresses) or target.command_config):
         return {}
-    key = [str(part) for part in (target.context, target.bootstrap_server, target.bootstrap_controller)]
+    key = [str(part) for part in (target.context, *addresses)]
     key += [
         str(Path(file).absolute()) if file else "" for file in (target.command_config, target.controller_command_config)
     ]
@@ -101,15 +104,17 @@ def cluster_facts(
 
 def _gathered(target: Target) -> dict[str, Any]:
     from kafkactl.cluster.io.completion_facts import gather
-    from kafkactl.kafka.client_config import client_of, load_client_config
+    from kafkactl.kafka.api.connection import connect_by
+    from kafkactl.kafka.client_config import load_client_config
 
     config = load_client_config(target.command_config)
     own = target.controller_command_config
-    with client_of(
+    with connect_by(
         config,
+        None if own is None else load_client_config(own),
         brokers=target.bootstrap_server,
         controllers=target.bootstrap_controller,
-        for_controllers=None if own is None else load_client_config(own),
+        nodes=target.bootstrap,
         timeout_ms=_CALL_MS,
     ) as client:
         return gather(client)

@@ -48,6 +48,7 @@ def find_cluster(
     *,
     bootstrap_server: str | None = None,
     bootstrap_controller: str | None = None,
+    bootstrap: str | None = None,
     command_config: str | None = None,
     controller_command_config: str | None = None,
     context: str | None = None,
@@ -72,11 +73,12 @@ def find_cluster(
     target = resolve_target(
         bootstrap_server=bootstrap_server,
         bootstrap_controller=bootstrap_controller,
+        bootstrap=bootstrap,
         command_config=command_config,
         controller_command_config=controller_command_config,
         context=context,
     )
-    if bootstrap_server or bootstrap_controller or context or _names_nodes(command_config):
+    if bootstrap_server or bootstrap_controller or bootstrap or context or _names_nodes(command_config):
         return FoundCluster(by=FoundBy.OPTIONS if target.context is None else FoundBy.CONTEXT, files=named)
     if named:
         _check_readable(named)
