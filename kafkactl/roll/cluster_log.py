@@ -16,8 +16,11 @@ from typing import Final
 from kafkactl.cluster.state import Role
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.engine.local import Loaded, LogFile, decoded_records, load
+from kafkactl.features.catalog.releases import KafkaVersion
+from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.batch_runs import BATCH_HEAD, UNUSUAL_BITS, BatchRun, walk_runs
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
@@ -27,6 +30,7 @@ from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType
 from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
+from kafkactl.protocol.schema.spec import Versions
 
 _REGISTER, _UNREGISTER, _FENCE, _UNFENCE, _CHANGE, _REGISTER_CONTROLLER = 0, 1, 7, 8, 17, 27
 _OF_NODES: Final = frozenset({_REGISTER, _UNREGISTER, _FENCE, _UNFENCE, _CHANGE, _REGISTER_CONTROLLER})
@@ -45,7 +49,10 @@ class EventKind(StrEnum):
 
 @frozen
 class RegistrationEvent:
-    """A record about the registration of a node. `incarnation` is that of the registration, None if not in the log."""
+    """A record about the registration of a node. `incarnation` is that of the registration, None if not in the log.
+
+    `metadata_versions` is the range that a registration has of metadata.version; None for other events.
+    """
 
     offset: int
     at_ms: int
@@ -53,6 +60,7 @@ class RegistrationEvent:
     role: Role
     kind: EventKind
     incarnation: Uuid | None = None
+    metadata_versions: Versions | None = None
 
 
 @frozen
@@ -69,8 +77,8 @@ class LeaderEvent:
 class ClusterLog:
     """The metadata log of one controller, read to its end.
 
-    `record_versions` has the highest version of each record by api key, over snapshot and log. `kraft_version` and
-    `voters` are those of control records, None without one (a static quorum).
+    `record_versions` has the highest version of each record by api key, over the snapshot and the log after it.
+    `kraft_version` and `voters` are those of control records, None without one (a static quorum).
     """
 
     controller_id: int
@@ -106,24 +114,35 @@ class ClusterLog:
         """Return the events of one node in one role, oldest first."""
         return tuple(event for event in self.events if event.node_id == node_id and event.role is role)
 
+    def earlier_lines(self, node_id: int | None = None) -> tuple[KafkaVersion, ...]:
+        """Return the release lines of the registrations in the log, of one node or of all, newest line first."""
+        found = {
+            release.version
+            for event in self.events
+            if event.metadata_versions is not None and node_id in (None, event.node_id)
+            if (release := release_of(event.metadata_versions)) is not None
+        }
+        return tuple(KafkaVersion(version.major, version.minor) for version in sorted(found, reverse=True))
+
 
 def read_cluster_log(controller_id: int, segments: Sequence[LogFile], checkpoints: Sequence[LogFile]) -> ClusterLog:
     """Return the log of a controller. Raises InputError `log-start-missing` and what reading raises."""
     loaded = load(segments, checkpoints)
-    history = _History()
+    history = _History(loaded.snapshot_offset or 0)
     with no_collection():
         for file in _snapshots(checkpoints, loaded):
             for run in walk_runs(file.pieces(), file=file.name):
                 if isinstance(run, BatchRun):
-                    history.take(run, file.name, in_snapshot=True)
+                    history.take(run, file.name)
+        history.begin_replay()
         for segment in segments:
             for run in walk_runs(segment.pieces(), file=segment.name):
                 if isinstance(run, BatchRun):
-                    history.take(run, segment.name, in_snapshot=False)
+                    history.take(run, segment.name)
     return ClusterLog(
         controller_id=controller_id,
         loaded=loaded,
-        events=tuple(history.events),
+        events=tuple(sorted(history.events, key=lambda event: event.offset)),
         leaders=tuple(history.leaders),
         record_versions=dict(sorted(history.versions.items())),
         kraft_version=history.kraft_version,
@@ -141,22 +160,28 @@ def _snapshots(checkpoints: Sequence[LogFile], loaded: Loaded) -> Iterator[LogFi
 class _History:
     """Registrations, leaders and record versions, folded from the batches of a log in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, snapshot_offset: int) -> None:
         self.events: list[RegistrationEvent] = []
         self.leaders: list[LeaderEvent] = []
         self.versions: dict[int, int] = {}
         self.kraft_version: int | None = None
         self.voters: tuple[Voter, ...] | None = None
         self._incarnations: dict[int, Uuid] = {}
+        self._snapshot_offset = snapshot_offset
+        self._is_replaying = False
 
-    def take(self, run: BatchRun, file: str, *, in_snapshot: bool) -> None:
+    def begin_replay(self) -> None:
+        """Note that the records of the log follow; those before the end of the snapshot are not replayed at a start."""
+        self._is_replaying = True
+
+    def take(self, run: BatchRun, file: str) -> None:
         """Take the batches of a run."""
         for at in run.positions:
             for offset, epoch, timestamp_ms, record in self._records(run, at, file):
                 if isinstance(record, ControlRecord):
-                    self._take_control(record, offset, epoch, timestamp_ms, in_snapshot=in_snapshot)
+                    self._take_control(record, offset, epoch, timestamp_ms)
                 else:
-                    self._note_version(record.api_key, record.version)
+                    self._note_version(record.api_key, record.version, offset)
                     if record.api_key in _OF_NODES:
                         self._take_data(record, offset, timestamp_ms)
 
@@ -171,7 +196,7 @@ class _History:
                 for number, start, stop in spans:
                     head = run.data[start : start + 3]
                     if head[0] == FRAME_VERSION and max(head) < _ONE_BYTE and head[1] not in _OF_NODES:
-                        self._note_version(head[1], head[2])
+                        self._note_version(head[1], head[2], offset + number)
                         continue
                     with suppress(DecodeError):
                         yield offset + number, epoch, timestamp, decode_record(run.data[start:stop], file=file)
@@ -180,14 +205,13 @@ class _History:
             if isinstance(entry.record, MetadataRecord | ControlRecord):
                 yield entry.offset, entry.epoch, entry.timestamp_ms, entry.record
 
-    def _note_version(self, api_key: int, version: int) -> None:
-        if version > self.versions.get(api_key, -1):
+    def _note_version(self, api_key: int, version: int, offset: int) -> None:
+        is_read = not self._is_replaying or offset >= self._snapshot_offset
+        if is_read and version > self.versions.get(api_key, -1):
             self.versions[api_key] = version
 
-    def _take_control(
-        self, record: ControlRecord, offset: int, epoch: int, timestamp_ms: int, *, in_snapshot: bool
-    ) -> None:
-        if record.type is ControlType.LEADER_CHANGE and not in_snapshot:
+    def _take_control(self, record: ControlRecord, offset: int, epoch: int, timestamp_ms: int) -> None:
+        if record.type is ControlType.LEADER_CHANGE and self._is_replaying:
             leader_id = record.data["LeaderId"]
             self.leaders.append(LeaderEvent(offset=offset, epoch=epoch, leader_id=leader_id, at_ms=timestamp_ms))
         elif record.type is ControlType.KRAFT_VERSION:
@@ -198,15 +222,31 @@ class _History:
     def _take_data(self, record: MetadataRecord, offset: int, timestamp_ms: int) -> None:
         data = record.data
         role = Role.CONTROLLER if record.api_key == _REGISTER_CONTROLLER else Role.BROKER
+        # A record of the snapshot has no offset of the log: it is part of the state at the snapshot's end.
+        place = offset if self._is_replaying else self._snapshot_offset - 1
         for node_id, kind in _changes(record):
             if kind is EventKind.REGISTERED and role is Role.BROKER:
                 self._incarnations[node_id] = data["IncarnationId"]
             incarnation = data["IncarnationId"] if role is Role.CONTROLLER else self._incarnations.get(node_id)
             self.events.append(
                 RegistrationEvent(
-                    offset=offset, at_ms=timestamp_ms, node_id=node_id, role=role, kind=kind, incarnation=incarnation
+                    offset=place,
+                    at_ms=timestamp_ms,
+                    node_id=node_id,
+                    role=role,
+                    kind=kind,
+                    incarnation=incarnation,
+                    metadata_versions=_range(record) if kind is EventKind.REGISTERED else None,
                 )
             )
+
+
+def _range(record: MetadataRecord) -> Versions | None:
+    """Return the range of metadata.version in a registration; None if the record has none."""
+    for feature in record.data["Features"]:
+        if feature["Name"] == METADATA_VERSION:
+            return Versions(feature["MinSupportedVersion"], feature["MaxSupportedVersion"])
+    return None
 
 
 def _changes(record: MetadataRecord) -> Iterable[tuple[int, EventKind]]:

@@ -10,7 +10,7 @@ starts for as long as that helps.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from typing import Final, NamedTuple, TypeAlias
 
@@ -33,13 +33,22 @@ class Kind(NamedTuple):
     enough: int
 
 
-def best_order(controller: ActiveController, first: Sequence[int], brokers: Collection[int]) -> list[int]:
-    """Return `brokers`, all alive, in the order that does the least harm after `first` have come back."""
+def best_order(
+    controller: ActiveController,
+    first: Sequence[int],
+    brokers: Collection[int],
+    racks: Mapping[int, str | None] | None = None,
+) -> list[int]:
+    """Return `brokers`, all alive, in the order that does the least harm after `first` have come back.
+
+    Of equal orders the one that follows the names of `racks` is taken, then the ids.
+    """
     roll = _Roll(controller, first)
     ids = sorted(brokers)
+    rack_of = racks or {}
 
-    def harm(order: Sequence[int]) -> tuple[Cost, list[int]]:
-        return roll.cost(order), list(order)
+    def harm(order: Sequence[int]) -> tuple[Cost, list[tuple[str, int]]]:
+        return roll.cost(order), [(rack_of.get(broker) or "", broker) for broker in order]
 
     if len(ids) <= MOST_TRIED:
         return min(map(list, permutations(ids)), key=harm)

@@ -1,0 +1,301 @@
+"""The input of checks, gates, plan and status: observation and request, and what follows from both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from kafkactl.cluster.state import Role
+from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
+from kafkactl.dryrun.controller.facts import MIN_ISR, Facts, facts_of
+from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release
+from kafkactl.metadata.image.model import EMPTY, Broker, Image
+from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.roll.journal import RollRecord, read_record
+from kafkactl.roll.observation import RollNode, RollObservation
+from kafkactl.roll.partitions import RollPartition, read_partitions
+from kafkactl.roll.releases import (
+    is_before_kraft,
+    is_older,
+    is_same,
+    last_version,
+    line_of,
+    rules_of,
+    running_version,
+    version_in,
+)
+
+
+class Way(StrEnum):
+    """Direction of a roll: to a newer release, to an older one, or to the same release with new configuration."""
+
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    RESTART = "restart"
+
+
+class Until(StrEnum):
+    """Phase after which a roll ends."""
+
+    CONTROLLERS = "controllers"
+    BROKERS = "brokers"
+    BINARIES = "binaries"
+    LEVELS = "levels"
+    PROOF = "proof"
+
+
+@frozen
+class RollRequest:
+    """A request. `to` is the release, None for a restart; `rendered` are new configuration texts by node id.
+
+    `only` and `skip` restrict the roll to some nodes; `order` is that of the brokers, None for the best one. `batch`
+    is the most brokers that are stopped together, 0 for all of a rack that can be. `accepted` are ids of warnings,
+    with `@NODE` of one node only.
+    """
+
+    to: str | None = None
+    only: frozenset[int] | None = None
+    skip: frozenset[int] = frozenset()
+    rendered: Mapping[int, str] = field(default_factory=dict)
+    order: tuple[int, ...] | None = None
+    batch: int = 1
+    until: Until | None = None
+    accepted: frozenset[str] = frozenset()
+
+
+@frozen
+class RollCase:
+    """A request before a cluster. `goal` is the version of `request.to`; `versions` and `last` are the releases that
+    nodes run, and ran when they registered last.
+
+    `image` is empty if no log was read (`has_log` False). `record` is what the journal says of the last roll.
+    """
+
+    observation: RollObservation
+    request: RollRequest
+    way: Way
+    goal: KafkaVersion | None
+    image: Image
+    facts: Facts
+    partitions: tuple[RollPartition, ...]
+    versions: Mapping[int, KafkaVersion | None]
+    last: Mapping[int, KafkaVersion | None]
+    record: RollRecord | None = None
+
+    @property
+    def journal_from(self) -> KafkaVersion | None:
+        """Return the oldest release that a node ran before the roll, by the journal; None if it names none."""
+        known = [version_in(text) for text in (self.record.from_releases.values() if self.record is not None else ())]
+        return min((version for version in known if version is not None), key=line_of, default=None)
+
+    @property
+    def has_log(self) -> bool:
+        """Return True if a metadata log was read."""
+        return self.observation.log is not None
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """Return the finalized levels, level 0 left out; kraft.version as records of the log or the quorum show it."""
+        found = {name: level for name, level in self.image.features.items() if level}
+        kraft = self.kraft_version
+        return found if not kraft else {**found, KRAFT_VERSION: kraft}
+
+    @property
+    def kraft_version(self) -> int | None:
+        """Return the finalized kraft.version; None if neither log nor quorum show it."""
+        log, quorum = self.observation.log, self.observation.quorum_view
+        shown = [
+            self.image.features.get(KRAFT_VERSION),
+            None if log is None else log.level_of_quorum,
+            None if quorum is None else quorum.kraft_version,
+        ]
+        return max((level for level in shown if level is not None), default=None)
+
+    @property
+    def nodes(self) -> tuple[RollNode, ...]:
+        """Return the nodes of the roll: all but those that --only and --skip leave out."""
+        request = self.request
+        return tuple(
+            node
+            for node in self.observation.nodes
+            if (request.only is None or node.id in request.only) and node.id not in request.skip
+        )
+
+    @property
+    def skipped(self) -> frozenset[int]:
+        """Return the ids of nodes that --only and --skip leave out."""
+        kept = {node.id for node in self.nodes}
+        return self.request.skip | {node.id for node in self.observation.nodes if node.id not in kept}
+
+    @property
+    def leader_id(self) -> int | None:
+        """Return the leader of the quorum as it was observed, else as the log shows it; None if unknown."""
+        quorum = self.observation.quorum_view
+        if quorum is not None:
+            return quorum.leader_id if quorum.leader_id != NO_LEADER else None
+        return self.facts.leader_id
+
+    @property
+    def voter_ids(self) -> tuple[int, ...]:
+        """Return the voters of the quorum, by the quorum itself, else by the log."""
+        quorum, log = self.observation.quorum_view, self.observation.log
+        if quorum is not None and quorum.voters:
+            return tuple(sorted({voter.id for voter in quorum.voters}))
+        return () if log is None else log.voter_ids
+
+    def config_of(self, node: RollNode) -> str | None:
+        """Return the text of the configuration of the next start: the rendered one, else the observed one."""
+        return self.request.rendered.get(node.id, node.config)
+
+    def properties_of(self, node: RollNode) -> dict[str, str] | None:
+        """Return the settings of the next start; None if they are unknown or cannot be parsed."""
+        return properties_in(self.config_of(node))
+
+    def target_of(self, node: RollNode) -> KafkaVersion | None:
+        """Return the release of the next start of a node: the goal; for a restart what is installed, else what runs."""
+        return self.goal or version_in(node.installed) or self.last.get(node.id)
+
+    def target_rules(self, node: RollNode) -> Release | None:
+        """Return the rules of the release of the next start; None if it is unknown."""
+        return rules_of(self.target_of(node))
+
+    def registration(self, node_id: int) -> Broker | None:
+        """Return the registration of a broker."""
+        return self.image.brokers.get(node_id)
+
+    def is_done(self, node: RollNode) -> bool | None:
+        """Return True if a node runs the goal; None if there is no goal, or the patch release is unknown."""
+        running = self.versions.get(node.id)
+        if self.goal is None:
+            return None
+        if running is None:
+            return False if node.alive is False else None
+        if not is_same(running, self.goal):
+            return False
+        if running.patch is not None or self.goal.patch is None:
+            return True
+        return True if self._crosses_lines(node) else None
+
+    def _crosses_lines(self, node: RollNode) -> bool:
+        """Return True if the roll is known to lead from another release line: some node is or was of another one."""
+        goal = self.goal
+        assert goal is not None
+        others = [version for version in self.last.values() if version is not None]
+        log = self.observation.log
+        was = () if log is None else log.earlier_lines(node.id)
+        return any((other.major, other.minor) != (goal.major, goal.minor) for other in (*others, *was))
+
+
+def properties_in(text: str | None) -> dict[str, str] | None:
+    """Return the settings of a configuration text; None if there is none, or it cannot be parsed."""
+    if text is None:
+        return None
+    try:
+        return dict(parse_properties(text.encode("utf-8", "surrogatepass")).mapping)
+    except DecodeError:
+        return None
+
+
+def make_case(observation: RollObservation, request: RollRequest) -> RollCase:
+    """Return the case that a request makes before a cluster.
+
+    Raises InputError `unknown-kafka-version` for a goal that kafkactl does not know, `unknown-node` for ids that no
+    node has.
+    """
+    goal = _goal(request.to)
+    _check_ids(observation, request)
+    log = observation.log
+    image = EMPTY if log is None else log.image
+    facts = _facts(observation, image)
+    versions = {node.id: running_version(observation, node) for node in observation.nodes}
+    return RollCase(
+        observation=observation,
+        request=request,
+        way=_way(goal, [version for version in versions.values() if version is not None]),
+        goal=goal,
+        image=image,
+        facts=facts,
+        partitions=read_partitions(image, facts),
+        versions=versions,
+        last={node.id: last_version(observation, node) for node in observation.nodes},
+        record=read_record(observation.journal),
+    )
+
+
+def _goal(text: str | None) -> KafkaVersion | None:
+    if text is None:
+        return None
+    version = version_in(text)
+    if version is not None and is_before_kraft(version):
+        return version
+    return KafkaVersion(*_parts(find_release(text), version))
+
+
+def _parts(release: Release, version: KafkaVersion | None) -> tuple[int, int, int | None]:
+    return *release.numbers[:2], None if version is None else version.patch
+
+
+def _way(goal: KafkaVersion | None, running: list[KafkaVersion]) -> Way:
+    if goal is None or (running and all(is_same(version, goal) for version in running)):
+        return Way.RESTART
+    return Way.DOWNGRADE if any(is_older(goal, version) for version in running) else Way.UPGRADE
+
+
+def _check_ids(observation: RollObservation, request: RollRequest) -> None:
+    known = {node.id for node in observation.nodes}
+    brokers = {node.id for node in observation.nodes if Role.BROKER in node.roles}
+    named = [
+        ("--only", request.only or (), known),
+        ("--skip", request.skip, known),
+        ("--order", request.order, brokers),
+    ]
+    for option, ids, allowed in named:
+        unknown = sorted(set(ids or ()) - allowed)
+        if unknown:
+            what = "broker" if allowed is brokers else "node"
+            raise InputError(
+                f"{option} names {unknown[0]}, which is not a {what} of this cluster; its {what}s are "
+                f"{', '.join(map(str, sorted(allowed))) or 'unknown'}",
+                id="unknown-node",
+            )
+
+
+def _facts(observation: RollObservation, image: Image) -> Facts:
+    """Return the facts for predictions: as `dryrun` has them with the file of the active controller as --config."""
+    log = observation.log
+    if log is None:
+        return facts_of(image)
+    loaded = log.loaded
+    quorum = observation.quorum_view
+    leader_id = None if loaded.leader is None else loaded.leader.id
+    if quorum is not None and quorum.has_leader:
+        leader_id = quorum.leader_id
+    return facts_of(
+        image,
+        static=_static(observation, leader_id),
+        leader_id=leader_id,
+        leader_epoch=max(loaded.last_epoch, 0),
+        next_offset=loaded.last_offset + 1,
+        timestamp_ms=loaded.last_timestamp_ms,
+        departed=loaded.departed,
+        starting=loaded.starting,
+    )
+
+
+def _static(observation: RollObservation, leader_id: int | None) -> dict[str, str] | None:
+    """Return the settings of the active controller, else of another one.
+
+    min.insync.replicas is the largest that a broker has in its file, because brokers refuse writes by it.
+    """
+    by_rank = sorted(observation.nodes, key=lambda node: (node.id != leader_id, not node.is_controller, node.id))
+    files = [(node, found) for node in by_rank if (found := properties_in(node.config)) is not None]
+    if not files:
+        return None
+    static = dict(files[0][1])
+    own = [found[MIN_ISR] for node, found in files if node.is_broker and found.get(MIN_ISR, "").strip().isdigit()]
+    if own:
+        static[MIN_ISR] = max(own, key=int)
+    return static

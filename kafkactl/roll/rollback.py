@@ -1,0 +1,119 @@
+"""The rollback to the old release: by the binaries alone, after lowering levels, or none.
+
+Until a level is raised every step back works; after it only within a band of levels that did not change metadata. A
+rollback is judged over all nodes: under a recorded kraft.version brokers would go back, and controllers could not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from kafkactl.core.answers import by_fields
+from kafkactl.core.frozen import frozen
+from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.features.catalog.consequences import level_name
+from kafkactl.features.catalog.releases import KafkaVersion, Release
+from kafkactl.features.catalog.start_rules import start_rules
+from kafkactl.roll.case import RollCase, Way
+from kafkactl.roll.levels import LevelFit, can_be_lowered, level_fits
+from kafkactl.roll.releases import is_older, is_same, line_of, rules_of
+from kafkactl.roll.start import unreadable_voters
+
+
+class How(StrEnum):
+    """Kind of a rollback."""
+
+    NONE_NEEDED = "none-needed"
+    BINARIES = "binaries"
+    LEVELS_FIRST = "levels-first"
+    NO = "no"
+
+
+@frozen
+class RollbackPath:
+    """A rollback. `to` is the old release, None if it is unknown; `possible` is None if too little is known."""
+
+    to: str | None
+    possible: bool | None
+    how: How
+    reason: str
+
+    to_dict = by_fields
+
+
+def rollback_path(case: RollCase) -> RollbackPath:
+    """Return the rollback of a cluster from its present state."""
+    old = old_release(case)
+    if old is None:
+        versions = {str(version) for version in case.last.values() if version is not None}
+        if case.goal is None and len(versions) <= 1:
+            return _way(None, True, How.NONE_NEEDED, "no roll to another release is under way")
+        return _way(None, None, How.NO, "the old release is unknown: neither a node, the journal nor the log show it")
+    known = [version for version in case.last.values() if version is not None]
+    if known and all(is_same(version, old) for version in known):
+        return _way(old, True, How.NONE_NEEDED, f"every node runs Kafka {old}")
+    return path_under(case, old, case.levels if case.has_log else None)
+
+
+def path_under(case: RollCase, old: KafkaVersion, levels: Mapping[str, int] | None) -> RollbackPath:
+    """Return the rollback to a release under these levels."""
+    release = rules_of(old)
+    if release is None:
+        return _way(old, False, How.NO, f"Kafka {old} has no KRaft in production")
+    if levels is None:
+        return _way(old, None, How.NO, "the finalized levels are unknown: no metadata log was read")
+    if unreadable_voters(case, release):
+        text = f"the quorum is dynamic, and Kafka {old} does not know the records of its voters"
+        return _way(old, False, How.NO, text)
+    unfit = [fit for fit in level_fits(release, levels) if not fit.fits and not _is_ignored(release, fit)]
+    if not unfit:
+        return _way(old, True, How.BINARIES, f"every finalized level lies in the range of Kafka {old}")
+    controller = _controller_release(case)
+    stuck = [fit for fit in unfit if not can_be_lowered(controller, fit)]
+    if not stuck:
+        names = ", ".join(f"{fit.name} to {level_name(fit.name, fit.target_max)}" for fit in unfit)
+        return _way(old, True, How.LEVELS_FIRST, f"the levels have to be lowered first: {names}")
+    names = ", ".join(f"{fit.name} {level_name(fit.name, fit.finalized)}" for fit in stuck)
+    return _way(old, False, How.NO, f"no downgrade leads from {names} into the range of Kafka {old}")
+
+
+def _is_ignored(release: Release, fit: LevelFit) -> bool:
+    return fit.name == KRAFT_VERSION and start_rules(release).recorded_kraft_version_ignored
+
+
+def _controller_release(case: RollCase) -> Release:
+    """Return the release whose rules a downgrade of levels follows: that of the active controller."""
+    leader = None if case.leader_id is None else rules_of(case.versions.get(case.leader_id))
+    return leader or case.facts.release
+
+
+def old_release(case: RollCase) -> KafkaVersion | None:
+    """Return the release to which a rollback leads.
+
+    For a downgrade that is the goal. Else it is the oldest other release that a node runs or ran when it registered
+    last, then the one that the journal names, then the newest older line in the history of registrations.
+    """
+    if case.way is Way.DOWNGRADE:
+        return case.goal
+    newest = case.goal or _newest(case)
+    if newest is None:
+        return None
+    older = [version for version in case.last.values() if version is not None and is_older(version, newest)]
+    if older:
+        return min(older, key=lambda version: (*line_of(version), -1 if version.patch is None else version.patch))
+    journal = case.journal_from
+    if journal is not None and is_older(journal, newest):
+        return journal
+    log = case.observation.log
+    lines = () if log is None else log.earlier_lines()
+    return next((line for line in lines if line_of(line) < line_of(newest)), None)
+
+
+def _newest(case: RollCase) -> KafkaVersion | None:
+    known = [version for version in case.last.values() if version is not None]
+    return max(known, key=lambda version: (*line_of(version), version.patch or 0), default=None)
+
+
+def _way(to: KafkaVersion | None, possible: bool | None, how: How, reason: str) -> RollbackPath:
+    return RollbackPath(to=None if to is None else str(to), possible=possible, how=how, reason=reason)

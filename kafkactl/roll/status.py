@@ -1,0 +1,187 @@
+"""`roll status`: where the cluster stands, per node: which release, back or not, may it be stopped now.
+
+For the person who arrives in the middle: first what is wrong, then who is done, then the one next command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkactl.cluster.state import Role
+from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.findings import Finding, Severity, blockers, each_once
+from kafkactl.core.frozen import frozen
+from kafkactl.features.catalog.releases import Release
+from kafkactl.roll.back import gates_after
+from kafkactl.roll.case import RollCase
+from kafkactl.roll.check.cluster import ROWS
+from kafkactl.roll.gates import gates_before, is_unknown, passes
+from kafkactl.roll.journal import RollRecord
+from kafkactl.roll.liveness import is_alive
+from kafkactl.roll.observation import RollNode
+from kafkactl.roll.order import is_restarted, roll_order
+from kafkactl.roll.phase import Phase, phase_of
+from kafkactl.roll.releases import rules_of
+from kafkactl.roll.rollback import How, RollbackPath, rollback_path
+
+
+@frozen
+class NodePosition:
+    """A node in a roll."""
+
+    id: int
+    roles: tuple[Role, ...]
+    release: str | None
+    done: bool | None
+    """True if it runs the goal. Null without a goal, or if its release is unknown."""
+    back: bool | None
+    """True if all gates after a start hold."""
+    may_stop: bool | None
+    """True if all gates before a stop hold now. Null if evidence is missing and nothing known forbids a stop."""
+    why: tuple[Finding, ...]
+    """Reasons why the node is not back, and what a stop would cost or why it is forbidden."""
+
+    to_dict = by_fields
+
+
+@frozen
+class OpenStepShown:
+    """The step of the journal that is not settled."""
+
+    number: int
+    action: str
+    nodes: tuple[int, ...]
+    since_ms: int
+
+    to_dict = by_fields
+
+
+@frozen
+class RollStatus:
+    """Answer of `roll status`."""
+
+    phase: Phase
+    goal: str | None
+    nodes: tuple[NodePosition, ...]
+    open_step: OpenStepShown | None
+    journal: RollRecord | None
+    next_action: str
+    """The one next command or action."""
+    rollback: RollbackPath
+    findings: tuple[Finding, ...]
+
+    @property
+    def has_problems(self) -> bool:
+        """Return True if a node is not back, or a gate of the open step is violated."""
+        if any(node.back is False for node in self.nodes):
+            return True
+        step = self.open_step
+        return step is not None and any(node.may_stop is False for node in self.nodes if node.id in step.nodes)
+
+    to_dict = json_of(
+        "phase", "goal", "nodes", "open_step", "journal", "next_action", "way_back=rollback", "findings",
+        kind="roll.status",
+    )  # fmt: skip
+
+
+def roll_status(case: RollCase) -> RollStatus:
+    """Return where the cluster stands."""
+    nodes = tuple(_position(case, node) for node in case.observation.nodes)
+    phase = phase_of(case)
+    record = case.record
+    step = None if record is None else record.open_step
+    found = each_once(item.finding for row in ROWS for item in row.find(case))
+    shown = [finding for finding in found if finding.severity is Severity.BLOCKER or "stale" in finding.id]
+    way = rollback_path(case)
+    return RollStatus(
+        phase=phase,
+        goal=case.request.to,
+        nodes=nodes,
+        open_step=None
+        if step is None
+        else OpenStepShown(number=step.number, action=step.action, nodes=step.nodes, since_ms=step.since_ms),
+        journal=record,
+        next_action=next_action(case, phase, nodes, way),
+        rollback=way,
+        findings=(*case.observation.findings, *shown),
+    )
+
+
+def _position(case: RollCase, node: RollNode) -> NodePosition:
+    """Return the position of a node."""
+    record = case.record
+    step = None if record is None else record.open_step
+    mark = None if step is None or node.id not in step.nodes else step.mark(node.id)
+    is_started = step is not None and node.id in step.nodes and step.action in ("start", "wait")
+    after = gates_after(case, node, mark if is_started else None, release=_expected(case, node) if is_started else None)
+    before = gates_before(case, [node.id])
+    back = passes([finding for gate in after for finding in gate.findings])
+    stop = [finding for gate in before for finding in gate.findings]
+    lacks = blockers(finding for gate in after for finding in gate.findings) if back is not True else []
+    running = case.versions.get(node.id)
+    return NodePosition(
+        id=node.id,
+        roles=node.roles,
+        release=None if running is None else str(running),
+        done=_done(case, node),
+        back=back,
+        may_stop=passes(stop),
+        why=each_once([*lacks, *stop]),
+    )
+
+
+def _expected(case: RollCase, node: RollNode) -> Release | None:
+    return rules_of(case.target_of(node)) if case.goal is not None else None
+
+
+def _done(case: RollCase, node: RollNode) -> bool | None:
+    if case.goal is not None:
+        return case.is_done(node)
+    record = case.record
+    if record is not None and record.outcome is None and record.marks:
+        return is_restarted(case, node)
+    return None
+
+
+# --- the one next command ---------------------------------------------------------------------------------------------
+
+
+def next_action(case: RollCase, phase: Phase, nodes: Sequence[NodePosition], way: RollbackPath) -> str:
+    """Return the one next action: who is down is started first, then the roll goes on."""
+    quorum = case.observation.quorum_view
+    if quorum is not None and not quorum.has_leader:
+        ids = ", ".join(map(str, case.voter_ids))
+        return f"Start controllers until a majority of the voters {ids} answers; stop nothing while there is no leader."
+    down = [node.id for node in case.observation.nodes if is_alive(case, node.id) is False]
+    if down:
+        return f"Start {_nodes(down)}, and wait until it is back: a start is always allowed."
+    lacking = [node.id for node in nodes if node.back is False]
+    if lacking:
+        return f"Wait until {_nodes(lacking)} is back, and observe again; stop no other node meanwhile."
+    return _go_on(case, phase, nodes, way)
+
+
+def _go_on(case: RollCase, phase: Phase, nodes: Sequence[NodePosition], way: RollbackPath) -> str:
+    to = f" --to {case.request.to}" if case.request.to else ""
+    if phase is Phase.MIXED:
+        if way.how is How.NO:
+            return (
+                f"Bring every node to one release, the goal: kafkactl roll plan --inventory FILE{to or ' --to RELEASE'}"
+            )
+        return "Decide for one release: kafkactl roll plan --inventory FILE --to RELEASE shows the way to each."
+    if phase in (Phase.BINARIES, Phase.LEVELS) and case.goal is not None:
+        line = f"{case.goal.major}.{case.goal.minor}"
+        return f"Raise the levels once no rollback is intended: kafkactl features plan --release-version {line}"
+    if phase is Phase.DONE:
+        return "Nothing: no roll is under way."
+    order = roll_order(case)
+    left = [*order.controllers, *order.brokers]
+    blocked = [node for node in nodes if left[:1] == [node.id] and node.may_stop is False]
+    if blocked:
+        reasons = "; ".join(finding.message for finding in blockers(blocked[0].why) if not is_unknown(finding))
+        return f"Correct what forbids the stop of node {blocked[0].id}: {reasons}"
+    return f"Continue with node {left[0]}: kafkactl roll run --inventory FILE{to}" if left else "Nothing is left to do."
+
+
+def _nodes(ids: Sequence[int]) -> str:
+    return f"{'node' if len(ids) == 1 else 'nodes'} {', '.join(map(str, ids))}"
