@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,6 +33,7 @@ _TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
 @leaf_command(
     "bundle",
     examples=(
+        "kafkactl bundle",
         "kafkactl bundle --out support.zip -c /etc/kafka/server.properties",
         "kafkactl bundle --out support.zip --bootstrap-controller c1:9093 --command-config admin.properties",
         "kafkactl bundle --out support.zip --log-dir /mnt/c1 --log-dir /mnt/c2 --include-log",
@@ -42,7 +44,10 @@ _TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
     ),
     timeout="1h",
 )  # fmt: skip
-@click.option("--out", required=True, metavar="FILE", type=PATH, help="The archive to write.")
+@click.option(
+    "--out", metavar="FILE", type=PATH,
+    help="The archive to write. [default: kafkactl-bundle-TIME.zip, here]",
+)  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace the file if there is one.")
 @click.option(
     "-c", "--config", "configs", multiple=True, metavar="FILE", type=PATH,
@@ -64,7 +69,7 @@ _TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
 )  # fmt: skip
 @kafka_version_option
 @connection_options
-def command(*, out: str, force: bool, include_log: bool, connection: ConnectionArguments, **named: Any) -> None:
+def command(*, out: str | None, force: bool, include_log: bool, connection: ConnectionArguments, **named: Any) -> None:
     """Write a support bundle: one archive with what helps to judge a cluster from afar, without secrets.
 
     It contains versions, configurations without secrets and comments, the state of log directories, counts and
@@ -81,7 +86,7 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
         raise click.UsageError("--inventory and --observation exclude each other.")
     with _sources(connection, named) as sources:
         result = create_bundle(
-            out,
+            out or f"kafkactl-bundle-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip",
             sources,
             include_log=include_log,
             force=force,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import shutil
 import stat
 import time
@@ -294,3 +295,13 @@ def test_the_log_in_a_bundle_says_what_was_replaced(
     state = kafkactl("log", "image", "--bundle", tmp_path / "a.zip", "-o", "json").json
     assert state["sha256"] == json.loads(contents(tmp_path / "a.zip")["answers/log.image-1.json"])["sha256"]
     assert not leaks(b"".join(path.read_bytes() for path in after.parent.rglob("*") if path.is_file()))
+
+
+def test_archive_without_a_name_has_that_of_its_time(kafkactl, node, monkeypatch, tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    run = kafkactl("bundle", "-c", node.config(1), "-o", "json")
+    (archive,) = folder.iterdir()
+    assert run.json["file"] == archive.name
+    assert re.fullmatch(r"kafkactl-bundle-\d{8}T\d{6}Z\.zip", archive.name)
