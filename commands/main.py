@@ -64,6 +64,8 @@ def main(arguments: list[str]) -> int:
         return _complete(arguments)
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
+    if arguments == ["-v"]:  # before a verb it is an option of the verb
+        arguments = ["--version"]
     try:
         result = cli.main(
             args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=invocation, terminal_width=_help_width()

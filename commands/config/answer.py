@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from kafkactl.commands.rendering.output import emit
-from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
     from kafkactl.tool.api.contexts import ContextChange
@@ -24,6 +24,13 @@ def _show(page: Page, change: ContextChange) -> None:
     page.heading(f"{words[change.outcome]} context {change.name} of {change.after.file}", _TONES[change.outcome])
     keys = [key for key in {**before, **after} if key != "name" and before.get(key) != after.get(key)]
     page.table(("key", "before", "after"), [(key, _word(before.get(key)), _word(after.get(key))) for key in keys])
+    after_contexts = change.after
+    if change.name in after_contexts.by_name and after_contexts.current != change.name:
+        page.line()
+        page.line(
+            Word(f"The current context is {after_contexts.current or 'none'}. To use this one without --context:")
+        )
+        page.line(Word(f"kafkactl config use {change.name}", "strong"))
     page.findings(change.findings)
 
 

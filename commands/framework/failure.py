@@ -28,16 +28,19 @@ _USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.ClickException, "wrong-usage"),
 )
 
+_NOTHING_SENT = ": nothing was sent that changes the cluster"
+
 
 def report(error: BaseException, settings: Settings) -> int:
     """Print the error on stderr in the format that was asked for; the exit code it means.
 
     With `-o prometheus` the exit code is also a metric on stdout, so that an alert sees a command without an answer.
     """
-    described = describe(error, settings.command)
+    described = describe(error, settings.command, changes_cluster=settings.changes_cluster)
     from kafkactl.commands.rendering import output
 
-    is_table = settings.output in ("table", PROMETHEUS)
+    is_chosen = not (settings.is_default_output and sys.stderr.isatty())
+    is_table = settings.output in ("table", PROMETHEUS) or not is_chosen
     text = _for_people(described, error, settings) if is_table else output.serialised(described, settings.output)
     if settings.verbose and described["id"] in ("internal-error", "plugin-failed"):
         text += "".join(map(_traced, traceback.format_exception(error)))
@@ -50,15 +53,19 @@ def report(error: BaseException, settings: Settings) -> int:
     return code
 
 
-def describe(error: BaseException, command: str = "") -> dict[str, Any]:
-    """Return the error object (docs/reference/kinds.md) for any exception that ended this command."""
+def describe(error: BaseException, command: str = "", *, changes_cluster: bool = False) -> dict[str, Any]:
+    """Return the error object (docs/reference/kinds.md) for any exception that ended this command.
+
+    `changes_cluster`: the command sends changes to a cluster, and its interruption tells if one was sent.
+    """
     match error:
         case KafkactlError():
             return {key: _clean(value) for key, value in error.to_dict().items()}  # findings hold no secret
         case click.ClickException():
             return _object(error, _usage_id(error), error.format_message(), next_step=_help_hint(error))
         case KeyboardInterrupt() | click.Abort():
-            return _object(error, "interrupted", f"`{f'kafkactl {command}'.rstrip()}` was interrupted")
+            text = f"`{f'kafkactl {command}'.rstrip()}` was interrupted"
+            return _object(error, "interrupted", text + (_NOTHING_SENT if changes_cluster and not _has_sent() else ""))
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
             return _object(error, "operating-system-error", f"{where}{error.strerror or error}")
@@ -72,6 +79,13 @@ def describe(error: BaseException, command: str = "") -> dict[str, Any]:
                 cause="This is a bug in kafkactl, not a mistake of yours.",
                 next_step="Run it again with -v and report what it prints, together with the command.",
             )
+
+
+def _has_sent() -> bool:
+    """Return True if a request that may have changed a cluster left this process."""
+    from kafkactl.kafka.api.connection import has_sent_changes
+
+    return has_sent_changes()
 
 
 def redacted(text: str) -> str:

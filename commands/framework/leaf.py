@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.deadline import deadline, ends_clean
@@ -25,10 +27,12 @@ class LeafCommand(click.Command):
         *args: Any,
         examples: tuple[str, ...],
         codes: tuple[int, ...] = (exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE),
+        on_terminal: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.examples = examples
+        self.on_terminal = on_terminal
         self.codes = codes
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -38,7 +42,16 @@ class LeafCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Take the common options out, then run the function within the time limit; signals end it as Ctrl-C does."""
         common = {name: ctx.params.pop(name) for name in COMMON_NAMES if name in ctx.params}
-        settings = Settings(**common, command=ctx.command_path.partition(" ")[2])
+        is_default = ctx.get_parameter_source("output") is ParameterSource.DEFAULT
+        if is_default and self.on_terminal is not None and sys.stdout.isatty():
+            common["output"] = self.on_terminal
+        changes = {"dry_run", "bootstrap_server"} <= ctx.params.keys()
+        settings = Settings(
+            **common,
+            command=ctx.command_path.partition(" ")[2],
+            changes_cluster=changes,
+            is_default_output=is_default,
+        )
         ctx.ensure_object(Invocation).settings = settings
         ctx.with_resource(ends_clean())  # the first: it ends after everything that the function leaves to the context
         with deadline(settings.timeout_ms):
@@ -87,7 +100,8 @@ def leaf_command(
     """Decorator: make a function a command with the common options.
 
     `name` is the name in the group's table, `examples` are whole command lines, `codes` the exit codes that this
-    command can end with, `timeout` and `output` the defaults of `--timeout` and `--output`. `has_metrics`:
+    command can end with, `timeout` and `output` the defaults of `--timeout` and `--output`. The attribute `on_terminal`
+    is the output on a terminal, if it differs. `has_metrics`:
     schemas/metrics.toml has metrics of its answer, which `-o prometheus` prints.
     """
 

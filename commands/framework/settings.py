@@ -18,6 +18,9 @@ COLORS = ("auto", "always", "never")
 class Settings(NamedTuple):
     """The common options of a leaf command; `timeout_ms` bounds the whole command, whose words are `command`.
 
+    `changes_cluster` is true of a command that sends changes to a cluster, `is_default_output` if no output was asked
+    for.
+
     A tuple, for making a dataclass takes longer than all else that `--help` does in this file.
     """
 
@@ -28,6 +31,8 @@ class Settings(NamedTuple):
     timeout_ms: int = 30_000
     strict_security: bool = False
     command: str = ""
+    changes_cluster: bool = False
+    is_default_output: bool = False
 
     def colors(self, stream: TextIO) -> bool:
         """May this stream carry colour? An explicit `--color` wins, then NO_COLOR, FORCE_COLOR, the terminal."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kafkactl._version import __version__
 from kafkactl.change.clock import Deadline
@@ -37,6 +37,8 @@ _HANDSHAKE = "SaslHandshake"
 _UNSUPPORTED_MECHANISM = 33
 _PROBE_MS = 2_000.0
 _TLS_ALERT = 0x15
+CHANGES_SENT: Final[list[str]] = []
+"""Names of the requests of this process that may have changed something, from the moment before each left."""
 
 
 class Authenticator(Protocol):
@@ -120,6 +122,8 @@ class Connection(Closing):
             version = usable_version(message(f"{name}Request"), self.versions, peer=str(self.address))
         self._check_sound()
         request = self._framing.send(name, version, body)
+        if changes:
+            CHANGES_SENT.append(name)
         try:
             self._transport.send(request, deadline)
             response = self._answer(deadline)

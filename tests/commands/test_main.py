@@ -26,6 +26,11 @@ def test_version_needs_no_click():
     assert run.stdout == f"kafkactl {package.__version__}\n"
 
 
+def test_short_option_alone_is_the_version(kafkactl):
+    assert kafkactl("-v").stdout == f"kafkactl {package.__version__}\n"
+    assert kafkactl("-v", "storage").code == 2
+
+
 def test_version_among_other_words_is_the_same(kafkactl):
     assert kafkactl("--version", "storage").stdout == f"kafkactl {package.__version__}\n"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkactl.core.callbacks import ExposureCallback, NoteCallback, ignore_exposure, ignore_note
 from kafkactl.core.errors import InputError, KafkactlError, RefusedError
+from kafkactl.core.wording import some
 from kafkactl.files.contexts import Contexts, Target, contexts_file, load_contexts
 from kafkactl.files.contexts import resolve_target as resolve
 from kafkactl.kafka.api.exposure import client_exposure, client_exposures, writable_by_others
@@ -84,19 +85,34 @@ def connect(
     if target.context is not None:
         on_note(f"context {target.context}")
     own = target.controller_command_config
-    return connect_by(
-        load_client_config(target.command_config),
-        None if own is None else load_client_config(own),
-        brokers=target.bootstrap_server,
-        controllers=target.bootstrap_controller,
-        nodes=target.bootstrap,
-        exposed=tuple(_contexts_exposure(target)),
-        timeout_ms=timeout_ms,
-        most_ms=most_ms,
-        time_left=time_left,
-        on_exposure=on_exposure,
-        on_warning=on_warning,
-    )
+    try:
+        return connect_by(
+            load_client_config(target.command_config),
+            None if own is None else load_client_config(own),
+            brokers=target.bootstrap_server,
+            controllers=target.bootstrap_controller,
+            nodes=target.bootstrap,
+            exposed=tuple(_contexts_exposure(target)),
+            timeout_ms=timeout_ms,
+            most_ms=most_ms,
+            time_left=time_left,
+            on_exposure=on_exposure,
+            on_warning=on_warning,
+        )
+    except InputError as error:
+        if error.id == "bootstrap-missing":
+            error.next_step = step_to_context()
+        raise
+
+
+def step_to_context() -> str | None:
+    """Return the command that makes a context the current one; None if there is no context, or one is current."""
+    contexts = load_contexts(contexts_file(os.environ))
+    if contexts.current is not None or not contexts.by_name:
+        return None
+    name, *others = sorted(contexts.by_name)
+    more = f" (or {some(others, most=3)})" if others else ""
+    return f"No context is the current one. To use {name}{more}: kafkactl config use {name}"
 
 
 def connect_by(
@@ -167,6 +183,13 @@ def kind_of_nodes(
             return next(iter(kinds))
         errors += [answer for answer in found.values() if isinstance(answer, KafkactlError)]
     raise errors[0]
+
+
+def has_sent_changes() -> bool:
+    """Return True if this process sent a request that may have changed a cluster."""
+    from kafkactl.kafka.connection import CHANGES_SENT
+
+    return bool(CHANGES_SENT)
 
 
 def _contexts_exposure(target: Target) -> Iterable[Finding]:

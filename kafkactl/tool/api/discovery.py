@@ -66,7 +66,7 @@ def find_cluster(
     Raises InputError `bootstrap-missing` if nothing is found, `several-clusters-found`, those of the file of contexts,
     and the error of a file that cannot be read as a configuration.
     """
-    from kafkactl.kafka.api.connection import resolve_target
+    from kafkactl.kafka.api.connection import resolve_target, step_to_context
     from kafkactl.tool.io.host_nodes import named_file
 
     named = tuple(named_file(path) for path in configs)
@@ -91,7 +91,7 @@ def find_cluster(
         raise InputError(
             "no node of the cluster is named, and no node of Kafka was found on this host",
             id="bootstrap-missing",
-            next_step=_first_step(findings),
+            next_step=_first_step(findings) or step_to_context(),
         )
     check_one_cluster(found.files, takes_config=takes_config)
     _check_readable(found.files)

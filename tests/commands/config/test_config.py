@@ -114,3 +114,13 @@ def test_for_people(kafkactl: Callable[..., Run], monkeypatch: pytest.MonkeyPatc
     kafkactl("config", "use", "prod")
     shown = kafkactl("config", "view").stdout
     assert "controllers c:9093" in shown and "*" in shown
+
+
+def test_context_that_is_not_the_current_one_comes_with_the_command_that_makes_it_so(kafkactl, tmp_path, monkeypatch):
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "config.toml"))
+    assert "kafkactl config use lab" in kafkactl("config", "set", "lab", "--bootstrap-server", "b:9092").stdout
+    run = kafkactl("features", "plan", "--metadata", "4.3", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "bootstrap-missing")
+    assert run.error["next_step"] == "No context is the current one. To use lab: kafkactl config use lab"
+    assert "config use" not in kafkactl("config", "use", "lab").stdout
+    assert "config use" not in kafkactl("config", "set", "lab", "--cluster-id", "abc").stdout
