@@ -24,6 +24,7 @@ from kafkactl.commands.rendering.progress import shown_progress
     codes=exit_codes.READING,
     timeout="1h",
     output="jsonl",
+    on_terminal="table",
 )  # fmt: skip
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
 @from_cluster_option
@@ -64,11 +65,12 @@ def command(
 ) -> None:
     """Print all records that concern a topic, broker, configuration or user.
 
-    Each is a line in the format of `log dump`; `applied` is false for records of an aborted
+    Each is a line in the format of `log dump`, a table on a terminal; `applied` is false for records of an aborted
     transaction. If the log does not begin at offset 0, the snapshot that covers the records before is
     searched first; the history before that snapshot is lost.
     """
     from kafkactl.commands.rendering.stream import RecordStream
+    from kafkactl.core.wording import did_you_mean
     from kafkactl.metadata.api.history import record_history
 
     subject, name = _subject(keys, partition)
@@ -82,7 +84,7 @@ def command(
             if not stream.write_record(event.to_dict(hide=not show_secrets)):
                 break
     if history.is_empty:
-        output.say("No record matches these options.")
+        output.say(f"No record matches these options.{did_you_mean(name, history.names)}")
     findings = history.findings
     stream.end(findings, code_of(findings))
 

@@ -36,7 +36,8 @@ class RecordHistory:
 
     def __init__(self, place: LogPlace, key: Key) -> None:
         self._place = place
-        self._history = History(KeyFilter(key))
+        self._filter = KeyFilter(key)
+        self._history = History(self._filter)
         self._read: list[str] = []
         self.is_empty = True
 
@@ -51,6 +52,11 @@ class RecordHistory:
         for event in self._history.rest():
             self.is_empty = False
             yield event
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of other subjects of the same kind, if people choose them: what may have been meant."""
+        return sorted(self._filter.names)
 
     @property
     def findings(self) -> list[Finding]:

@@ -20,6 +20,9 @@ _TOPIC, _BROKER = 2, 4
 # Types of config resources (clients/.../config/ConfigResource.java), in the words of `--config`.
 RESOURCE_WORDS: dict[int, str] = {_TOPIC: "topic", _BROKER: "broker", 16: "client-metrics", 32: "group"}
 
+_NAMED = frozenset({"topic", "config", "user", "feature"})  # sorts whose names people choose
+_MOST_NAMES = 10_000
+
 Identity = tuple[str, str]  # what sort of key, and which
 
 # Record types by the sort of key that each of their fields is.
@@ -95,10 +98,14 @@ class Key:
 
 
 class KeyFilter:
-    """Finds the records that are about a key. Feed it every record of the log, in order."""
+    """Finds the records that are about a key. Feed it every record of the log, in order.
+
+    `names` are those of other keys of the same sorts, for a question about a misspelt one: names of people's choice.
+    """
 
     def __init__(self, key: Key) -> None:
         self.key = key
+        self.names: set[str] = set()
         self._ids: set[str] = set()  # ids of topics and ACLs that are the key's own
         self._needles = set(_needles(key.name))
         is_topics = key.sorts == frozenset({"config"}) and key.name.startswith("topic:")
@@ -115,6 +122,8 @@ class KeyFilter:
         sorts, name = self.key.sorts, self.key.name
         about = list(identities(record))
         direct = any(value == name and (sorts is None or sort in sorts) for sort, value in about)
+        if sorts is not None and not direct and len(self.names) < _MOST_NAMES:
+            self.names.update(value for sort, value in about if sort in sorts & _NAMED)
         ids = [value for sort, value in about if sort in ("topic-id", "acl")]
         if direct and record.type in ("TopicRecord", "AccessControlEntryRecord"):
             self._learn(ids)

@@ -400,6 +400,11 @@ def test_a_history_of_nothing_is_reported(kafkactl, log: Path):
     assert "No record" in run.stderr
 
 
+def test_name_like_those_in_the_log_is_suggested(kafkactl, log: Path):
+    assert "Did you mean 'late'?" in kafkactl("log", "history", log, "--topic", "lat").stderr
+    assert "Did you mean" not in kafkactl("log", "history", log, "--topic", "nothing-of-the-kind").stderr
+
+
 def test_history_without_a_key_or_with_two(kafkactl, log: Path):
     assert kafkactl("log", "history", log).code == 2
     assert kafkactl("log", "history", log, "--topic", "a", "--broker", "1").code == 2

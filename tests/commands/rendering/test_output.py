@@ -150,6 +150,14 @@ def test_a_terminal_has_colour_and_no_color_takes_it_away():
     assert "\x1b[" not in _on_a_terminal([*show, "--color", "never"], 80, {})
 
 
+@pytest.mark.slow
+def test_history_is_a_table_on_a_terminal_and_lines_of_json_elsewhere():
+    log = _root() / "tests/golden/segment-4.4.0-standalone.log.bin"
+    show = ["-m", "kafkactl", "log", "history", str(log), "--feature", "metadata.version"]
+    assert _on_a_terminal(show, 100, {}).split()[:3] == ["OFFSET", "EPOCH", "TIME"]
+    assert _on_a_terminal([*show, "-o", "jsonl"], 100, {}).startswith("{")
+
+
 def _on_a_terminal(arguments: list[str], width: int, environment: dict[str, str]) -> str:
     import fcntl
     import pty
