@@ -56,7 +56,7 @@ def report(error: BaseException, settings: Settings) -> int:
 def describe(error: BaseException, command: str = "", *, changes_cluster: bool = False) -> dict[str, Any]:
     """Return the error object (docs/reference/kinds.md) for any exception that ended this command.
 
-    `changes_cluster`: the command sends changes to a cluster, and its interruption tells if one was sent.
+    `changes_cluster`: the command sends changes to a cluster; its interruption is reported with whether one was sent.
     """
     match error:
         case KafkactlError():
