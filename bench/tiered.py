@@ -19,14 +19,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
+from bench.processes import Peak, timed
 from bench.side_by_side import circumstances, record
-from bench.spark import Peak, timed
 from bench.tiered_generator import SHAPES, Expected, found_by, write_logs
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.protocol.crc32c import crc32c
@@ -73,14 +72,13 @@ def measured(engine: str, folder: Path) -> dict[str, float]:
         peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
         checked(_answer(answer), folder)
         return _numbers({**crc, **found, "MiB": peak})
-    from kafkactl.spark.session import spark_context
+    from kafkactl.spark.session import spark_session
 
     with ExitStack() as stack:
         master = f"local[{CORES}]"
-        start, spark = timed("session", lambda: stack.enter_context(spark_context(master)))
+        start, _ = timed("session", lambda: stack.enter_context(spark_session(master, "bench")))
         request = Request(sources=(str(folder),), engine="spark", master=master)
-        with mock.patch("kafkactl.spark.session.spark_context", lambda _: nullcontext(spark)):
-            found, answer = timed("Spark", lambda: audit(load(request)))  # workers live on, and their time counts
+        found, answer = timed("Spark", lambda: audit(load(request)))  # workers live on, and their time counts
         checked(_answer(answer), folder)
         return _numbers({**start, **found})
 

@@ -15,6 +15,7 @@ from kafkactl.commands.dryrun.options import engine_of
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.log_memory import read_by_columns
+from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import detail, emit, say
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.rendering.progress import shown_progress
@@ -23,108 +24,133 @@ from kafkactl.report.model import TONES
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.options import Common
     from kafkactl.core.errors import KafkactlError
-    from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict
-    from kafkactl.dryrun.api import ScenarioContext, Verdict
+    from kafkactl.dryrun.answer import Answer, ClusterDict, ReportDict
+    from kafkactl.dryrun.api import Verdict
+    from kafkactl.dryrun.api.answering import Answered, Question, Result
     from kafkactl.dryrun.api.clusters import Cluster
-    from kafkactl.dryrun.api.engines import Engine, EngineName
-    from kafkactl.dryrun.api.events import Event
-    from kafkactl.dryrun.api.logs import Chosen
+    from kafkactl.dryrun.api.engines import Engine
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
 
-class Opened(NamedTuple):
-    """A context on which what comes before was simulated, where it was read from, and what each answer says of that.
-
-    `tag` distinguishes its files from those of the other clusters; "" where there is only one.
-    """
-
-    context: ScenarioContext
-    chosen: Chosen
-    frame: Frame
-    tag: str
-
-
 Shown = TypeVar("Shown", "Answer", "ReportDict")
-Ask = Callable[[Opened], tuple[Shown, "Verdict"]]
 Show = Callable[[Page, Shown], None]
 
 
-def give(
-    common: Common, kind: str, ask: Ask[Shown], show: Show[Shown], *, at: int | None = None, restarts: bool = False
-) -> NoReturn:
-    """Ask every cluster and print what `ask` answers: its payload and its verdict."""
-    from kafkactl.core.errors import KafkactlError
-
-    opened = open_contexts(common, at=at, restarts=restarts)
-    if len(opened.clusters) == 1:
-        results = opened.each()
-        result = next(results)
-        if isinstance(result, KafkactlError):
-            raise result
-        payload, verdict = ask(result)
-        emit(kind, payload, render=lambda page, _: show(page, payload), exit_code=verdict.exit_code)
-    _give_several(kind, ask, show, opened)
-
-
 class OpenedClusters(NamedTuple):
-    """The clusters that were named, and the way to go through them."""
+    """The clusters that were named, what answers the question about each, and words for their files."""
 
-    clusters: Sequence[Chosen]
-    engine: EngineName
-    each: Callable[[], Iterator[Opened | KafkactlError]]
+    clusters: Sequence[Cluster]
+    engine: Engine
+    tags: Sequence[str]
 
 
-def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> OpenedClusters:
-    """Find the clusters, and what to read them with. They are read, and what comes before is simulated, one by one."""
+def give(common: Common, kind: str, asked: Question, show: Show[Shown]) -> NoReturn:
+    """Ask every cluster and print the answers. `asked` is the question but for the options in common."""
     from kafkactl.core.errors import KafkactlError
-    from kafkactl.dryrun.api.clusters import open_clusters
+
+    question = _question(common, asked)
+    opened = open_clusters(common, question)
+    if len(opened.clusters) > 1:
+        _give_several(common, kind, question, show, opened)
+    (result,) = _results(common, question, opened)
+    if isinstance(result, KafkactlError):
+        raise result
+    payload, verdict = result
+    shown = cast("Shown", payload)
+    emit(kind, payload, render=lambda page, _: show(page, shown), exit_code=verdict.exit_code)
+
+
+def _question(common: Common, asked: Question) -> Question:
+    from kafkactl.core.frozen import changed
     from kafkactl.dryrun.api.events import read_events
-    from kafkactl.dryrun.api.logs import (
-        choose,
-        find_release,
-        in_process,
-        on_spark,
-        read_contexts,
-        read_static,
-        source_of,
-    )
-    from kafkactl.dryrun.api.outputs import check_details, check_html
+    from kafkactl.dryrun.api.logs import find_release, read_static
 
     engine_of(common)
-    events = [event for path in common.after for event in read_events(path)]
-    release = None if common.kafka_version is None else find_release(common.kafka_version)
-    static = read_static(common.config)
-    clusters = open_clusters(_places(common), same_cluster=common.same_cluster, cluster_of=common.cluster_of)
+    events = tuple(event for path in common.after for event in read_events(path))
+    if common.kafka_version is not None:
+        find_release(common.kafka_version)
+    return changed(
+        asked,
+        events=events,
+        kafka_version=common.kafka_version,
+        static=read_static(common.config),
+        past_damage=common.past_damage,
+        with_records=common.records,
+        with_page=common.html is not None,
+        with_tables=common.details is not None,
+    )
+
+
+def open_clusters(common: Common, question: Question) -> OpenedClusters:
+    """Find the clusters, and what to read them with. Nothing but names and the beginnings of files is read."""
+    from kafkactl.dryrun.api import clusters as api
+    from kafkactl.dryrun.api.outputs import check_details, check_html
+
+    clusters = api.open_clusters(_places(common), same_cluster=common.same_cluster, cluster_of=common.cluster_of)
     tags = _tags([cluster.title for cluster in clusters])
     for tag in tags:
         check_html(tagged(common.html, tag))
     check_details(common.details, tags)
-    engine = _engine(common, clusters)
+    return OpenedClusters(clusters, _engine(common, clusters, question.passes), tags)
+
+
+def _results(
+    common: Common, question: Question, opened: OpenedClusters
+) -> Iterator[tuple[Mapping[str, Any], Verdict] | KafkactlError]:
+    """Yield the answer about each cluster with its verdict, or its error; page and tables are written."""
+    from kafkactl.core.errors import KafkactlError
+
+    answers = _on_spark(question, opened) if opened.engine.name == "spark" else _in_process(question, opened)
+    for tag, result in zip(opened.tags, answers, strict=True):
+        if isinstance(result, KafkactlError):
+            yield result
+        else:
+            yield _written(common, result, tag), result.verdict
+
+
+def _in_process(question: Question, opened: OpenedClusters) -> Iterator[Result]:
+    from kafkactl.core.errors import KafkactlError
+    from kafkactl.dryrun.api import answer_question, read_state
+
     read_by_columns()
-    read = on_spark(engine.master) if engine.name == "spark" else in_process
-    chosen = [choose(cluster) for cluster in clusters]
-
-    def each() -> Iterator[Opened | KafkactlError]:
-        contexts = read_contexts(
-            chosen,
-            release=release,
-            static=static,
-            at=at,
-            restarts=restarts,
-            past_damage=common.past_damage,
-            engine=read,
-        )
-        for cluster, tag in zip(chosen, tags, strict=True):
+    for cluster in opened.clusters:
+        try:
             with shown_progress("Replaying the log"):
-                context = next(contexts)
-            if isinstance(context, KafkactlError):
-                yield context
-            else:
-                frame: Frame = {"engine": engine.name, "source": source_of(cluster, context.loaded), "after": []}
-                yield _opened(Opened(context, cluster, frame, tag), events, at)
+                found = read_state(cluster, question)
+            yield answer_question(found, question)
+        except KafkactlError as error:
+            yield error
 
-    return OpenedClusters(chosen, engine.name, each)
+
+def _on_spark(question: Question, opened: OpenedClusters) -> Iterator[Result]:
+    from kafkactl.dryrun.api import answers_on_spark
+
+    with shown_progress("Waiting for Spark", "tasks"):
+        found = answers_on_spark(opened.clusters, question, opened.engine.master, application())
+    yield from found
+
+
+def application() -> str:
+    """Return the name of the Spark application of this command."""
+    return f"kafkactl {current_settings().command}"
+
+
+def _written(common: Common, answer: Answered, tag: str) -> Mapping[str, Any]:
+    """Write the page and the tables of an answer, and say where they are; the payload with their places."""
+    from kafkactl.dryrun.api.outputs import write_details, write_page
+
+    payload: dict[str, Any] = {**answer.payload}
+    html = tagged(common.html, tag)
+    if html is not None and answer.page is not None:
+        write_page(html, answer.page)
+        say(f"The report is in {html}.")
+        if "html" in payload:
+            payload["html"] = html
+    if common.details is not None and answer.tables is not None:
+        payload["details"] = write_details(common.details, answer.tables, tag)
+        say(f"The tables are in {payload['details']}.")
+    return payload
 
 
 def _places(common: Common) -> dict[str, str]:
@@ -135,7 +161,7 @@ def _places(common: Common) -> dict[str, str]:
     if engine is None or engine.name != "spark":
         found = plain_paths(common.sources)
     else:
-        found = until_the_end(fetched(engine.master, common.sources))
+        found = until_the_end(fetched(engine.master, common.sources, application()))
     if common.bundle is not None:
         from kafkactl.bundle.api.reading import unpacked_logs
 
@@ -152,64 +178,46 @@ def _live(common: Common) -> dict[str, str]:
         return {title_of_cluster(client): until_the_end(saved_log(client))}
 
 
-def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:
-    """Choose the engine by the options, by the context, and by the longest log of each cluster."""
+def _engine(common: Common, clusters: Sequence[Cluster], passes: float = 1) -> Engine:
+    """Choose the engine by the options, by the context, and by the work on the longest log of each cluster."""
     from kafkactl.dryrun.api.engines import chosen_engine, context_master
 
     master = None
     if common.context is not None or (common.master is None and common.engine != "local"):
         master = context_master(common.context)
-    engine = chosen_engine(common.engine, common.master, master, [cluster.logs for cluster in clusters])
-    if engine.why:
-        detail(engine.why)
+    logs = [cluster.logs for cluster in clusters]
+    engine = chosen_engine(common.engine, common.master, master, logs, passes=passes)
+    detail(engine.why)
     return engine
-
-
-def _opened(opened: Opened, events: Sequence[Event], at: int | None) -> Opened | KafkactlError:
-    """Once what comes before was simulated; `frame` shows that, too."""
-    from kafkactl.core.errors import KafkactlError
-    from kafkactl.dryrun.api.events import after_events
-
-    try:
-        context, before = after_events(opened.context, opened.chosen.cluster.paths, events, at)
-    except KafkactlError as error:
-        return error
-    after: list[Earlier] = [
-        {"scenario": found.scenario, "input": dict(found.input), "verdict": found.verdict} for found in before
-    ]
-    return opened._replace(context=context, frame={**opened.frame, "after": after})
 
 
 # --- several clusters ---------------------------------------------------------------------------------------------
 
 
-def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedClusters) -> NoReturn:
+def _give_several(common: Common, kind: str, question: Question, show: Show[Shown], opened: OpenedClusters) -> NoReturn:
     from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api import heaviest
 
     answers: list[Mapping[str, Any]] = []
     verdicts: list[Verdict] = []
-    failed: list[tuple[Chosen, KafkactlError]] = []
-    for chosen, result in zip(opened.clusters, opened.each(), strict=True):
-        try:
-            if isinstance(result, KafkactlError):
-                raise result
-            payload, verdict = ask(result)
-        except KafkactlError as error:
-            failed.append((chosen, error))
+    failed: list[tuple[Cluster, KafkactlError]] = []
+    for cluster, result in zip(opened.clusters, _results(common, question, opened), strict=True):
+        if isinstance(result, KafkactlError):
+            failed.append((cluster, result))
         else:
+            payload, verdict = result
             answers.append({"kind": kind, "schema_version": SCHEMA_VERSION, **payload})
             verdicts.append(verdict)
     if not answers:
         raise _none_answered(failed)
-    for chosen, why in failed:
-        say(f"{chosen.cluster.title}: {why.message}", "bad")
+    for cluster, why in failed:
+        say(f"{cluster.title}: {why.message}", "bad")
     verdict = heaviest(verdicts)
     envelope: dict[str, object] = {  # PredictionsDict or ReportsDict
-        "engine": opened.engine,
+        "engine": opened.engine.name,
         "verdict": verdict,
         _LISTINGS[kind]: answers,
-        "failed": [{**_names(chosen), "error": error.to_dict()} for chosen, error in failed],
+        "failed": [{**_names(cluster), "error": error.to_dict()} for cluster, error in failed],
     }
     emit(
         f"{kind}s",
@@ -220,15 +228,14 @@ def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedC
     )
 
 
-def _none_answered(failed: Sequence[tuple[Chosen, KafkactlError]]) -> KafkactlError:
+def _none_answered(failed: Sequence[tuple[Cluster, KafkactlError]]) -> KafkactlError:
     """Return the first error with the messages of all clusters: stderr must contain exactly one object."""
     first = failed[0][1]
-    first.message = "; ".join(f"{chosen.cluster.title}: {error.message}" for chosen, error in failed)
+    first.message = "; ".join(f"{cluster.title}: {error.message}" for cluster, error in failed)
     return first
 
 
-def _names(chosen: Chosen) -> ClusterDict:
-    cluster = chosen.cluster
+def _names(cluster: Cluster) -> ClusterDict:
     return {"paths": list(cluster.paths), "cluster": cluster.name, "cluster_id": cluster.cluster_id}
 
 
@@ -236,12 +243,12 @@ def _show_several(
     page: Page,
     verdict: Verdict,
     answers: Sequence[Shown],
-    failed: Sequence[tuple[Chosen, KafkactlError]],
+    failed: Sequence[tuple[Cluster, KafkactlError]],
     show: Show[Shown],
 ) -> None:
     page.heading(f"{len(answers) + len(failed)} clusters: {verdict}", TONES[verdict])
     rows = [(_title(each["source"]), Word(each["verdict"], TONES[each["verdict"]])) for each in answers]
-    rows += [(_title(_names(chosen)), Word(f"no answer: {error.message}", "bad")) for chosen, error in failed]
+    rows += [(_title(_names(cluster)), Word(f"no answer: {error.message}", "bad")) for cluster, error in failed]
     page.table(("cluster", "verdict"), rows)
     for each in answers:
         page.heading(_title(each["source"]))

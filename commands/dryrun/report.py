@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from kafkactl.commands.dryrun.answers import Opened, give, tagged
-from kafkactl.commands.dryrun.details import write_html, write_tables
+from kafkactl.commands.dryrun.answers import give
 from kafkactl.commands.dryrun.options import CODES, Common, scenario_options
-from kafkactl.commands.dryrun.run import prediction_of
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.core.answers import plain_values
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import PredictionDict, ReportDict
-    from kafkactl.dryrun.api import Prediction, Verdict
-    from kafkactl.dryrun.detail_tables import Table
-    from kafkactl.dryrun.page.build import SimulatedScenario as Part
 
 
 @leaf_command(
@@ -37,43 +31,9 @@ def report(*, common: Common) -> None:
     restart, preferred elections, and the worst loss of one and of two brokers. The exit code is that
     of the worst verdict.
     """
-    from kafkactl.dryrun.api import report as report_of
-    from kafkactl.dryrun.api.outputs import detail_tables, page_part
+    from kafkactl.dryrun.api.answering import Question
 
-    def ask(opened: Opened) -> tuple[ReportDict, Verdict]:
-        tables: list[Table] = []
-        html = tagged(common.html, opened.tag)
-
-        def keep(number: int, found: Prediction) -> _Kept:
-            prediction = plain_values(prediction_of(common, found, opened))
-            if common.details is not None:
-                tables.extend(detail_tables(found, opened.context, f"{number}-{found.scenario}/"))
-            part = None
-            if html is not None:
-                part = page_part({**plain_values(opened.frame), **prediction}, found, opened.context)
-            return _Kept(prediction, part)
-
-        # Tables are made in this process, because they are too large to be sent.
-        made = report_of(opened.context, keep, processes=None if common.details is None else 1)
-        if html is not None:
-            write_html(html, [kept.part for kept in made.predictions if kept.part is not None], opened)
-        answer: ReportDict = {
-            **opened.frame,
-            "verdict": made.verdict,
-            "html": html,
-            "details": write_tables(common.details, opened, tables),
-            "predictions": [kept.prediction for kept in made.predictions],
-        }
-        return answer, made.verdict
-
-    give(common, "dryrun.report", ask, _show, restarts=True)
-
-
-class _Kept(NamedTuple):
-    """Kept part of a prediction, which can be large itself; `part` is what the page shows of it."""
-
-    prediction: PredictionDict
-    part: Part | None
+    give(common, "dryrun.report", Question(), _show)
 
 
 def _show(page: Page, answer: ReportDict) -> None:

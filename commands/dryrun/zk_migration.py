@@ -108,8 +108,8 @@ def _write_details(common: Common, copy: PredictedCopy) -> str | None:
 def _write_page(path: str, payload: Mapping[str, Any], copy: PredictedCopy) -> None:
     """Write the page of `--html`."""
     from kafkactl.dryrun.api.copy import ABOUT
-    from kafkactl.dryrun.api.outputs import write_report
+    from kafkactl.dryrun.api.outputs import report_page, write_page
     from kafkactl.dryrun.page.build import SimulatedScenario
 
-    write_report(path, [SimulatedScenario(answer=plain_values(payload), about=ABOUT)], copy.image)
+    write_page(path, report_page([SimulatedScenario(answer=plain_values(payload), about=ABOUT)], copy.image))
     say(f"The report is in {path}.")

@@ -101,7 +101,7 @@ def command(
             cluster_of=cluster_of,
             engine=where.engine,
             master=where.master,
-            chosen=lambda engine: detail(engine.why or f"engine: {engine.name}"),
+            chosen=lambda engine: detail(engine.why),
         )
     code = exit_codes.PARTLY_DONE if found.is_partial else exit_codes.DONE
     emit("log.export", found, render=_show, exit_code=code, listing="tables")

@@ -15,6 +15,7 @@ from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_mas
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, Moment
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import PATH, Choice, Duration
+from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import detail, say
 from kafkactl.commands.rendering.progress import shown_progress
 
@@ -30,7 +31,7 @@ _FAILING = {"blocker": ("blocker",), "warning": ("blocker", "warning"), "info": 
 
 class Inputs(NamedTuple):
     """Input to read. The bucket's options are only on commands that read objects; the last three on those that may be
-    asked of millions of segments."""
+    asked of millions of segments, where `engine` is not empty."""
 
     sources: tuple[str, ...]
     observation: str | None
@@ -44,7 +45,7 @@ class Inputs(NamedTuple):
     bucket: str | None = None
     layout: str = "auto"
     columns: str | None = None
-    engine: str = "local"
+    engine: str = ""
     master: str | None = None
     details: str | None = None
 
@@ -183,15 +184,16 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
         copy_timeout_ms=inputs.copy_timeout_ms,
         now_ms=inputs.now_ms,
         live=observed(inputs.connection) if inputs.from_cluster else None,
-        engine=inputs.engine,
+        engine=inputs.engine or "local",
         master=inputs.master,
         context_master=_context_master(inputs),
+        application=f"kafkactl {current_settings().command}",
     )
     with shown_progress("Reading the metadata topic"):
         found = load(request, keep_deleted=keep_deleted)
     if inputs.bundle is not None:
         found = changed(found, paths=(*inputs.sources, inputs.bundle))
-    if found.engine.why:
+    if inputs.engine:
         detail(found.engine.why)
     return found
 
@@ -224,7 +226,7 @@ def _context_master(inputs: Inputs) -> str | None:
     """Return the Spark master of the context that is named, else of the current one where the engine is not."""
     from kafkactl.dryrun.api.engines import context_master
 
-    if inputs.engine == "local" or inputs.master is not None:
+    if inputs.engine in ("", "local") or inputs.master is not None:
         return None
     return context_master(inputs.connection.context)
 

@@ -57,6 +57,10 @@ class KafkactlError(Exception):
         self.cause = cause
         self.next_step = next_step
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the parts to pickle: an error of a task is raised by the process that waits for it."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     @property
     def advice(self) -> str:
         """Return the action to take: the given next step, or the remedy of the id (schemas/explain)."""
@@ -75,6 +79,12 @@ class KafkactlError(Exception):
             "findings": [],
         }
         return {**found}
+
+
+def _restored(kind: type[KafkactlError], arguments: tuple[Any, ...], values: dict[str, Any]) -> KafkactlError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(values)
+    return error
 
 
 class InputError(KafkactlError):

@@ -39,10 +39,8 @@ def data_names(folder: str, suffix: str) -> tuple[str, ...]:
     Raises DataMissingError.
     """
     root = _root()
-    if root is None:
-        raise DataMissingError("a zip of kafkactl does not list its data")
     try:
-        found = os.listdir(os.path.join(root, folder))  # noqa: PTH118, PTH208
+        found = _zipped_names(folder) if root is None else os.listdir(os.path.join(root, folder))  # noqa: PTH118, PTH208
     except OSError as error:
         raise DataMissingError(
             f"the data folder schemas/{folder} of kafkactl cannot be read: {error.strerror}"
@@ -59,6 +57,17 @@ def _zipped(name: str) -> bytes:
             f"kafkactl's data file schemas/{name} is neither in {kafkactl.__path__[0]} nor next to it"
         ) from error
     return found
+
+
+def _zipped_names(folder: str) -> list[str]:
+    import zipfile
+
+    archive = getattr(getattr(kafkactl, "__loader__", None), "archive", None)
+    if archive is None:
+        raise FileNotFoundError(2, "no such folder")
+    begin = f"kafkactl/schemas/{folder}/"
+    with zipfile.ZipFile(archive) as opened:
+        return [name.removeprefix(begin) for name in opened.namelist() if name.startswith(begin)]
 
 
 @functools.cache

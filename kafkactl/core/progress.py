@@ -40,6 +40,11 @@ def heard_by(listener: Listener | None) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
+def is_heard() -> bool:
+    """Return True if there is a listener."""
+    return _LISTENER.get() is not None
+
+
 def expect(amount: int) -> None:
     """Say that so much is still to be done. Work of unknown amount reports nothing."""
     listener = _LISTENER.get()

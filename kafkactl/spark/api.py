@@ -11,7 +11,16 @@ from typing import Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.extras import install_advice
-from kafkactl.dryrun.api.engines import LOCAL, SPARK, Engine, Weighed, context_master, engine_for, weighed, worth_bytes
+from kafkactl.dryrun.api.engines import (
+    LOCAL,
+    REPLAY_S_PER_GB,
+    SPARK,
+    Engine,
+    Weighed,
+    context_master,
+    engine_for,
+    weighed,
+)
 from kafkactl.spark.columns import STATE_TABLES
 from kafkactl.spark.disk import logs_on_disk
 from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
@@ -21,6 +30,7 @@ from kafkactl.spark.export.local_files import export_to
 from kafkactl.spark.job import Places
 from kafkactl.spark.logs import by_cluster, plain, scheme_of
 
+_PASSES: Final = 3.0  # work of the whole state as Parquet, in replays of the log
 _SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as pyarrow writes times; Spark's default is INT96
     "spark.sql.session.timeZone": "UTC",
@@ -52,7 +62,7 @@ def export_tables(
 
     Raises InputError `unknown-table`, `no-metadata-log`, `path-needs-spark`, and as reading does if no log can be read;
     RefusedError `table-exists`; FailedError `tables-not-written`; ValueError for another form or mode; with Spark also
-    as `spark_context`.
+    as `spark_session`.
     """
     if form not in FORMATS or mode not in MODES:
         raise ValueError(f"form is {form!r} and mode {mode!r}; expected one of {FORMATS} and of {MODES}")
@@ -74,13 +84,14 @@ def _engine(asked: str, master: str | None, plan: ExportPlan) -> Engine:
     """Return the engine by the file systems of sources and target, else by the bytes of the logs."""
     remote = next((place for place in (*plan.paths, plan.out) if scheme_of(place) != "file"), None)
     if remote is not None and asked == "auto" and master is None:
-        why = f"{remote} is in a file system that Spark opens"
+        why = f"on Spark: {remote} is in a file system that Spark opens"
         return Engine(name=SPARK, master=context_master(None), why=why)
 
     def weigh() -> Weighed:
-        cores = os.cpu_count() or 1
-        size = sum(log.size for path in plan.paths for log in logs_on_disk(plain(path), plan.cluster_of))
-        return weighed(size, worth_bytes(cores), cores, what="logs")
+        clusters = by_cluster(log for path in plan.paths for log in logs_on_disk(plain(path), plan.cluster_of))
+        sizes = [sum(log.size for log in logs) for logs in clusters]
+        seconds = [size / 1e9 * REPLAY_S_PER_GB * _PASSES for size in sizes]
+        return weighed(seconds, os.cpu_count() or 1, what=f"{sum(sizes) / 1e9:.2f} GB of logs")
 
     found = engine_for(asked, master, context_master(None), weigh)
     if found.name == LOCAL and remote is not None:
@@ -89,14 +100,12 @@ def _engine(asked: str, master: str | None, plan: ExportPlan) -> Engine:
 
 
 def _by_spark(engine: Engine, plan: ExportPlan) -> LogExport:
-    from pyspark.sql import SparkSession
-
     from kafkactl.spark.export.on_spark import export_by_spark
-    from kafkactl.spark.session import spark_context
+    from kafkactl.spark.session import spark_session
 
     absolute = plan._replace(paths=tuple(map(_absolute, plan.paths)), out=_absolute(plan.out))
-    with spark_context(engine.master) as context:
-        session = SparkSession(context)
+    with spark_session(engine.master, "kafkactl log export") as given:
+        session = given.newSession()  # with settings of its own
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
         return export_by_spark(session, absolute)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kafkactl.core.errors import InputError
 from kafkactl.metadata.api.records import record_types
@@ -17,6 +17,7 @@ from kafkactl.spark.prediction_rows import questions_of
 from kafkactl.spark.remote_rows import RemoteJob, disk_paths
 from kafkactl.spark.ship import ship_code
 from kafkactl.spark.tables import Changes, Findings, Predictions, Records, State
+from kafkactl.spark.tasks import grouped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
     Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 OnError = Literal["rows", "raise"]
-# A task costs some 0.1 s: small logs share one. A log counts for more than its bytes, because it has to be opened.
-_TASK_BYTES: Final = 64 << 20
-_LOG_BYTES: Final = 8 << 20
 
 
 def records(
@@ -209,24 +207,10 @@ def frame_of(session: SparkSession, groups: Groups, job: Callable[[Units], Task]
     remote = tuple(group for group in checked if not all(log.is_local for log in group))
     frames = []
     if local or not remote:
-        tasks = _tasks(local)
+        tasks = grouped([sum(log.size for log in group) for group in local])
         count = len(tasks)
         frames.append(session.range(0, count, 1, max(count, 1)).mapInArrow(job(Units(local, tasks)), schema))
     if remote:
         places = [(unit, path, size) for unit, logs in enumerate(remote) for log in logs for path, size in log.files]
         frames.append(contents(session, places).mapInArrow(job(Units(remote)), schema))
     return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
-
-
-def _tasks(groups: Groups) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of each task."""
-    tasks: list[list[int]] = []
-    room = 0
-    for number, group in enumerate(groups):
-        size = sum(log.size + _LOG_BYTES for log in group)
-        if size > room:
-            tasks.append([])
-            room = _TASK_BYTES
-        tasks[-1].append(number)
-        room -= size
-    return tuple(map(tuple, tasks))

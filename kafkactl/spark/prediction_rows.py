@@ -11,7 +11,7 @@ from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.shown import json_text
 from kafkactl.dryrun.api.events import after_events
-from kafkactl.dryrun.api.logs import Chosen, read_contexts, source_of
+from kafkactl.dryrun.api.logs import Chosen, read_chosen, source_of
 from kafkactl.dryrun.api.outputs import answer_of
 from kafkactl.dryrun.by_name import find_scenario, run
 from kafkactl.dryrun.prediction import Prediction
@@ -68,7 +68,7 @@ def prediction_rows(chosen: Chosen, questions: Iterable[Question]) -> Iterator[t
             given = scenario.input_of(question.asked)
             at = scenario.at(given)
             if at not in contexts:
-                (contexts[at],) = read_contexts([chosen], release=None, static=None, at=at, restarts=restarts)
+                contexts[at] = _context(chosen, at, restarts=restarts)
             context = contexts[at]
             if isinstance(context, KafkactlError):
                 raise context
@@ -76,6 +76,13 @@ def prediction_rows(chosen: Chosen, questions: Iterable[Question]) -> Iterator[t
             yield question, _row(run(scenario.name, context, given), chosen, context)
         except KafkactlError as error:
             yield question, error
+
+
+def _context(chosen: Chosen, at: int | None, *, restarts: bool) -> ScenarioContext | KafkactlError:
+    try:
+        return read_chosen(chosen, at=at, restarts=restarts)
+    except KafkactlError as error:
+        return error
 
 
 def _row(found: Prediction, chosen: Chosen, context: ScenarioContext) -> Row:

@@ -1,8 +1,8 @@
 """A Spark application, and what can be checked before it starts: the extra, Java, the master.
 
 Spark's own settings (spark-defaults.conf, SPARK_CONF_DIR, SPARK_DRIVER_MEMORY, PYSPARK_PYTHON) take precedence; only
-what they leave open is set here. Workers get kafkactl as a zip and do not need it installed; they need a Python with
-numpy, and with pyarrow where Spark merges.
+what they leave open is set here. Workers get kafkactl as a zip (`ship`) and do not need it installed; their Python
+needs numpy, pyarrow and pandas. A session that the process has already is used as it is, and not stopped.
 """
 
 from __future__ import annotations
@@ -12,36 +12,32 @@ import re
 import shutil
 import socket
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from socketserver import TCPServer
-from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 import kafkactl
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.extras import install_advice
-from kafkactl.spark import daemon as spark_daemon
 from kafkactl.spark.failure import failed, py4j_is_silent
 from kafkactl.spark.jvm import SAFE_PATH, has_ended, kept_log, spark_home, start_jvm, written
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
 
 LOCAL_MASTER: Final = "local[*]"
-_NEEDED: Final = ("pyspark", "pyarrow")
+NEEDED: Final = ("pyspark", "pyarrow", "pandas", "numpy")
 _STANDALONE = re.compile(r"spark://(.+)")
 _LOCAL: Final = re.compile(r"local(\[([1-9]\d*|\*)(\s*,\s*\d+)?\]|-cluster\[.*\])?")
 _OLDEST_JAVA: Final = 17
 _RELEASE: Final = re.compile(r'(?m)^JAVA_VERSION="(?P<version>(?:1\.)?(?P<major>\d+)[^"]*)"')
 _CONNECT_TIMEOUT_S: Final = 5.0
-_DATA_SUFFIXES: Final = (".json", ".toml")
+_DATA_SUFFIXES: Final = (".css", ".html", ".js", ".json", ".toml")
 _OURS: Final = {
-    "spark.app.name": "kafkactl",
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "false",
@@ -62,38 +58,41 @@ _ALONE: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.authenticate": "true",
 }
-# An interruption within `logging` may leave its lock taken, for which py4j waits in the thread that starts workers.
-_WORKERS_END_S: Final = 5.0
-_DAEMON: Final = "spark.python.daemon.module"
-_PYTHON_PATH: Final = "spark.executorEnv.PYTHONPATH"
+_NAME: Final = "spark.app.name"
+_UNNAMED: Final = "pyspark-shell"  # by spark-submit, with which pyspark starts the JVM
 _SAFE_PATH: Final = f"spark.executorEnv.{SAFE_PATH}"
-_PYTHON_SETTINGS: Final = ("spark.pyspark.python", _DAEMON, _PYTHON_PATH)
 _JVM_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 
 
 @contextmanager
-def spark_context(master: str | None) -> Iterator[SparkContext]:
-    """An application on `master` (a URL as spark-submit takes it; by default as Spark's settings say, or this machine).
+def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
+    """Yield the session of the caller, or one of an application `name` on `master` (a URL as spark-submit takes it; by
+    default as Spark's settings say, or this machine), which is stopped at the end.
 
-    It is stopped at the end. Raises InputError `spark-needs-extra`, `spark-needs-java`, `invalid-spark-master`,
-    UnreachableError `spark-master-unreachable`, FailedError `spark-failed`; the last also for what fails in it.
+    Raises InputError `spark-needs-extra`, `spark-needs-java`, `invalid-spark-master`, UnreachableError
+    `spark-master-unreachable`, FailedError `spark-failed`; the last also for what fails in it.
     """
     check_spark(master)
     from py4j.protocol import Py4JError
+    from pyspark import SparkContext
     from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
 
-    with py4j_is_silent(), tempfile.TemporaryDirectory(prefix="kafkactl-spark-") as folder:
-        application = None
+    context: SparkContext | None = SparkContext._active_spark_context
+    is_own = context is None
+    application = None
+    with py4j_is_silent():
         try:
-            context = _context(master)
+            if context is None:
+                context = _context(master, name)
+            elif master not in (None, context.master):
+                raise InputError(
+                    f"the Spark master {master} was named, and this process has a session on {context.master}",
+                    id="invalid-spark-master",
+                )
             application, master = context.applicationId, context.master
-            with _stopped(context):
-                if context.getConf().get(_DAEMON) == spark_daemon.__name__:  # workers import what this process does
-                    with _workers_begun(context):
-                        yield context
-                else:
-                    context.addPyFile(str(write_zip(Path(folder) / "kafkactl.zip")))
-                    yield context
+            with _stopped(context) if is_own else nullcontext():
+                yield SparkSession.getActiveSession() or SparkSession(context)
         except (Py4JError, PySparkException, OSError, RuntimeError) as error:
             # Without an exception of Java's: the JVM has refused the call, or is gone in the middle of it.
             is_gone = type(error) is Py4JError and has_ended()
@@ -108,38 +107,6 @@ def spark_context(master: str | None) -> Iterator[SparkContext]:
 
 
 @contextmanager
-def results_folder(context: SparkContext) -> Iterator[str]:
-    """A folder for results that an application's workers and its driver share; empty text where they may share none."""
-    if not context.master.startswith("local"):
-        yield ""
-        return
-    with tempfile.TemporaryDirectory(prefix="kafkactl-results-") as folder:
-        yield folder
-
-
-@contextmanager
-def _workers_begun(context: SparkContext) -> Iterator[None]:
-    """Start the workers of this machine while the driver looks at the log: the first job waits for them otherwise.
-
-    Where that fails, so does the job that needs them, and it says why.
-    """
-
-    def begin() -> None:
-        with suppress(Exception):
-            cores = context.defaultParallelism
-            context.parallelize(range(cores), cores).mapPartitions(iter).collect()
-
-    # The JVM reports here what workers counted. Where the JVM is gone, socketserver would write a traceback.
-    context._accumulatorServer.handle_error = lambda *_: None
-    thread = Thread(target=begin, name="workers", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join(_WORKERS_END_S)
-
-
-@contextmanager
 def _stopped(context: SparkContext) -> Iterator[None]:
     """Stop an application at the end; where its JVM is gone, what failed before is the error."""
     try:
@@ -149,25 +116,12 @@ def _stopped(context: SparkContext) -> Iterator[None]:
             context.stop()  # with its wait, in which a JVM that is about to end does so
         raise
     else:
-        _stop(context)
-
-
-def _stop(context: SparkContext) -> None:
-    """Stop an application without the wait for pyspark's own thread that receives accumulators.
-
-    That thread looks once a second whether it is to end, and `SparkContext.stop` waits for it. Over TCP nothing is
-    left to be done when it ends; over a Unix socket it removes the socket's file, so there pyspark waits.
-    """
-    server = context._accumulatorServer
-    if isinstance(server, TCPServer) and server.address_family != getattr(socket, "AF_UNIX", None):
-        context._accumulatorServer = None  # as pyspark itself leaves it
-        Thread(target=server.shutdown, name="accumulators", daemon=True).start()
-    context.stop()
+        context.stop()
 
 
 def check_spark(master: str | None) -> None:
-    """Raise what `spark_context` raises before it starts anything."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    """Raise what `spark_session` raises before it starts anything."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise InputError(
             f"the Spark engine needs the extra `spark`: {', '.join(missing)} cannot be imported",
@@ -226,45 +180,36 @@ def _check_reachable(addresses: str) -> None:
     raise UnreachableError(f"no Spark master answers ({'; '.join(errors)})", id="spark-master-unreachable")
 
 
-def _context(master: str | None) -> SparkContext:
-    """No session, of which few jobs have a need: it would take as long again."""
+def _context(master: str | None, name: str) -> SparkContext:
     from pyspark import SparkConf, SparkContext
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     start_jvm(_of_the_jvm())
     conf = SparkConf()  # with Spark's own settings
-    for name, value in (_OURS | _KEPT_MEMORY).items():
-        conf.setIfMissing(name, value)
+    conf.setAppName(application_name(conf.get(_NAME, _UNNAMED), name))
+    for setting, value in (_OURS | _KEPT_MEMORY).items():
+        conf.setIfMissing(setting, value)
     if master is not None:
         conf.setMaster(master)
     conf.setIfMissing("spark.master", LOCAL_MASTER)
     if _is_local(conf):
-        for name, value in _ALONE.items():
-            conf.setIfMissing(name, value)
-    _set_python(conf)
+        for setting, value in _ALONE.items():
+            conf.setIfMissing(setting, value)
+    conf.set(_SAFE_PATH, "1")  # no imports from the working directory, in which any user may have put a module
     conf.set("spark.ui.showConsoleProgress", "false")  # pyspark turns it on, whatever the settings say
-    return SparkContext.getOrCreate(conf)
+    context = SparkContext.getOrCreate(conf)
+    # The JVM reports here what workers counted. If the JVM is gone, socketserver would write a traceback.
+    context._accumulatorServer.handle_error = lambda *_: None
+    return context
+
+
+def application_name(known: str | None, name: str) -> str:
+    """Return the name that Spark's settings give an application, else `name`."""
+    return name if known in (None, _UNNAMED) else str(known)
 
 
 def _is_local(conf: SparkConf) -> bool:
     return str(conf.get("spark.master", "")).startswith("local")
-
-
-def _set_python(conf: SparkConf) -> None:
-    """Configure the workers' Python: no imports from the working directory, in which any user may have put a module.
-
-    Workers on this machine that run the driver's Python see the same modules, so kafkactl's own daemon starts them.
-    On Linux only: elsewhere numpy may load libraries that do not survive a fork (macOS), or there is no fork (Windows).
-    """
-    ours = (
-        sys.platform == "linux"
-        and os.environ["PYSPARK_PYTHON"] == sys.executable
-        and not any(map(conf.contains, _PYTHON_SETTINGS))
-    )
-    conf.set(_SAFE_PATH, "1")
-    if ours and _is_local(conf):
-        conf.set(_DAEMON, spark_daemon.__name__)
-        conf.set(_PYTHON_PATH, str(Path(kafkactl.__file__).parent.parent))
 
 
 def _of_the_jvm() -> SparkConf:

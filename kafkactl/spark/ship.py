@@ -14,12 +14,11 @@ from weakref import WeakSet
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.extras import install_advice
-from kafkactl.spark.session import write_zip
+from kafkactl.spark.session import NEEDED, write_zip
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NEEDED: Final = ("pyspark", "pyarrow", "pandas", "numpy")
 _DIGITS: Final = 12
 _HAVE: WeakSet[SparkSession] = WeakSet()
 
@@ -29,7 +28,7 @@ def ship_code(session: SparkSession) -> None:
 
     Raises InputError `spark-needs-extra` if a package that the functions need is missing here.
     """
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise InputError(
             f"kafkactl.spark needs the extra `spark`: {', '.join(missing)} cannot be imported",

@@ -200,7 +200,8 @@ def test_an_application_that_the_jvm_shut_down_says_why(after: str) -> None:
 
 FAILING = """
 import json, os, signal, sys
-from kafkactl.spark.session import spark_context
+from kafkactl.spark.session import spark_session
+from kafkactl.spark.tasks import done_in_tasks
 from kafkactl.core.errors import KafkactlError
 
 def unreadable(_):
@@ -216,10 +217,10 @@ def heap(_):
     return bytes(400_000_000)
 
 def run(master, work):
-    with spark_context(master) as context:
+    with spark_session(master, "failing") as session:
         if work is None:
-            os.kill(context._jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
-        context.parallelize([0, 1], 2).map(work or str).collect()
+            os.kill(session.sparkContext._jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
+        done_in_tasks(session, work or str, [0, 1])
 
 for master, work in json.loads(sys.argv[1]):
     try:

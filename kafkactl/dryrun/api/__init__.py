@@ -24,27 +24,46 @@ from kafkactl.dryrun.scenario import Document, Needs, Observed, Option, OptionsE
 from kafkactl.metadata.image.model import Image
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.api.answering import Answered, Opened, Question, answer_question, answers_on_spark, read_state
     from kafkactl.dryrun.api.copy import PredictedCopy, predict_copy
     from kafkactl.features.catalog.releases import Release
 else:
-    __getattr__ = lazy_names(__name__, {f"{__name__}.copy": ("PredictedCopy", "predict_copy")})
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            f"{__name__}.answering": (
+                "Answered",
+                "Opened",
+                "Question",
+                "answer_question",
+                "answers_on_spark",
+                "read_state",
+            ),
+            f"{__name__}.copy": ("PredictedCopy", "predict_copy"),
+        },
+    )
 
 __all__ = [
     "Answer",
+    "Answered",
     "Change",
     "Document",
     "Effects",
     "Form",
     "Needs",
     "Observed",
+    "Opened",
     "Option",
     "OptionsError",
     "PredictedCopy",
     "Prediction",
+    "Question",
     "Report",
     "Scenario",
     "ScenarioContext",
     "Verdict",
+    "answer_question",
+    "answers_on_spark",
     "chain",
     "context_of",
     "every_scenario",
@@ -55,6 +74,7 @@ __all__ = [
     "predict",
     "predict_copy",
     "read_context",
+    "read_state",
     "report",
     "run",
     "scenario_names",
@@ -160,17 +180,13 @@ def read_context(
     `restart`. `release` and `static` are as in `context_of`. Raises InputError `unknown-kafka-version`, and what
     reading raises.
     """
-    from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api.clusters import open_clusters
-    from kafkactl.dryrun.api.logs import choose, read_contexts
+    from kafkactl.dryrun.api.logs import choose, read_chosen
     from kafkactl.features.catalog.releases import find_release
 
     named = None if release is None else find_release(release)
     (cluster,) = open_clusters({path: path for path in paths}, same_cluster=True)
-    (found,) = read_contexts([choose(cluster)], release=named, static=static, at=at, restarts=restarts)
-    if isinstance(found, KafkactlError):
-        raise found
-    return found
+    return read_chosen(choose(cluster), release=named, static=static, at=at, restarts=restarts)
 
 
 def every_scenario() -> Iterable[Scenario]:

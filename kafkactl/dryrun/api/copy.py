@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.answer import Source
-from kafkactl.dryrun.api.logs import in_process, on_spark
 from kafkactl.dryrun.controller.appended import Operation
 from kafkactl.dryrun.controller.facts import facts_of
-from kafkactl.dryrun.engine.local import Loaded
+from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for
 from kafkactl.features.catalog.releases import Release, find_release, newest_with_zookeeper
 from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.migration.api.copy import CopySource, predicted_log, read_copy_source
 from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome, forecast_copy
 from kafkactl.migration.copy.rules import copy_rules, rules_seen
@@ -156,10 +156,17 @@ def _source_of(source: CopySource, forecast: CopyForecast) -> Source:
 
 
 def _replayed(forecast: CopyForecast, engine: str, master: str | None) -> Loaded:
-    """Return the state of a quorum with these records, folded by the chosen engine."""
-    fold = on_spark(master) if engine == "spark" else in_process
-    with predicted_log(forecast.contents) as log:
-        (loaded,) = fold([log], None, False)
-    if isinstance(loaded, KafkactlError):
-        raise loaded
+    """Return the state of a quorum with these records, folded in process or in a task of Spark."""
+    if engine != "spark":
+        return _folded(forecast.contents)
+    from kafkactl.spark.session import spark_session
+    from kafkactl.spark.tasks import done_in_tasks
+
+    with spark_session(master, "kafkactl dryrun zk-migration") as session:
+        (loaded,) = done_in_tasks(session, _folded, [forecast.contents])
     return loaded
+
+
+def _folded(contents: Sequence[Sequence[MetadataRecord]]) -> Loaded:
+    with predicted_log(contents) as log:
+        return load(log.segments, log.checkpoints)

@@ -1,7 +1,8 @@
-"""Which engine replays the logs: in process or on Spark, by what was asked for and by what the logs weigh.
+"""Which engine answers: in process or on Spark, by what was asked for and by the work that there is.
 
-Both give the same answer, so `auto` only has to know which is sooner. The figures are measured, and given with the
-machine they are of in docs/decisions/0014-the-spark-plan.md.
+Both give the same answer, so `auto` only has to know which is sooner. A task of Spark reads one log, so that Spark is
+sooner only with several logs, and if they take longer than its start; their number alone decides nothing. The figures
+are measured, and given with the machine they are of in docs/decisions/0014-the-spark-plan.md.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from kafkactl.metadata.io.source import LogSource
 EngineName = Literal["local", "spark"]
 LOCAL: Final = "local"
 SPARK: Final = "spark"
-# Seconds on the clock until Spark has answered about next to nothing, with two cores or more; and of one processor for
-# each GB of log, the driver's part of it, which no second core shortens, apart.
-SPARK_START_S: Final = 5.5
-SPARK_DRIVER_S_PER_GB: Final = 3.0
-SPARK_WORKERS_S_PER_GB: Final = 14.0
-LOCAL_S_PER_GB: Final = 15.0
+# Seconds on the clock until Spark has answered about next to nothing, and how much longer a task takes than the same
+# work in process.
+SPARK_START_S: Final = 8.0
+SPARK_RATIO: Final = 1.3
+REPLAY_S_PER_GB: Final = 15.0
 
 
 @frozen
@@ -37,7 +37,7 @@ class Engine:
 
 
 class Weighed(NamedTuple):
-    """Choice of an engine by the size of the logs."""
+    """Choice of an engine by the work."""
 
     is_for_spark: bool
     why: str
@@ -49,28 +49,40 @@ def chosen_engine(
     context_master: str | None,
     clusters: Sequence[Sequence[LogSource]],
     *,
+    passes: float = 1,
     cores: int | None = None,
 ) -> Engine:
-    """Return the engine for the logs of these clusters, of each of which one log is replayed.
+    """Return the engine for the logs of these clusters.
 
-    `asked` is `auto`, `local` or `spark`; `cores` are this machine's.
+    `asked` is `auto`, `local` or `spark`; `passes` is the work on a log in replays of it; `cores` are this machine's.
     """
-    return engine_for(asked, master, context_master, lambda: _weighed(clusters, cores or os.cpu_count() or 1))
+
+    def weigh() -> Weighed:
+        sizes = [max(map(_bytes, logs)) for logs in clusters]
+        seconds = [size / 1e9 * REPLAY_S_PER_GB * passes for size in sizes]
+        return weighed(seconds, cores or os.cpu_count() or 1, what=f"{sum(sizes) / 1e9:.2f} GB of log")
+
+    return engine_for(asked, master, context_master, weigh)
 
 
 def engine_for(asked: str, master: str | None, context_master: str | None, weigh: Callable[[], Weighed]) -> Engine:
-    """Return the engine for other work than a replay; `weigh` is asked where nothing but the logs decides."""
+    """Return the engine for any work; `weigh` is asked if nothing but the work decides."""
     named = master or context_master
     if asked == LOCAL:
-        return Engine(name=LOCAL)
+        return Engine(name=LOCAL, why="in process: --engine local")
     if asked == SPARK or named is not None:
-        by_context = f"the context names the Spark master {named}" if master is None and named else ""
-        return Engine(name=SPARK, master=named, why=by_context)
+        by = "--engine spark"
+        if named is not None:
+            by = f"--master {named}" if master is not None else f"the context names the Spark master {named}"
+        return Engine(name=SPARK, master=named, why=f"on Spark: {by}")
     found = weigh()
     missing = _missing() if found.is_for_spark else None
     if missing is not None:
-        return Engine(name=LOCAL, why=f"{found.why}, but {missing}")
-    return Engine(name=SPARK if found.is_for_spark else LOCAL, why=found.why)
+        return Engine(name=LOCAL, why=f"in process: {found.why}, but {missing}")
+    return Engine(
+        name=SPARK if found.is_for_spark else LOCAL,
+        why=f"{'on Spark' if found.is_for_spark else 'in process'}: {found.why}",
+    )
 
 
 def context_master(name: str | None) -> str | None:
@@ -82,36 +94,23 @@ def context_master(name: str | None) -> str | None:
     return None if chosen is None else contexts.context(chosen).spark_master
 
 
-def weighed(size: int, worth: float, cores: int, *, what: str) -> Weighed:
-    """Decide if logs of this size (`what` names them) are worth Spark, which is faster from `worth` bytes on.
+def weighed(seconds: Sequence[float], cores: int, *, what: str, more_on_spark: float = 0.0) -> Weighed:
+    """Decide if work is worth Spark on this machine. `seconds` has the time of each part in process, which is a task;
+    `more_on_spark` is the time to join them.
 
-    >>> weighed(65_000_000, float("inf"), 1, what="log").why
-    'in process: 0.07 GB of log, and Spark is never sooner done on 1 core'
+    >>> weighed([30.0], 8, what="2.00 GB of log").why
+    '2.00 GB of log, about 30 s of work in process and 47 s on Spark with 8 cores'
+    >>> weighed([30.0] * 8, 8, what="16.00 GB of log").is_for_spark
+    True
     """
-    text = f"{size / 1e9:.2f} GB of {what}"
-    if size >= worth:
-        return Weighed(True, f"Spark is sooner done with {text}")
-    spark = "is never sooner done" if worth == float("inf") else f"is sooner done from {worth / 1e9:.1f} GB"
-    return Weighed(False, f"in process: {text}, and Spark {spark} on {counted(cores, 'core')}")
-
-
-def _weighed(clusters: Sequence[Sequence[LogSource]], cores: int) -> Weighed:
-    return weighed(sum(max(map(_bytes, logs)) for logs in clusters), worth_bytes(cores), cores, what="log")
+    local = sum(seconds)
+    spark = SPARK_START_S + more_on_spark + SPARK_RATIO * max(max(seconds, default=0.0), local / cores)
+    text = f"{what}, about {local:.0f} s of work in process and {spark:.0f} s on Spark with {counted(cores, 'core')}"
+    return Weighed(spark < local, text)
 
 
 def _bytes(log: LogSource) -> int:
     return sum(Path(segment.name).stat().st_size for segment in log.segments)
-
-
-def worth_bytes(cores: int) -> float:
-    """Return the size in bytes from which Spark is faster on one machine with so many cores; infinite if it
-    never is.
-
-    >>> worth_bytes(1)
-    inf
-    """
-    gained = LOCAL_S_PER_GB - SPARK_DRIVER_S_PER_GB - SPARK_WORKERS_S_PER_GB / cores
-    return SPARK_START_S / gained * 1e9 if gained > 0 else float("inf")
 
 
 def _missing() -> str | None:

@@ -1,16 +1,14 @@
 """From the logs of clusters to the states on which a dry run simulates: one replica of each is folded.
 
-Which one is `dryrun.replicas`' to say. Clusters are read one after the other in process, and all at once on Spark.
+Which one is `dryrun.replicas`' to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
-from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
@@ -26,28 +24,20 @@ from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.metadata.io.places import fetched, needs_fetch, plain_paths
 from kafkactl.metadata.io.source import LogSource, announce
-from kafkactl.metadata.log.fetched_folder import fetched_folder
 from kafkactl.metadata.verify.histories import CONTRADICTIONS
 from kafkactl.protocol.text.properties import parse_properties
 
 __all__ = [
     "Chosen",
-    "Engine",
     "choose",
     "fetched",
     "find_release",
-    "in_process",
     "needs_fetch",
-    "on_spark",
     "plain_paths",
-    "read_contexts",
+    "read_chosen",
     "read_static",
     "source_of",
 ]
-
-# Reads logs to their ends, or up to an offset, in their order, past damage or up to it; a log that cannot be read gives
-# its error.
-Engine: TypeAlias = Callable[[Sequence[LogSource], int | None, bool], Iterable[Loaded | KafkactlError]]
 
 
 @frozen
@@ -73,66 +63,24 @@ def choose(cluster: Cluster) -> Chosen:
     return Chosen(cluster=cluster, log=cluster.logs[at], replicas=replicas, findings=findings)
 
 
-def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> Iterator[Loaded | KafkactlError]:
-    """Yield the local engine: a log is read when it is asked for."""
-    for log in logs:
-        announce([*log.checkpoints[-1:], *log.segments])
-        try:
-            yield load(log.segments, log.checkpoints, at=at, past_damage=past_damage)
-        except KafkactlError as error:
-            yield error
-
-
-def on_spark(master: str | None) -> Engine:
-    """Return the Spark engine on that master.
-
-    Raises as `spark_session.check_spark`; what it gives, as `spark_context`.
-    """
-    from kafkactl.spark.session import check_spark, results_folder, spark_context
-
-    check_spark(master)
-
-    def engine(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> list[Loaded | KafkactlError]:
-        from kafkactl.dryrun.engine.spark.engine import load_logs
-        from kafkactl.dryrun.engine.spark.plan import ClusterLog
-
-        with spark_context(master) as spark, results_folder(spark) as results:
-            if not spark.master.startswith("local"):
-                places = [fetched_folder(segment.name) for log in logs for segment in log.segments]
-                for folder in sorted({place for place in places if place is not None}):
-                    spark.addFile(folder, recursive=True)
-            wanted = [
-                ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at, past_damage=past_damage)
-                for log in logs
-            ]
-            return load_logs(spark, wanted, results=results)
-
-    return engine
-
-
-def read_contexts(
-    clusters: Sequence[Chosen],
+def read_chosen(
+    chosen: Chosen,
     *,
-    release: Release | None,
-    static: Mapping[str, str] | None,
+    release: Release | None = None,
+    static: Mapping[str, str] | None = None,
     at: int | None = None,
     restarts: bool = False,
     past_damage: bool = False,
-    engine: Engine = in_process,
-) -> Iterator[ScenarioContext | KafkactlError]:
-    """Yield the state at the end of each cluster's log (or after offset `at`) with the other input of a prediction, or
-    an error.
+) -> ScenarioContext:
+    """Return the state at the end of a cluster's log (or after offset `at`) with the other input of a prediction.
 
-    With `restarts` the state of a node that starts from the newest checkpoint, and from offset 0, is read, too.
+    With `restarts` the state of a node that starts from the newest checkpoint, and from offset 0, is read, too. Raises
+    what reading raises.
     """
-    for chosen, loaded in zip(clusters, engine([chosen.log for chosen in clusters], at, past_damage), strict=True):
-        try:
-            if isinstance(loaded, KafkactlError):
-                yield loaded
-            else:
-                yield _context(chosen, loaded, release, static, restarts=restarts)
-        except KafkactlError as error:
-            yield error
+    log = chosen.log
+    announce([*log.checkpoints[-1:], *log.segments])
+    loaded = load(log.segments, log.checkpoints, at=at, past_damage=past_damage)
+    return _context(chosen, loaded, release, static, restarts=restarts)
 
 
 def _context(

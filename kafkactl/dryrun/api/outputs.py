@@ -16,6 +16,7 @@ from kafkactl.dryrun.scenario import ScenarioContext
 if TYPE_CHECKING:
     from kafkactl.dryrun.controller.facts import Facts
     from kafkactl.dryrun.detail_tables import Table
+    from kafkactl.dryrun.io.detail_files import WrittenTable
     from kafkactl.dryrun.page.build import SimulatedScenario
     from kafkactl.dryrun.page.cluster import Cluster
     from kafkactl.metadata.image.model import Image
@@ -40,7 +41,7 @@ def check_details(path: str | None, tags: Iterable[str]) -> None:
                 check_details_target(Path(path) / tag)
 
 
-def write_details(path: str, tables: Iterable[Table], tag: str = "") -> str:
+def write_details(path: str, tables: Iterable[Table | WrittenTable], tag: str = "") -> str:
     """Write the tables, those of one of several clusters into the folder `tag`; the folder that they are in."""
     from kafkactl.dryrun.io import detail_files
 
@@ -137,30 +138,33 @@ def page_part(answer: Mapping[str, Any], found: Prediction, context: ScenarioCon
     return SimulatedScenario(answer=answer, after=_after(found, context), about=find_scenario(found.scenario).about)
 
 
-def write_log_report(
-    path: str, simulated: Sequence[SimulatedScenario], context: ScenarioContext, log: LogSource
-) -> None:
-    """Write the report of what was simulated on `context`, which was read from `log`, with its timeline."""
+def log_report(simulated: Sequence[SimulatedScenario], context: ScenarioContext, log: LogSource) -> bytes:
+    """Return the page of what was simulated on `context`, which was read from `log`, with its timeline."""
     from kafkactl.report.events import events_of
     from kafkactl.report.timeline import timeline_of
 
     loaded = context.loaded
     events = events_of(log.segments, up_to=loaded.last_offset)
-    write_report(path, simulated, loaded.image, timeline_of(events, end_ms=loaded.last_timestamp_ms))
+    return report_page(simulated, loaded.image, timeline_of(events, end_ms=loaded.last_timestamp_ms))
 
 
-def write_report(
-    path: str, simulated: Sequence[SimulatedScenario], image: Image, timeline: Timeline | None = None
-) -> None:
-    """Write the report of what was simulated on an image. Raises as `check_html`."""
+def report_page(simulated: Sequence[SimulatedScenario], image: Image, timeline: Timeline | None = None) -> bytes:
+    """Return the page of what was simulated on an image."""
     from kafkactl._version import __version__
     from kafkactl.dryrun.page.build import report_of
     from kafkactl.dryrun.page.cluster import cluster_of
-    from kafkactl.files import report_files
-    from kafkactl.report.html import MARK, render_html
+    from kafkactl.report.html import render_html
 
     report = report_of(simulated, cluster_of(image), timeline=timeline, written_by=f"kafkactl {__version__}")
-    report_files.write_report(Path(path), render_html(report), MARK)
+    return render_html(report)
+
+
+def write_page(path: str, page: bytes) -> None:
+    """Write a page. Raises as `check_html`."""
+    from kafkactl.files.report_files import write_report
+    from kafkactl.report.html import MARK
+
+    write_report(Path(path), page, MARK)
 
 
 def _after(found: Prediction, context: ScenarioContext) -> Cluster | None:

@@ -6,6 +6,7 @@ hold the tables of an earlier run; anything else in it is refused.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.core.extras import install_advice
@@ -26,6 +27,22 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 50_000  # of a row group
 _SUFFIX: Final = ".parquet"
+
+
+class WrittenTable(NamedTuple):
+    """A table as the content of its file."""
+
+    name: str
+    content: bytes
+
+
+def written_table(table: Table | WrittenTable) -> WrittenTable:
+    """Return a table as the content of its file."""
+    if isinstance(table, WrittenTable):
+        return table
+    sink = io.BytesIO()
+    _write(sink, table)
+    return WrittenTable(table.name, sink.getvalue())
 
 
 def check_details_target(path: Path) -> None:
@@ -76,7 +93,7 @@ def _not_ours(path: Path) -> Iterator[str]:
             yield inside.name
 
 
-def write_details(path: Path, tables: Iterable[Table]) -> None:
+def write_details(path: Path, tables: Iterable[Table | WrittenTable]) -> None:
     """Write the tables, those whose name has a slash into folders below. Raises as `check_details_target`."""
     check_details_target(path)
     place = path.resolve()
@@ -87,7 +104,13 @@ def write_details(path: Path, tables: Iterable[Table]) -> None:
         for table in tables:
             file = new / f"{table.name}{_SUFFIX}"
             file.parent.mkdir(parents=True, exist_ok=True)
-            _write(file, table)
+            with file.open("wb") as sink:
+                if isinstance(table, WrittenTable):
+                    sink.write(table.content)
+                else:
+                    _write(sink, table)
+                sink.flush()
+                os.fsync(sink.fileno())
         for folder in {file.parent for file in new.rglob(f"*{_SUFFIX}")} | {new}:
             sync_folder(folder)
         put_in_place(new, place, temporary / "old")
@@ -99,7 +122,7 @@ def write_details(path: Path, tables: Iterable[Table]) -> None:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _write(file: Path, table: Table) -> None:
+def _write(sink: BinaryIO, table: Table) -> None:
     """Row group by row group, so that a million partitions do not stand in memory twice."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -107,12 +130,9 @@ def _write(file: Path, table: Table) -> None:
     types = _types()
     schema = pa.schema([(name, types[kind]) for name, kind in table.columns])
     rows = iter(table.rows)
-    with file.open("wb") as sink:
-        with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
-            while taken := list(islice(rows, _ROWS)):
-                writer.write_table(_columns(taken, schema))
-        sink.flush()
-        os.fsync(sink.fileno())
+    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+        while taken := list(islice(rows, _ROWS)):
+            writer.write_table(_columns(taken, schema))
 
 
 def _columns(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

@@ -2,22 +2,25 @@
 
 A log on HDFS or in an object store is first copied into a folder on this machine. The files of a metadata log are few,
 and the copy is then examined like any other folder (names, meta.properties). Workers on other machines get the folder
-through Spark (`spark.opened`).
+through Spark (`for_tasks`).
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from kafkactl.core.errors import FailedError, InputError
+from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_LOG
-from kafkactl.metadata.log.fetched_folder import FETCHED
+from kafkactl.metadata.io.source import LogFile, LogSource, read_pieces
+from kafkactl.metadata.log.fetched_folder import FETCHED, fetched_folder, within_fetched
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 
@@ -59,25 +62,52 @@ def _path_of(uri: str) -> str:
     return unquote(parts.path)
 
 
+def for_tasks(log: LogSource) -> LogSource:
+    """Return a log that can be pickled, whose files tasks of Spark read at the same places, or among the files that the
+    driver added (`fetched_folders`)."""
+
+    def bound(file: LogFile) -> LogFile:
+        return changed(file, pieces=partial(_read_in_task, str(Path(file.name).absolute())))
+
+    return changed(log, segments=tuple(map(bound, log.segments)), checkpoints=tuple(map(bound, log.checkpoints)))
+
+
+def _read_in_task(path: str) -> Iterator[bytes]:
+    inside = within_fetched(path)
+    if inside is not None and not Path(path).exists():
+        from pyspark import SparkFiles
+
+        path = SparkFiles.get(inside)
+    return read_pieces(path)
+
+
+def fetched_folders(logs: Iterable[LogSource]) -> list[str]:
+    """Return the folders with logs that only this machine has."""
+    places = {fetched_folder(file.name) for log in logs for file in (*log.segments, *log.checkpoints)}
+    return sorted(place for place in places if place is not None)
+
+
 def needs_fetch(sources: Sequence[str]) -> bool:
     """Return True if one of the sources is not on this machine."""
     return any(scheme_of(source) not in (None, "file") for source in sources)
 
 
 @contextmanager
-def fetched(master: str | None, sources: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yield the path of each source while the context lasts; those of other file systems are copied to this machine.
+def fetched(master: str | None, sources: Sequence[str], name: str) -> Iterator[dict[str, str]]:
+    """Yield the path of each source while the context lasts; those of other file systems are copied to this machine, by
+    the application `name`.
 
     Raises InputError `remote-log-not-found`, FailedError `remote-log-not-read`, and as `plain_paths` and
-    `spark_context`.
+    `spark_session`.
     """
-    from kafkactl.spark.session import spark_context
+    from kafkactl.spark.session import spark_session
 
     with tempfile.TemporaryDirectory(prefix=FETCHED) as scratch:
         found = plain_paths([source for source in sources if scheme_of(source) in (None, "file")])
-        with spark_context(master) as spark:
+        with spark_session(master, name) as session:
             for number, source in enumerate(source for source in sources if source not in found):
-                found[source] = str(_copied(_Hadoop(spark, source), source, Path(scratch) / str(number)))
+                hadoop = _Hadoop(session.sparkContext, source)
+                found[source] = str(_copied(hadoop, source, Path(scratch) / str(number)))
         yield found
 
 

@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -293,7 +294,7 @@ def _beginning(path: Path) -> bytes:
 
 def _disk_file(path: Path, kind: str, offset: int | None, epoch: int | None) -> LogFile:
     name = str(path)
-    return LogFile(name=name, kind=kind, base_offset=offset, epoch=epoch, pieces=lambda: read_pieces(name))
+    return LogFile(name=name, kind=kind, base_offset=offset, epoch=epoch, pieces=partial(read_pieces, name))
 
 
 def announce(files: Iterable[LogFile]) -> None:

@@ -10,16 +10,15 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.dryrun.api.engines import LOCAL, SPARK, SPARK_START_S, Engine, Weighed, engine_for, weighed
+from kafkactl.dryrun.api.engines import LOCAL, SPARK, Engine, Weighed, engine_for, weighed
 from kafkactl.tiered.io.sources import MetadataReplica
 from kafkactl.tiered.ledger import Ledger, MetadataLog, fold
 
 AUTO_ENGINE: Final = "auto"
 IN_PROCESS: Final = Engine(name=LOCAL)
-# Seconds of one processor for each GB of log: in one process; on Spark of the workers together, and of the driver. Of
-# a log whose segments all live: where most are deleted, as in a log of many years, Spark is sooner than this says.
+# Seconds of one processor for each GB of log in one process, and of the driver to join the folds of a GB. Of a log
+# whose segments all live: if most are deleted, as in a log of many years, Spark is sooner than this says.
 LOCAL_S_PER_GB: Final = 42.0
-WORKERS_S_PER_GB: Final = 69.0
 DRIVER_S_PER_GB: Final = 16.0
 
 
@@ -37,22 +36,13 @@ def chosen_engine(
     """
 
     def weigh() -> Weighed:
-        size = sum(file.size for replica in replicas for file in replica.files)
-        useful = min(cores or os.cpu_count() or 1, max(1, len(replicas)))
-        return weighed(size, worth_bytes(useful), useful, what="metadata logs")
+        sizes = [sum(file.size for file in replica.files) for replica in replicas]
+        seconds = [size / 1e9 * LOCAL_S_PER_GB for size in sizes]
+        joining = sum(sizes) / 1e9 * DRIVER_S_PER_GB
+        text = f"{sum(sizes) / 1e9:.2f} GB of metadata logs"
+        return weighed(seconds, cores or os.cpu_count() or 1, what=text, more_on_spark=joining)
 
     return engine_for(asked, master, context_master, weigh)
-
-
-def worth_bytes(cores: int) -> float:
-    """Return the size in bytes from which Spark is faster on one machine with so many cores; infinite if it
-    never is.
-
-    >>> worth_bytes(1)
-    inf
-    """
-    gained = LOCAL_S_PER_GB - DRIVER_S_PER_GB - WORKERS_S_PER_GB / cores
-    return SPARK_START_S / gained * 1e9 if gained > 0 else float("inf")
 
 
 def folded(
@@ -61,12 +51,11 @@ def folded(
     *,
     keep_deleted: bool,
     watched: frozenset[bytes],
+    name: str,
 ) -> Ledger:
-    """Fold all records of the logs with that engine. Raise on Spark as `spark_context` and `fold_on_spark` do."""
+    """Fold all records of the logs with that engine; `name` is that of the application. Raise as `fold_on_spark`."""
     if engine.name != SPARK:
         return fold([log for _, log in logs], keep_deleted=keep_deleted, watched=watched)
-    from kafkactl.spark.session import spark_context
     from kafkactl.tiered.io.spark import fold_on_spark
 
-    with spark_context(engine.master) as context:
-        return fold_on_spark(context, logs, keep_deleted=keep_deleted, watched=watched)
+    return fold_on_spark(engine.master, name, logs, keep_deleted=keep_deleted, watched=watched)

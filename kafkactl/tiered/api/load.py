@@ -45,6 +45,8 @@ class Request:
     engine: str = AUTO_ENGINE
     master: str | None = None
     context_master: str | None = None
+    application: str = "kafkactl tiered"
+    """Name of the Spark application."""
 
 
 @frozen
@@ -75,7 +77,7 @@ class Loaded:
 
 def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`; on
-    Spark also as `spark_session.spark_context` and `tiered.io.spark.fold_on_spark` do."""
+    Spark also as `tiered.io.spark.fold_on_spark` does."""
     saved = None if request.observation is None else read_observation(request.observation)
     is_alone = saved is None and request.live is None
     # Where the cluster's metadata log says that the topic was never created, no source can hold it.
@@ -97,7 +99,8 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     watched = frozenset() if bucket is None else frozenset(bucket.segments)
     engine = chosen_engine(request.engine, request.master, request.context_master, chosen)
     expect(sum(file.size for replica in chosen for file in replica.files))
-    ledger = folded(engine, tuple(zip(chosen, logs, strict=True)), keep_deleted=keep_deleted, watched=watched)
+    pairs = tuple(zip(chosen, logs, strict=True))
+    ledger = folded(engine, pairs, keep_deleted=keep_deleted, watched=watched, name=request.application)
     case = AuditCase(
         ledger,
         _with_removed(view, ledger, request.metadata),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -43,38 +42,33 @@ def test_what_was_asked_for(
     assert (found.name, found.master) == (name, used)
 
 
+def test_reason_of_a_choice_is_given(log: LogSource) -> None:
+    def why(*given: str | None) -> str:
+        return engines.chosen_engine(*given, [[log]], cores=2).why  # type: ignore[arg-type]
+
+    assert why("local", None, None) == "in process: --engine local"
+    assert why("spark", None, None) == "on Spark: --engine spark"
+    assert why("auto", "yarn", None) == "on Spark: --master yarn"
+    assert why("auto", None, "yarn") == "on Spark: the context names the Spark master yarn"
+    assert why("auto", None, None) == (
+        "in process: 0.00 GB of log, about 0 s of work in process and 8 s on Spark with 2 cores"
+    )
+
+
 def test_number_of_logs_decides_nothing(log: LogSource) -> None:
     """32 small logs took 15 s in process and 299 s on Spark, on a busy machine."""
     assert engines.chosen_engine("auto", None, None, [[log]] * 500, cores=8).name == "local"
     assert engines.chosen_engine("auto", None, None, [[log] * 500], cores=8).name == "local"
 
 
-def test_logs_of_several_clusters_weigh_together(log: LogSource) -> None:
+def test_work_on_several_logs_is_for_spark_and_on_one_log_never(log: LogSource) -> None:
     with Path(log.segments[0].name).open("wb") as file:
-        file.truncate(int(engines.worth_bytes(8)) // 3 + 1)
+        file.truncate(500_000_000)
+    assert engines.chosen_engine("auto", None, None, [[log]], passes=100, cores=8).name == "local"
     assert engines.chosen_engine("auto", None, None, [[log]] * 2, cores=8).name == "local"
-    assert engines.chosen_engine("auto", None, None, [[log]] * 3, cores=8).name == "spark"
-
-
-def test_a_large_log_on_many_cores(log: LogSource) -> None:
-    with Path(log.segments[0].name).open("wb") as file:
-        file.truncate(int(engines.worth_bytes(8)) + 1)
-    found = engines.chosen_engine("auto", None, None, [[log]], cores=8)
-    assert (found.name, found.why) == ("spark", "Spark is sooner done with 0.54 GB of log")
-    found = engines.chosen_engine("auto", None, None, [[log]], cores=1)
-    assert (found.name, found.why) == (
-        "local",
-        "in process: 0.54 GB of log, and Spark is never sooner done on 1 core",
-    )
-    found = engines.chosen_engine("auto", None, None, [[log]], cores=4)
-    assert found.why == "in process: 0.54 GB of log, and Spark is sooner done from 0.6 GB on 4 cores"
-    assert engines.chosen_engine("local", None, None, [[log]], cores=8).why == ""
-
-
-def test_more_cores_pay_sooner() -> None:
-    sizes = [engines.worth_bytes(cores) for cores in (2, 4, 8, 32)]
-    assert sizes == sorted(sizes, reverse=True)
-    assert math.isinf(engines.worth_bytes(1))
+    assert engines.chosen_engine("auto", None, None, [[log]] * 2, passes=6, cores=8).name == "spark"
+    assert engines.chosen_engine("auto", None, None, [[log]] * 8, cores=8).name == "spark"
+    assert engines.chosen_engine("auto", None, None, [[log]] * 8, cores=1).name == "local"
 
 
 def test_without_spark_it_is_done_in_process(log: LogSource, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +77,6 @@ def test_without_spark_it_is_done_in_process(log: LogSource, monkeypatch: pytest
 
     monkeypatch.setattr(spark_session, "check_spark", missing)
     with Path(log.segments[0].name).open("wb") as file:
-        file.truncate(int(engines.worth_bytes(8)) + 1)
-    found = engines.chosen_engine("auto", None, None, [[log]], cores=8)
+        file.truncate(2_000_000_000)
+    found = engines.chosen_engine("auto", None, None, [[log]] * 8, cores=8)
     assert found.name == "local" and found.why.endswith("but no Java")

@@ -13,7 +13,7 @@ import pytest
 
 import kafkactl
 from kafkactl.commands.framework.leaf import LeafCommand
-from kafkactl.dryrun.by_name import run
+from kafkactl.dryrun.api import answer_question
 from kafkactl.simulator.api.simulation import simulate
 from scripts import make_api, make_reference
 from tests.repository.tree import ROOT, nodes, parsed
@@ -119,13 +119,17 @@ def test_a_verb_calls_operations_and_nothing_else_of_the_library(name, command):
 def test_a_verb_calls_a_function_of_the_public_api(name, command):
     """Else a program cannot do what the command does: its function is private, or the verb has none.
 
-    `dryrun.predict` is `run`, and `simulate.script` and `profile` are `simulate`, but for making the input of words.
+    `dryrun.predict` and `report` are `answer_question`, but for reading the log, and `simulate.script` and `profile`
+    are `simulate`, but for making the input of words.
     """
     module = command.callback.__module__
     group = f"{module.rpartition('.')[0]}."
     shared = {each for each in _imported_by(module) if group != "kafkactl.commands." and each.startswith(group)}
     called = {id(found) for each in (module, *shared) for found in _operations_of(each)}
-    public = {id(found) for group in make_api.GROUPS for found in _public_functions(group)} | {id(run), id(simulate)}
+    public = {id(found) for group in make_api.GROUPS for found in _public_functions(group)} | {
+        id(answer_question),
+        id(simulate),
+    }
     assert bool(called & public) is not name.startswith(WITHOUT_API), name
 
 

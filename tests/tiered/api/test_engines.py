@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.core.errors import InputError
 from kafkactl.spark import session as spark_session
-from kafkactl.tiered.api.engines import chosen_engine, worth_bytes
+from kafkactl.tiered.api.engines import chosen_engine
 from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile
 
 
@@ -35,13 +35,16 @@ def test_what_was_asked_for(asked: str, master: str | None, context: str | None,
     assert (found.name, found.master) == (name, used)
 
 
-def test_size_decides_and_is_reported() -> None:
-    assert worth_bytes(8) < 1e9 < worth_bytes(1)
-    large = replicas(50, 20_000_000)
+def test_work_decides_and_is_reported() -> None:
+    large = replicas(50, 40_000_000)
     found = chosen_engine("auto", None, None, large, cores=8)
-    assert (found.name, found.why) == ("spark", "Spark is sooner done with 1.00 GB of metadata logs")
+    assert found.name == "spark"
+    assert found.why == (
+        "on Spark: 2.00 GB of metadata logs, about 84 s of work in process and 54 s on Spark with 8 cores"
+    )
     assert chosen_engine("auto", None, None, large, cores=1).name == "local"
-    assert chosen_engine("auto", None, None, replicas(50, 1000), cores=64).name == "local"
+    assert chosen_engine("auto", None, None, replicas(500, 1000), cores=64).name == "local"
+    assert chosen_engine("auto", None, None, replicas(1, 4_000_000_000), cores=64).name == "local"
 
 
 def test_without_spark_it_is_done_in_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
-"""The fold on Spark against the one in process: equal answers from the same logs, whatever shares they are read in."""
+"""The fold in tasks of Spark against the one in process: equal answers from the same logs. Without a JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import pickle
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,12 +15,12 @@ from hypothesis import strategies as st
 
 from bench.tiered_generator import diverse, write_logs
 from kafkactl.core.errors import FailedError, InputError
-from kafkactl.spark import session
+from kafkactl.spark import session as sessions
+from kafkactl.spark import tasks
 from kafkactl.tiered.api import Loaded, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.tiered.api.details import tables
-from kafkactl.tiered.io import spark
 from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile
-from kafkactl.tiered.io.spark import Task, fold_on_spark, tasks_of
+from kafkactl.tiered.io.spark import fold_on_spark
 from kafkactl.tiered.ledger import Ledger, fold, fold_log
 from kafkactl.tiered.packed import packed, unpacked
 from tests.hypothesis_profiles import examples
@@ -38,37 +39,24 @@ from tests.tiered.test_plain import values
 A, B, GONE = Topic("orders", 1), Topic("clicks-\N{GREEK SMALL LETTER ALPHA}", 2), Topic("gone", 3)
 
 
-class _Rows:
-    """The one chain of calls that the driver makes of an RDD."""
-
-    def __init__(self, found: Iterator[Any]) -> None:
-        self._found = found
-
-    def mapPartitions(self, work: Callable[[Iterator[Any]], Iterator[Any]]) -> _Rows:
-        return _Rows(work(self._found))
-
-    def collect(self) -> list[Any]:
-        return list(self._found)[::-1]  # in any order
-
-
-CONTEXT: Any = SimpleNamespace(
-    defaultParallelism=3,
-    master="local[3]",
-    parallelize=lambda tasks, count: _Rows(iter(tasks)),
-    broadcast=lambda value: SimpleNamespace(value=value),
-)
+SESSION: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[3]"))
 
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs of Spark run in this process, and every log is shared."""
+    """Run tasks of Spark in this process, on pickled items."""
 
     @contextmanager
-    def context(master: str | None) -> Iterator[Any]:
-        yield CONTEXT
+    def session(master: str | None, name: str) -> Iterator[Any]:
+        yield SESSION
 
-    monkeypatch.setattr(session, "spark_context", context)
-    monkeypatch.setattr(spark, "_SMALLEST_SHARE", 1)
+    monkeypatch.setattr(sessions, "spark_session", session)
+    monkeypatch.setattr(tasks, "done_in_tasks", done_here)
+
+
+def done_here(session: Any, work: Any, items: Any, sizes: Any) -> list[Any]:
+    assert len(items) == len(sizes)
+    return [pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(work))(item))) for item in items]
 
 
 def _answers(loaded: Loaded, *, with_bucket: bool) -> dict[str, Any]:
@@ -158,24 +146,16 @@ def test_generated_histories_without_a_cluster(tmp_path: Path, in_process: None)
 
 
 @settings(max_examples=examples(30))
-@given(st.lists(st.lists(values(), min_size=1, max_size=2), min_size=1, max_size=14), st.integers(1, 4))
-def test_shares_of_any_log_come_to_the_whole(batches: list[list[bytes | None]], shares: int) -> None:
-    """Packed and joined, they are the ledger that was folded at once."""
+@given(st.lists(st.lists(values(), min_size=1, max_size=2), min_size=1, max_size=14))
+def test_packed_fold_of_any_log_equals_the_fold(batches: list[list[bytes | None]]) -> None:
     log = LogOf(0)
     for batch in batches:
         log.batch(batch)
     whole = Ledger(keep_deleted=True)
     fold_log(whole, log.log(), log.log().read())
-    task = Task(0, 0, (), 0, 0, shares=shares)
-    joined: dict[Any, Any] = {}
-    for share in range(shares):
-        part = Ledger(keep_deleted=True)
-        wanted = task._replace(share=share).wanted
-        fold_log(part, log.log(), log.log().read(), wanted)
-        back = unpacked(packed(part, part.logs[0]))
-        assert back.facts["records"] == whole.logs[0].records
-        joined |= {partition.key: partition for partition in back.partitions}
-    assert {key: _shown(partition) for key, partition in joined.items()} == {
+    back = unpacked(packed(whole, whole.logs[0]))
+    assert back.facts["records"] == whole.logs[0].records
+    assert {partition.key: _shown(partition) for partition in back.partitions} == {
         key: _shown(partition) for key, partition in whole.partitions.items()
     }
 
@@ -207,7 +187,7 @@ def test_what_was_fetched_is_written_where_workers_read_it(in_process: None) -> 
         )
         replica = MetadataReplica(partition=number, path=file.path, files=(file,), log_start=0)
         logs.append((replica, log.log()))
-    joined = fold_on_spark(CONTEXT, logs, keep_deleted=True)
+    joined = fold_on_spark(None, "kafkactl", logs, keep_deleted=True)
     local = fold([log for _, log in logs], keep_deleted=True)
     assert {key: _shown(found) for key, found in joined.partitions.items()} == {
         key: _shown(found) for key, found in local.partitions.items()
@@ -217,37 +197,16 @@ def test_what_was_fetched_is_written_where_workers_read_it(in_process: None) -> 
     assert all(records.values())
 
 
-def test_a_large_log_is_shared_and_small_ones_are_not() -> None:
-    sizes = [100 << 20, 10 << 20, 1 << 20, 0]
-    logs = [Task(at, at, (("a", "a", 0, size),), 0, 0) for at, size in enumerate(sizes)]
-    tasks = tasks_of(logs, cores=4)
-    assert [(task.log, task.share, task.shares) for task in tasks if task.log == 0] == [(0, at, 4) for at in range(4)]
-    assert [(task.log, task.shares) for task in tasks if task.log] == [(1, 1), (2, 1), (3, 1)]
-    assert [task.shares for task in tasks_of(logs, cores=1)] == [1] * 4
-
-
-def test_a_file_that_is_gone_or_shorter_is_an_error(
+def test_file_that_is_removed_or_a_folder_is_an_error(
     tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = LogOf(0).add(A.copied(0, "a", 0, 9)).save(tmp_path)
     file = place / "00000000000000000000.log"
     request = Request(sources=(str(tmp_path),), engine="spark")
-    monkeypatch.setattr(CONTEXT, "parallelize", lambda tasks, count: (file.unlink(), _Rows(iter(tasks)))[1])
+    monkeypatch.setattr(tasks, "done_in_tasks", lambda *given: (file.unlink(), done_here(*given))[1])
     with pytest.raises(FailedError) as raised:
         load(request)
     assert (raised.value.id, str(file) in raised.value.message) == ("log-changed-while-read", True)
     file.mkdir()
     with pytest.raises(InputError):
         load(request)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_on_spark_itself(tmp_path: Path) -> None:
-    save_observation(tmp_path / "saved", _seen(), *_odd())
-    local, shared = (
-        load(Request(observation=str(tmp_path / "saved"), engine=engine, master=master), keep_deleted=True)
-        for engine, master in (("local", None), ("spark", "local[2]"))
-    )
-    assert _answers(shared, with_bucket=False) == _answers(local, with_bucket=False)

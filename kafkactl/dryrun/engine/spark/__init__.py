@@ -1,1 +1,0 @@
-"""The Spark engine: logs of any number of clusters in one job."""

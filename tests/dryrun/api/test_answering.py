@@ -1,0 +1,64 @@
+"""Answers as tasks give them, without Spark: of pickled questions and logs, equal to those in process."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.core.answers import plain_values
+from kafkactl.core.errors import KafkactlError
+from kafkactl.core.frozen import changed
+from kafkactl.dryrun.api import find_scenario
+from kafkactl.dryrun.api.answering import Answered, Question, _in_task, answer_question, read_state
+from kafkactl.dryrun.api.clusters import Cluster, open_clusters
+from kafkactl.dryrun.io.detail_files import written_table
+from kafkactl.metadata.io.places import for_tasks
+from tests.spark.logs import write_all_logs
+
+
+def question(scenario: str | None, **asked: Any) -> Question:
+    given = None if scenario is None else find_scenario(scenario).input_of(asked)
+    return Question(scenario=scenario, asked=given, with_records=True, with_page=True, with_tables=True)
+
+
+QUESTIONS = (question("replay"), question("broker-loss", brokers=[1]), question("broker-loss", worst=1), question(None))
+
+
+def in_process(cluster: Cluster, asked: Question) -> Answered | KafkactlError:
+    try:
+        return answer_question(read_state(cluster, asked), asked)
+    except KafkactlError as error:
+        return error
+
+
+def shown(result: Answered | KafkactlError) -> Any:
+    if isinstance(result, KafkactlError):
+        return type(result), result.to_dict()
+    payload = plain_values(result.payload)
+    assert payload.pop("engine") in ("local", "spark")
+    page = (result.page or b"").replace(b">spark<", b">local<")
+    return payload, result.verdict, page, [written_table(table) for table in result.tables or ()]
+
+
+@pytest.mark.slow
+def test_answers_of_tasks_equal_those_in_process_for_all_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker has another current folder, and names of files are shown as they were given."""
+    write_all_logs(tmp_path, releases=("3.3.2", "3.9.2", "4.4.0"))
+    monkeypatch.chdir(tmp_path)
+    clusters = open_clusters({name: name for name in sorted(path.name for path in tmp_path.iterdir())})
+    assert len(clusters) > 30
+    errors = set()
+    for asked in QUESTIONS:
+        for cluster in clusters:
+            monkeypatch.chdir(tmp_path)
+            expected = shown(in_process(cluster, asked))
+            sent = pickle.dumps((asked, changed(cluster, logs=tuple(map(for_tasks, cluster.logs)))))
+            monkeypatch.chdir("/")
+            found = pickle.loads(pickle.dumps(_in_task(*pickle.loads(sent))))
+            assert shown(found) == expected, cluster.title
+            if isinstance(found, KafkactlError):
+                errors.add(found.id)
+    assert {"empty-metadata-log", "unknown-broker"} <= errors

@@ -1,0 +1,148 @@
+"""Commands of the dry run and of tiered storage in tasks of a caller's session, which is as before afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkactl.core.answers import plain_values
+from kafkactl.core.errors import FailedError, InputError, KafkactlError
+from kafkactl.core.progress import heard_by
+from kafkactl.dryrun.api import find_scenario, predict_copy
+from kafkactl.dryrun.api.answering import Answered, Question, answer_question, answers_on_spark, read_state
+from kafkactl.dryrun.api.clusters import Cluster, open_clusters
+from kafkactl.spark.session import spark_session
+from kafkactl.spark.tasks import done_in_tasks
+from kafkactl.tiered.api import Request, audit, load
+from tests.spark.logs import write_all_logs
+from tests.tiered.logs import LogOf, Topic
+
+pytestmark = pytest.mark.slow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAME = "kafkactl dryrun replay"
+
+
+@pytest.fixture(scope="module")
+def clusters(root: Path) -> tuple[Cluster, ...]:
+    logs = write_all_logs(root)
+    return open_clusters({str(log): str(log) for log in logs})
+
+
+def state_of(session: SparkSession) -> Any:
+    context = session.sparkContext
+    return context.applicationId, context.appName, context.master, dict(session.conf.getAll)
+
+
+@pytest.fixture(autouse=True)
+def session_stays(session: SparkSession) -> Any:
+    before = state_of(session)
+    yield
+    assert state_of(session) == before
+    assert session.range(3).count() == 3
+
+
+def local(cluster: Cluster, asked: Question) -> Answered | KafkactlError:
+    try:
+        return answer_question(read_state(cluster, asked), asked)
+    except KafkactlError as error:
+        return error
+
+
+def payload_of(result: Answered | KafkactlError) -> Any:
+    if isinstance(result, KafkactlError):
+        return result.to_dict()
+    return {**plain_values(result.payload), "engine": None}
+
+
+@pytest.mark.parametrize("name", ["replay", None])
+def test_answers_equal_those_in_process_for_all_logs(
+    session: SparkSession, clusters: tuple[Cluster, ...], name: str | None
+) -> None:
+    asked = Question(scenario=name, asked=None if name is None else find_scenario(name).input_of({}))
+    found = answers_on_spark(clusters, asked, None, NAME)
+    assert [payload_of(result) for result in found] == [payload_of(local(cluster, asked)) for cluster in clusters]
+    failed = [result for result in found if isinstance(result, KafkactlError)]
+    assert 0 < len(failed) < 4 < len(found)
+
+
+def test_copy_from_zookeeper_is_the_same_on_spark(session: SparkSession, tmp_path: Path) -> None:
+    tree = Path(__file__).parents[1] / "golden" / "migrations"
+    source = str(next(path for path in sorted(tree.rglob("*.jsonl.gz"))))
+    here, there = predict_copy(source), predict_copy(source, engine="spark")
+    assert (there.found, there.image) == (here.found, here.image)
+
+
+def test_audit_of_tiered_storage_is_the_same_on_spark(session: SparkSession, tmp_path: Path) -> None:
+    topic = Topic("orders", 1)
+    for number in range(3):
+        LogOf(number).add(topic.copied(number, "a", 0, 9), topic.started(0, f"b{number}", 10, 19)).save(tmp_path)
+    here, there = (load(Request(sources=(str(tmp_path),), engine=engine)) for engine in ("local", "spark"))
+    assert {**audit(there).to_dict(), "engine": None} == {**audit(here).to_dict(), "engine": None}
+
+
+def broken(item: int) -> int:
+    if item == 2:
+        raise MemoryError("not enough")
+    return item
+
+
+def test_failed_task_is_an_error_and_leaves_the_session(session: SparkSession) -> None:
+    with pytest.raises(FailedError, match="MemoryError: not enough") as caught, spark_session(None, NAME) as given:
+        assert given is session
+        done_in_tasks(given, broken, [0, 1, 2, 3])
+    assert caught.value.id == "spark-failed"
+
+
+def test_interruption_leaves_the_session(session: SparkSession) -> None:
+    with pytest.raises(KeyboardInterrupt), spark_session(None, NAME):
+        raise KeyboardInterrupt
+
+
+def test_another_master_than_that_of_the_session_is_refused(session: SparkSession) -> None:
+    with pytest.raises(InputError, match="has a session on local") as caught, spark_session("local[1]", NAME):
+        pass
+    assert caught.value.id == "invalid-spark-master"
+
+
+class Bar:
+    """A listener that counts."""
+
+    def __init__(self) -> None:
+        self.expected = self.done = 0
+
+    def expect(self, amount: int) -> None:
+        self.expected += amount
+
+    def advance(self, amount: int) -> None:
+        self.done += amount
+
+
+def waited(path: str) -> str:
+    import time
+
+    while not Path(path).exists():
+        time.sleep(0.01)
+    return path
+
+
+def test_tasks_are_reported_as_progress(session: SparkSession, tmp_path: Path) -> None:
+    """The first task ends when another one was reported as done."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    second.touch()
+
+    class Ending(Bar):
+        def advance(self, amount: int) -> None:
+            super().advance(amount)
+            if self.done:
+                first.touch()
+
+    bar = Ending()
+    with heard_by(bar):
+        done = done_in_tasks(session, waited, [str(first), str(second), str(second)])
+    assert done == [str(first), str(second), str(second)]
+    assert (bar.expected, bar.done >= 1) == (3, True)
