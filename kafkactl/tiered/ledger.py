@@ -21,7 +21,7 @@ from kafkactl.tiered.partition_log import (
     POISON,
     PartitionLog,
 )
-from kafkactl.tiered.plain import NOT_WANTED, PlainRecords
+from kafkactl.tiered.plain import PlainRecords
 from kafkactl.tiered.reading import FastRead, Passed, PlacedRecord, Read, Unread
 from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, RemoteRecord, UpdateRecord
 from kafkactl.tiered.states import COPYING, DELETED, PartitionDeleteState
@@ -148,8 +148,6 @@ class Ledger:
         """Fold many: for each the same as `take`."""
         at, watched, key = log.partition, self._watched, None
         for offset, record in enumerate(plain.records, plain.first_offset):
-            if record is NOT_WANTED:
-                continue
             if record.key is not key:  # most come in pairs
                 key = record.key
                 partition = self._partition(record.topic, key)
@@ -257,10 +255,8 @@ def fold(logs: Sequence[MetadataLog], *, keep_deleted: bool = False, watched: fr
     return ledger
 
 
-def fold_log(
-    ledger: Ledger, log: MetadataLog, reads: Iterable[FastRead], wanted: Callable[[PartitionKey], bool] | None = None
-) -> None:
-    """Fold one metadata partition from all its `reads`; only the `wanted` user partitions, if given."""
+def fold_log(ledger: Ledger, log: MetadataLog, reads: Iterable[FastRead]) -> None:
+    """Fold one metadata partition from all its `reads`."""
     facts = ledger.logs[log.partition] = LogFacts(log)
     for found in reads:
         if isinstance(found, PlainRecords):
@@ -268,7 +264,7 @@ def fold_log(
             facts.records += len(found.records)
             facts.newest_ms = max(facts.newest_ms, found.newest_ms)
             ledger.take_plain(log, found)
-        elif is_record(found, facts) and (wanted is None or found.record is None or wanted(found.record.key)):
+        elif is_record(found, facts):
             ledger.take(log, found)
 
 

@@ -16,13 +16,8 @@ from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
 from kafkactl.tiered.records import BaseRecord, EpochStarts, PartitionKey, UpdateRecord
 from kafkactl.tiered.states import SegmentState
 
-# Placeholder for a record of a partition that was not requested.
-NOT_WANTED: Final = UpdateRecord(
-    "", PartitionKey(bytes(16), -1), bytes(16), -1, -1, None, SegmentState.DELETE_SEGMENT_FINISHED
-)
-# Names and numbers of user partitions by their bytes in a record: name, topic id, partition, no tagged fields. None
-# where the partition is not wanted.
-Places: TypeAlias = dict[bytes, tuple[str, PartitionKey] | None]
+# Names and numbers of user partitions by their bytes in a record: name, topic id, partition, no tagged fields.
+Places: TypeAlias = dict[bytes, tuple[str, PartitionKey]]
 Made: TypeAlias = BaseRecord | UpdateRecord | None  # None: it is left to the careful reader
 Maker: TypeAlias = Callable[[tuple[Any, ...], bytes, Places], Made]
 
@@ -53,8 +48,8 @@ _TXN_INDEX: Final = {b"\0": False, b"\1\0\1\0": False, b"\1\0\1\1": True}
 
 
 class PlainRecords(NamedTuple):
-    """Records with consecutive offsets from `first_offset` up to, and without, `end_offset`, those that were not wanted
-    as NOT_WANTED; `newest_ms` is the newest timestamp among them."""
+    """Records with consecutive offsets from `first_offset` up to, and without, `end_offset`; `newest_ms` is the newest
+    timestamp among them."""
 
     first_offset: int
     end_offset: int
@@ -63,11 +58,9 @@ class PlainRecords(NamedTuple):
 
 
 class PlainReader:
-    """Reads records of partitions that it was shown once (`learn`), of those alone that are `wanted` where it is
-    given."""
+    """Reader for records of partitions that it was shown once (`learn`)."""
 
-    def __init__(self, wanted: Callable[[PartitionKey], bool] | None = None) -> None:
-        self._wanted = wanted
+    def __init__(self) -> None:
         self._places: Places = {}
         self._heads: dict[int, bytes] = {}
         self._layouts: dict[int, tuple[Callable[[bytes, int], tuple[Any, ...]], Maker, bytes]] = {}
@@ -79,8 +72,7 @@ class PlainReader:
         if value[:3] in (_BASE_FRAME, _UPDATE_FRAME) and value[3] < 0x80:
             end = 4 + value[3] + _AFTER_NAME
             if value[end - 1] == 0:
-                is_wanted = self._wanted is None or self._wanted(record.key)
-                self._places[value[3:end]] = (record.topic, record.key) if is_wanted else None
+                self._places[value[3:end]] = record.topic, record.key
 
     def take(self, data: bytes, positions: Sequence[int], first: int) -> tuple[PlainRecords | None, int]:
         """Plain records from `positions[first]` on, None where there are none; and which position comes next."""
@@ -124,11 +116,9 @@ class PlainReader:
             return offset, time_ms, None
         after = start + 4 + data[start + 3] + _AFTER_NAME
         frame, place = data[start : start + 3], data[start + 3 : after]
-        if place not in self._places or frame not in _MAKERS:
+        named = self._places.get(place)
+        if named is None or frame not in _MAKERS:
             return offset, time_ms, None
-        named = self._places[place]
-        if named is None:
-            return offset, time_ms, NOT_WANTED
         record = _MAKERS[frame](data, after, last, named)
         if record is not None:
             self._learn_layout(record, LENGTH_END + length, head + frame, len(place))
@@ -247,7 +237,7 @@ def _plain_update(values: tuple[Any, ...], expected: bytes, places: Places) -> M
         return None
     named = places.get(place)
     if named is None:
-        return NOT_WANTED if place in places else None
+        return None
     topic, key = named
     return tuple.__new__(UpdateRecord, (topic, key, segment_id, broker_id, time_ms, custom, state))
 
@@ -263,7 +253,7 @@ def _plain_base(values: tuple[Any, ...], expected: bytes, places: Places) -> Mad
         return None
     named = places.get(place)
     if named is None:
-        return NOT_WANTED if place in places else None
+        return None
     if not 0 <= start <= last:
         return None
     state, txn_index_empty = found

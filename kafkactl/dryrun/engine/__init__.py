@@ -1,1 +1,1 @@
-"""From metadata logs to images: the local engine and what it shares with Spark."""
+"""From metadata logs to images: the engine that a process and a task of Spark run alike."""

@@ -153,14 +153,12 @@ def decoded_records(data: bytes, position: int, base: int, file: str) -> Iterato
 
 
 class SegmentReplay:
-    """Segments while they are replayed: the offsets, counts and findings that both engines report about a log."""
-
-    REPLAYING: type[LogReplay] = LogReplay
+    """Segments while they are replayed: the offsets, counts and findings that are reported about a log."""
 
     def __init__(self, start: Start, at: int | None, *, past_damage: bool = False) -> None:
         self.is_cut = False  # at damage, after which nothing is part of the log
         self._past_damage = past_damage
-        self.replaying = self.REPLAYING(
+        self.replaying = LogReplay(
             start.image,
             first_offset=start.end_offset,
             end_offset=None if at is None else at + 1,

@@ -11,14 +11,13 @@ Why columns, and what they gain: docs/decisions/0015-replay-by-columns.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, Final
 
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Severity
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.core.values import Uuid
-from kafkactl.metadata.image.model import EMPTY, Image, Topic
+from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.log.batch_runs import BATCH_HEAD, BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
 from kafkactl.metadata.replay.collector import no_collection
@@ -164,10 +163,10 @@ class LogReplay(Replaying):
             self.is_over = True
             if offset >= self._end_offset:
                 return False
-        self.take_decoded(data, at, base)
+        self._take_decoded(data, at, base)
         return True
 
-    def take_decoded(self, data: bytes, at: int, base: int) -> None:
+    def _take_decoded(self, data: bytes, at: int, base: int) -> None:
         """Take a batch by the codecs, wherever it belongs."""
         try:
             header = decode_header(data, at, base=base)
@@ -227,22 +226,18 @@ class LogReplay(Replaying):
             for start, after in zip(part.start.tolist(), part.end.tolist(), strict=True):
                 if until_at_once and self._takes_effect_at_once():
                     return row
-                self.take_value(self._window.data[start:after], offset + row - begin, epoch, timestamp)
+                self._take_value(self._window.data[start:after], offset + row - begin, epoch, timestamp)
                 row += 1
             batch += 1
         return row
 
-    def take_value(self, value: bytes, offset: int, epoch: int, timestamp: int) -> None:
+    def _take_value(self, value: bytes, offset: int, epoch: int, timestamp: int) -> None:
         """Take a record of any type by its bytes."""
         try:
             record = decode_record(value)
         except DecodeError as error:
             self.take(offset, epoch, timestamp, error)
-        else:
-            self.take_record(record, value, offset, epoch, timestamp)
-
-    def take_record(self, record: MetadataRecord, value: bytes, offset: int, epoch: int, timestamp: int) -> None:
-        """Take a record that was decoded from `value`."""
+            return
         if self.transaction is None or record.api_key in (BEGIN, END, ABORT):
             self.take(offset, epoch, timestamp, record)
             return
@@ -270,15 +265,12 @@ class LogReplay(Replaying):
 
     def image(self) -> Image:
         """Implement `Replaying.image`. The topics stay columns if the columns have all of them."""
-        return self.state.image(self.transaction.value() if self.transaction else None, self._topics())
-
-    def _topics(self) -> Mapping[Uuid, Topic] | None:
-        if self._columns is None:
-            return None
-        topics = self._columns.table.topics_of_state()
-        if topics is None:
-            self._columns.table.flush()
-        return topics
+        topics = None
+        if self._columns is not None:
+            topics = self._columns.table.topics_of_state()
+            if topics is None:
+                self._columns.table.flush()
+        return self.state.image(self.transaction.value() if self.transaction else None, topics)
 
     def _settle(self) -> None:
         """Write the columns back into the state."""

@@ -105,4 +105,3 @@ def test_lists_are_what_was_put(held, counts, kept):
     assert Tuples(other.words).ids(moved) == [held[row] for row in rows.tolist()]
     assert Tuples(other.words).directories(moved_directories) == joined
     assert other.used <= lists.used or len(kept) > len(held)
-    assert Tuples(Lists.of(lists.content()).words).ids(ids) == held

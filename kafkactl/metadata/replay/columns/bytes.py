@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -95,12 +95,6 @@ class IdNumbers:
         if id not in self._known:
             self._enter([id])
         return self._known[id]
-
-    def enter(self, ids: Iterable[bytes]) -> None:
-        """Give these their numbers, all that are new at once."""
-        new = [id for id in dict.fromkeys(ids) if id not in self._known]
-        if new:
-            self._enter(new)
 
     def numbers(self, first: Array, second: Array) -> Array:
         """Return the numbers of ids, which are columns of their halves, little-endian."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -152,21 +152,6 @@ class Lists:
         found: Array = self.words[places]
         return found
 
-    def content(self) -> bytes:
-        """Return all added words as bytes of this machine's order."""
-        return self.words[_PINNED : self.used].tobytes()
-
-    @classmethod
-    def of(cls, content: bytes) -> Lists:
-        """Return lists at the same places."""
-        found = cls()
-        found._append(np.frombuffer(content, np.int32))
-        return found
-
-    def join(self, other: Lists) -> Joined:
-        """Copy all that another array has, also what was replaced there."""
-        return Joined(self._append(other.words[_PINNED : other.used]) - _PINNED)
-
     def moved(self, other: Lists, places: Array, width: int) -> Array:
         """Copy lists to another array; return their places there."""
         held = places_of(places >= _PINNED)
@@ -214,17 +199,6 @@ def _parts(rows: Array, words: int) -> Array:
     """Return rows of words as columns of the largest numbers that they consist of."""
     form = np.uint32 if words % 2 else np.uint64
     return rows.view(form).reshape(len(rows), -1).T
-
-
-class Joined(NamedTuple):
-    """An array within another one, so many words behind where it was."""
-
-    behind: int
-
-    def places(self, places: Array) -> Array:
-        """Return the places in the joined array."""
-        found: Array = np.where(places >= _PINNED, places + self.behind, places)
-        return found
 
 
 def elements(words: Array, places: Array, width: int = IDS) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ A topic that is in the table is in it whole, and what the `State` holds of it is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -36,8 +36,6 @@ def are_sparse(numbers: Collection[int]) -> bool:
 class PartitionTable:
     """The table. Columns are attributes by name; `present` marks which rows are partitions."""
 
-    FORMS: ClassVar[Mapping[str, type[Any]]] = _FORMS
-
     replicas: Array
     isr: Array
     removing: Array
@@ -58,7 +56,7 @@ class PartitionTable:
         self._scratch: Array = np.zeros(0, np.int32)
         self.topics = IdNumbers(self._new_topics)
         self._raws: list[bytes] = []
-        for name, form in self.FORMS.items():
+        for name, form in _FORMS.items():
             setattr(self, name, np.zeros(1024, form))
         self.used = 0
         self._base, self._room = np.zeros(256, np.int64), np.zeros(256, np.int64)
@@ -120,15 +118,6 @@ class PartitionTable:
         found: Array = self._base[topics] + numbers
         return found
 
-    def room_for(self, topics: Array, numbers: Array) -> Array:
-        """Return the rows of these partitions, however far apart; no topic of the state may be sparse."""
-        over = places_of(numbers >= self._room[topics])
-        greatest = np.full(len(self._raws), -1)
-        np.maximum.at(greatest, topics[over], numbers[over])
-        self._widen(places_of(greatest >= 0), greatest + 1)
-        found: Array = self._base[topics] + numbers
-        return found
-
     def _make_room(self, topics: Array, numbers: Array) -> bool:
         greatest = np.full(len(self._raws), -1)
         np.maximum.at(greatest, topics, numbers)
@@ -152,7 +141,7 @@ class PartitionTable:
         _, source = spread(old, sizes)
         if len(source):
             _, place = spread(ends - rooms, sizes)
-            for name in self.FORMS:
+            for name in _FORMS:
                 column = getattr(self, name)
                 column[place] = column[source]
             self.present[source] = False
@@ -166,7 +155,7 @@ class PartitionTable:
         self.used = used
         if self.used > len(self.present):
             held, size = len(self.present), 1 << self.used.bit_length()
-            for name, form in self.FORMS.items():
+            for name, form in _FORMS.items():
                 column = fresh(size, form)
                 column[:held] = getattr(self, name)
                 setattr(self, name, column)
@@ -197,7 +186,7 @@ class PartitionTable:
         """Have columns that may be changed."""
         if self._is_shared:
             self._is_shared = False
-            for name in self.FORMS:
+            for name in _FORMS:
                 setattr(self, name, getattr(self, name).copy())
 
     def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
@@ -216,16 +205,8 @@ class PartitionTable:
         return self._taken(rows).states()
 
     def _taken(self, rows: Any) -> Rows:
-        columns = {name: getattr(self, name)[rows] for name in self.FORMS if name != "present"}
+        columns = {name: getattr(self, name)[rows] for name in _FORMS if name != "present"}
         return Rows(columns, self.lists.words)
-
-    def topics_at_end(self) -> ColumnTopics | None:
-        """Return all topics of the state as `topics_of_state` does, or write them into the state."""
-        self.topics.enter(self._state.topics)
-        topics = self.topics_of_state()
-        if topics is None:
-            self.flush()
-        return topics
 
     def topics_of_state(self) -> ColumnTopics | None:
         """Return all topics of the state as they are now; None if the table lacks some of their partitions."""
@@ -258,7 +239,7 @@ class PartitionTable:
     def _order(self, rows: Array) -> None:
         """Have nothing but these rows, in this order. An image takes the columns as they are then: another copy of them
         would be most of what it takes."""
-        for name in self.FORMS:
+        for name in _FORMS:
             column = getattr(self, name)[rows]
             column.flags.writeable = False
             setattr(self, name, column)
