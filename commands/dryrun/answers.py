@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.api.answering import Answered, Question, Result
     from kafkactl.dryrun.api.clusters import Cluster
     from kafkactl.dryrun.api.engines import Engine
+    from kafkactl.dryrun.page.fleet import FleetCluster
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
@@ -89,7 +90,7 @@ def open_clusters(common: Common, question: Question) -> OpenedClusters:
 
     clusters = api.open_clusters(_places(common), same_cluster=common.same_cluster, cluster_of=common.cluster_of)
     tags = _tags([cluster.title for cluster in clusters])
-    for tag in tags:
+    for tag in {*tags, *([""] if question.scenario is None else [])}:
         check_html(tagged(common.html, tag))
     check_details(common.details, tags)
     return OpenedClusters(clusters, _engine(common, clusters, question.passes), tags)
@@ -213,6 +214,7 @@ def _give_several(common: Common, kind: str, question: Question, show: Show[Show
     for cluster, why in failed:
         say(f"{cluster.title}: {why.message}", "bad")
     verdict = heaviest(verdicts)
+    fleet = _fleet(common, opened, answers, failed) if question.scenario is None else None
     envelope: dict[str, object] = {  # PredictionsDict or ReportsDict
         "engine": opened.engine.name,
         "verdict": verdict,
@@ -222,7 +224,11 @@ def _give_several(common: Common, kind: str, question: Question, show: Show[Show
     emit(
         f"{kind}s",
         envelope,
-        render=lambda page, _: _show_several(page, verdict, cast("Sequence[Shown]", answers), failed, show),
+        render=lambda page, _: (
+            _show_several(page, verdict, cast("Sequence[Shown]", answers), failed, show)
+            if fleet is None
+            else _show_fleet(page, verdict, fleet, show)
+        ),
         exit_code=exit_codes.PARTLY_DONE if failed else verdict.exit_code,
         listing=_LISTINGS[kind],
     )
@@ -253,6 +259,39 @@ def _show_several(
     for each in answers:
         page.heading(_title(each["source"]))
         show(page, each)
+
+
+def _fleet(
+    common: Common,
+    opened: OpenedClusters,
+    answers: Sequence[Mapping[str, Any]],
+    failed: Sequence[tuple[Cluster, KafkactlError]],
+) -> list[FleetCluster]:
+    """Return the reports of several clusters, the worst first, and write the page of all of them."""
+    from kafkactl.core.answers import plain_values
+    from kafkactl.dryrun.api.outputs import fleet_page, write_page
+    from kafkactl.dryrun.page.fleet import FleetCluster, by_weight
+
+    fleet = [
+        FleetCluster(title=_title(answer["source"]), answer=plain_values(answer), page=answer["html"])
+        for answer in answers
+    ]
+    fleet += [FleetCluster(title=_title(_names(cluster)), error=error.to_dict()) for cluster, error in failed]
+    if common.html is not None:
+        write_page(common.html, fleet_page(fleet, opened.engine.name))
+        say(f"The report of all clusters is in {common.html}.")
+    return by_weight(fleet)
+
+
+def _show_fleet(page: Page, verdict: Verdict, fleet: Sequence[FleetCluster], show: Show[Shown]) -> None:
+    from kafkactl.dryrun.page.fleet import COLUMNS
+
+    page.heading(f"{len(fleet)} clusters: {verdict}", TONES[verdict])
+    page.table(COLUMNS, [(each.title, Word(each.verdict, each.tone), each.in_short) for each in fleet])
+    for each in fleet:
+        if each.answer is not None and not each.is_ok:
+            page.heading(each.title)
+            show(page, cast("Shown", each.answer))
 
 
 def _title(source: ClusterDict) -> str:

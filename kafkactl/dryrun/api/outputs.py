@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.io.detail_files import WrittenTable
     from kafkactl.dryrun.page.build import SimulatedScenario
     from kafkactl.dryrun.page.cluster import Cluster
+    from kafkactl.dryrun.page.fleet import FleetCluster
     from kafkactl.metadata.image.model import Image
     from kafkactl.metadata.io.source import LogSource
     from kafkactl.metadata.log.frame import MetadataRecord
@@ -157,6 +158,15 @@ def report_page(simulated: Sequence[SimulatedScenario], image: Image, timeline: 
 
     report = report_of(simulated, cluster_of(image), timeline=timeline, written_by=f"kafkactl {__version__}")
     return render_html(report)
+
+
+def fleet_page(clusters: Sequence[FleetCluster], engine: str) -> bytes:
+    """Return the page of the reports of several clusters."""
+    from kafkactl._version import __version__
+    from kafkactl.dryrun.page.fleet import fleet_report
+    from kafkactl.report.html import render_html
+
+    return render_html(fleet_report(clusters, engine=engine, written_by=f"kafkactl {__version__}"))
 
 
 def write_page(path: str, page: bytes) -> None:

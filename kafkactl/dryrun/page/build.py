@@ -17,7 +17,7 @@ from kafkactl.dryrun.page.pictures import loads, now, pictures
 from kafkactl.dryrun.page.tables import tables
 from kafkactl.report.model import MEANINGS, TONES, Block, Cell, Facts, Report, Section, Table, Timeline
 
-_WEIGHTS: Final = ("ok", "degraded", "refused", "unknown", "unavailable", "wedged")
+WEIGHTS: Final = ("ok", "degraded", "refused", "unknown", "unavailable", "wedged")
 _SEVERITIES: Final = ("blocker", "warning", "info")
 SHOWN_FINDINGS: Final = 50
 
@@ -44,7 +44,7 @@ def report_of(
         text for text in first["assumptions"] if all(text in scenario.answer["assumptions"] for scenario in simulated)
     ]
     several = len(simulated) > 1
-    verdict = max((scenario.answer["verdict"] for scenario in simulated), key=_WEIGHTS.index)
+    verdict = max((scenario.answer["verdict"] for scenario in simulated), key=WEIGHTS.index)
     sections = tuple(_section(scenario, number, before, shared) for number, scenario in enumerate(simulated))
     return Report(
         title="Dry-run report" if several else f"Dry run: {title_of(first)}",
@@ -63,7 +63,7 @@ def report_of(
 
 def _decided_by(sections: Iterable[Section], verdict: str) -> Iterator[str]:
     """Yield the scenarios that decide the verdict, unless it is a good one."""
-    heavy = [section.title for section in sections if section.verdict == verdict != _WEIGHTS[0]]
+    heavy = [section.title for section in sections if section.verdict == verdict != WEIGHTS[0]]
     if heavy:
         yield f"Decided by: {'; '.join(heavy)}."
 
@@ -80,7 +80,7 @@ def title_of(answer: Mapping[str, Any]) -> str:
 
 def _section(simulated: SimulatedScenario, number: int, before: Cluster, shared: Sequence[str]) -> Section:
     answer = simulated.answer
-    findings = sorted(answer["findings"], key=lambda found: _SEVERITIES.index(found["severity"]))
+    findings = sorted_findings(answer["findings"])
     blocks: list[Block] = [*pictures(answer["effects"])]
     if simulated.after is not None:
         blocks += loads(before, simulated.after)
@@ -89,13 +89,19 @@ def _section(simulated: SimulatedScenario, number: int, before: Cluster, shared:
         title=title_of(answer),
         about=simulated.about,
         verdict=answer["verdict"],
-        findings=tuple(findings[:SHOWN_FINDINGS]) + _rest(findings[SHOWN_FINDINGS:]),
+        findings=tuple(findings[:SHOWN_FINDINGS]) + rest_of(findings[SHOWN_FINDINGS:]),
         blocks=(*_facts(answer["effects"]), *blocks, *tables(answer["effects"])),
         assumptions=tuple(text for text in answer["assumptions"] if text not in shared),
     )
 
 
-def _rest(findings: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+def sorted_findings(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return findings in the order of their severity, the gravest first."""
+    return sorted(findings, key=lambda found: _SEVERITIES.index(found["severity"]))
+
+
+def rest_of(findings: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Return one line for findings that are not shown, with the number of each id."""
     if not findings:
         return ()
     counts = Counter(found["id"] for found in findings)
@@ -159,14 +165,14 @@ def overview(sections: Iterable[Section]) -> Table:
         (
             Cell(section.title),
             Cell(section.verdict, TONES[section.verdict]),
-            Cell(_findings_in_short(section.findings)),
+            Cell(findings_in_short(section.findings)),
         )
         for section in sections
     )
     return Table(title="Scenarios", columns=("scenario", "verdict", "findings"), rows=tuple(rows))
 
 
-def _findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
+def findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
     """Return the number of findings by severity, and the first: "2 warnings, first leaderless-partition: partition
     a-0"."""
     counts = Counter(finding["severity"] for finding in findings)

@@ -12,11 +12,14 @@ import pytest
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.dryrun.api import ahead
+from kafkactl.dryrun.page.fleet import FleetCluster, fleet_report
 from kafkactl.files import whole_file
 from tests.commands.captured import unpacked
 from tests.conftest import Run
+from tests.dryrun.odd_logs import CASES, encoded
 from tests.metadata.goldens import golden
 from tests.sampling import one_in
+from tests.spark.logs import write_log as spark_log
 
 Kafkactl = Callable[..., Run]
 
@@ -142,3 +145,38 @@ def test_a_full_disk_leaves_the_earlier_report_whole(
     assert (run.code, run.error["id"]) == (1, "report-not-written")
     assert "No space left" in run.error["message"]
     assert page.read_bytes() == before and list(tmp_path.iterdir()) == [page]
+
+
+def test_reports_of_several_clusters_begin_with_the_fleet_the_worst_first(
+    kafkactl: Kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, data in (("safe", encoded(CASES["ended"])), ("empty", b"")):
+        spark_log(tmp_path, name, data)
+    unpacked("4.4.0", tmp_path, "real")
+    shown = kafkactl("dryrun", "report", "safe", "empty", "real", "--html", "fleet.html")
+    rows = shown.stdout.splitlines()
+    first = next(at for at, row in enumerate(rows) if row.startswith("CLUSTER"))
+    assert [row.split()[:2] for row in rows[first + 1 : first + 4]] == [
+        ["id-empty", "no"], ["real", "unavailable"], ["id-safe", "unknown"],
+    ]  # fmt: skip
+    assert [row for row in rows if row in ("real", "id-safe", "id-empty")] == ["real", "id-safe"]
+    assert shown.code == 5
+    page = (tmp_path / "fleet.html").read_text()
+    assert page.index("id-empty") < page.index("real") < page.index("id-safe")
+    assert "fleet-real.html" in page and (tmp_path / "fleet-real.html").exists()
+
+
+def test_cluster_without_a_finding_has_a_row_of_the_fleet_and_no_section() -> None:
+    answer = {"verdict": "ok", "predictions": [{"scenario": "replay", "input": {}, "verdict": "ok", "findings": []}]}
+    found = {"id": "disk-full", "severity": "warning", "subject": "disk", "message": "full", "next_step": "Add one."}
+    bad = {"scenario": "growth", "input": {}, "verdict": "degraded", "findings": [found]}
+    fleet = [
+        FleetCluster(title="a", answer=answer),
+        FleetCluster(title="b", answer={**answer, "verdict": "degraded", "predictions": [bad]}, page="b.html"),
+    ]
+    report = fleet_report(fleet, engine="local", written_by="kafkactl")
+    assert report.overview is not None
+    assert [row[0].text for row in report.overview.rows] == ["b", "a"]
+    assert [(section.title, section.findings[0]["subject"]) for section in report.sections] == [("b", "growth: disk")]
+    assert report.verdict == "degraded"
