@@ -65,7 +65,7 @@ ONE_NODE = frozenset(
 # One to four tests of half a minute or more: the last of the suite by their number, they would keep one worker waiting
 # for the other.
 LONG = (
-    "tests/spark/test_standalone_tables.py",
+    "tests/spark/test_standalone_dryrun.py",
     "tests/lab/dryrun/test_poisoned_folder.py",
     "tests/samples/test_fleet_crash.py",
     "tests/lab/dryrun/test_partition_changes.py",
