@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client, target_of
+from kafkactl.commands.framework.connection import (
+    ConnectionArguments,
+    connection_options,
+    find_cluster,
+    open_client,
+    target_of,
+)
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.core.wording import first_few
 
 if TYPE_CHECKING:
     from kafkactl.status.api import AreaStatus, ClusterStatus
+    from kafkactl.tool.api.discovery import FoundCluster
 
 KIND: Final = "status"
 _COLUMNS: Final = 80
+_PERIOD_S: Final = 2
+_CHANGES_SHOWN: Final = 8
 _VERDICT_WIDTH: Final = 9
 _AREA_WIDTH: Final = 14
 _TONES: Final = {"ok": "good", "watch": "warn", "problem": "bad", "unknown": "warn"}
@@ -35,8 +46,9 @@ _CODES: Final = {
 @leaf_command(
     "status",
     examples=(
-        "kafkactl status --bootstrap-controller controller-1:9093",
-        "kafkactl status --context prod --deep",
+        "kafkactl status",
+        "kafkactl status --bootstrap-controller controller-1:9093 --watch",
+        "kafkactl status -c /etc/kafka/server.properties --deep",
         "kafkactl status --context prod -o prometheus",
     ),
     codes=(
@@ -45,45 +57,120 @@ _CODES: Final = {
     ),
     has_metrics=True,
 )  # fmt: skip
+@click.option(
+    "-c", "--config", "configs", multiple=True, metavar="FILE", type=PATH,
+    help="The configuration of a node on this host, which names the cluster if no option does.",
+)  # fmt: skip
+@click.option(
+    "--watch", "watch_s", type=click.FloatRange(0.1, 3_600), is_flag=False, flag_value=_PERIOD_S, metavar="[SECONDS]",
+    help=f"Update continuously, until Ctrl-C or --timeout; every {_PERIOD_S} s if no number is given.",
+)  # fmt: skip
 @click.option("--deep", is_flag=True, help="Also compare settings of nodes and predict the next failure, however long.")
 @connection_options
-def command(*, deep: bool, connection: ConnectionArguments) -> None:
-    """Show whether a cluster is healthy: quorum, brokers, partitions, levels, and what the next failure does.
+def command(*, configs: tuple[str, ...], watch_s: float | None, deep: bool, connection: ConnectionArguments) -> None:
+    """Show whether a cluster is healthy: quorum, brokers, partitions, levels, this host, and the next failure.
 
-    Each area has a verdict: ok, watch (it works with less safety), problem (something is not available now) or
-    unknown (it could not be asked; the reason is shown). An unknown area never makes the whole ok. The exit code is
-    0 for ok and watch, 7 for a problem, 6 if the quorum, the brokers or the partitions are unknown.
+    On the host of a node no option is needed: the configuration of the node names the cluster. Each area has a
+    verdict: ok, watch (it works with less safety), problem (something is not available now) or unknown (it could not
+    be asked; the reason is shown). An unknown area never makes the whole ok. The exit code is 0 for ok and watch, 7
+    for a problem, 6 if the quorum, the brokers or the partitions are unknown.
     """
-    from kafkactl.status.api import FoundNodes, cluster_status
+    from kafkactl.status.api import FoundNodes, StatusWatch, cluster_status
 
-    target = target_of(connection)
-    found = FoundNodes(by="options" if target.context is None else "context")
-    with open_client(connection) as client:
-        status = cluster_status(client, deep=deep, found=found, words=_words(connection), context=target.context)
+    cluster = find_cluster(connection, configs, takes_config=True)
+    context = None if cluster.is_by_files else target_of(connection).context
+    files = tuple(file.path for file in cluster.files)
+    about: dict[str, Any] = {
+        "found": FoundNodes(by=cluster.by, files=files), "words": _words(connection, cluster), "context": context,
+    }  # fmt: skip
+    with open_client(connection, found=cluster) as client:
+        if watch_s is not None:
+            with StatusWatch(client, files=files, deep=deep) as watch:
+                _watch(lambda: watch.status(**about), watch_s)
+        status = cluster_status(client, files=files, deep=deep, **about)
     emit(KIND, status, render=show_status, exit_code=_CODES[status.verdict])
 
 
-def _words(connection: ConnectionArguments) -> list[str]:
-    """Return the connection options as they are typed."""
+def _watch(observe: Callable[[], ClusterStatus], period_s: float) -> NoReturn:
+    """Show the status again and again, with what changed since the first one."""
+    from kafkactl.commands.rendering.watch import watch
+    from kafkactl.core.errors import UnreachableError
+    from kafkactl.status.api.screen import status_changes
+
+    statuses: list[ClusterStatus] = []
+    changes: deque[tuple[int, str]] = deque(maxlen=_CHANGES_SHOWN)
+
+    def next_status() -> tuple[ClusterStatus, int]:
+        try:
+            status = observe()
+        except UnreachableError as error:
+            if not changes or changes[-1][1] != error.message:
+                changes.append((int(time.time() * 1000), error.message))
+            raise
+        if statuses:
+            changes.extend((status.time_ms, line) for line in status_changes(statuses[-1], status))
+        statuses[1:] = [status]
+        return status, _CODES[status.verdict]
+
+    def render(page: Page, status: ClusterStatus) -> None:
+        began_ms = (statuses or [status])[0].time_ms
+        show_status(page, status, period_s=period_s, began_ms=began_ms, changes=tuple(changes))
+
+    watch(KIND, next_status, render=render, interval_ms=round(period_s * 1000))
+
+
+def _words(connection: ConnectionArguments, cluster: FoundCluster) -> list[str] | None:
+    """Return the connection options for the next commands; None if no options lead to the cluster.
+
+    A node that was found on this host is found by the next command, too. Without a login of its own, the address in a
+    file that was named is enough for a listener without security.
+    """
     given = ((name, value) for name, value in connection._asdict().items() if value is not None)
-    return [word for name, value in given for word in (f"--{name.replace('_', '-')}", value)]
+    words = [word for name, value in given for word in (f"--{name.replace('_', '-')}", value)]
+    if cluster.by != "config":
+        return words
+    is_open = all(file.config is None or file.config.controller_protocol == "PLAINTEXT" for file in cluster.files)
+    if not (is_open or connection.command_config):
+        return None
+    return ["--bootstrap-controller", ",".join(cluster.addresses), *words]
 
 
-def show_status(page: Page, status: ClusterStatus) -> None:
-    """Show the status: the verdict first and last, what is bad before what is in order."""
+def show_status(
+    page: Page,
+    status: ClusterStatus,
+    *,
+    period_s: float | None = None,
+    began_ms: int = 0,
+    changes: Sequence[tuple[int, str]] = (),
+) -> None:
+    """Show the status: the verdict first and last, what is bad before what is in order.
+
+    With a period the page is one of many, with the changes since the first.
+    """
     from kafkactl.status.api.screen import worst_first
 
     verdict = _verdict_lines(status)
     for line in verdict:
         page.line(line)
     page.line(_facts_line(status))
+    if period_s is not None:
+        page.line(Word(f"every {period_s:g} s since {_clock(began_ms)}; Ctrl-C ends it", "dim"))
     page.line()
     for area in worst_first(status.areas):
         for line in _area_lines(area):
             page.line(line)
+    if changes:
+        page.line()
+    for time_ms, text in changes:
+        for part in textwrap.wrap(f"{_clock(time_ms)}  {text}", _COLUMNS, subsequent_indent=" " * 10):
+            page.line(part)
     page.line()
     for line in verdict:
         page.line(line)
+
+
+def _clock(time_ms: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(time_ms / 1000))
 
 
 def _verdict_lines(status: ClusterStatus) -> list[Word]:
@@ -103,7 +190,7 @@ def _facts_line(status: ClusterStatus) -> str:
         level,
         f"by {files or status.found.by}",
     )
-    clock = time.strftime("%H:%M:%S", time.localtime(status.time_ms / 1000))
+    clock = _clock(status.time_ms)
     text = " · ".join(str(part) for part in parts if part)
     return f"{text:<{_COLUMNS - len(clock) - 1}} {clock}"
 

@@ -120,7 +120,12 @@ def _kafka_words(command: click.Command, ctx: click.Context, args: list[str]) ->
     """
     options = [param for param in command.get_params(ctx) if isinstance(param, click.Option)]
     known = {word for option in options for word in (*option.opts, *option.secondary_opts)}
-    valued = {word for option in options if not option.is_flag and not option.count for word in option.opts}
+    valued = {
+        word
+        for option in options
+        if not option.is_flag and not option.count and not _may_lack_value(option)
+        for word in option.opts
+    }
     # Click takes a short name for a misspelt long one first, and looks for what was meant.
     long = {word: option.opts[-1] for option in options for word in option.opts}
     words: list[str] = []
@@ -136,6 +141,11 @@ def _kafka_words(command: click.Command, ctx: click.Context, args: list[str]) ->
         else:
             words.append(long.get(word, word))
     return words
+
+
+def _may_lack_value(option: click.Option) -> bool:
+    """Return True for an option such as `--watch [SECONDS]`, whose value click looks for itself."""
+    return bool(getattr(option, "_flag_needs_value", False))
 
 
 def _value_of(option: str, rest: Iterator[str], known: set[str], ctx: click.Context) -> list[str]:

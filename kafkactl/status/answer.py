@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Final
 
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
-
-FoundBy = Literal["options", "context", "config", "process", "place"]
+from kafkactl.tool.discovery import FoundBy
 
 
 class StatusVerdict(StrEnum):

@@ -59,7 +59,11 @@ def _name(node: HostNode) -> str:
 
 def _text(node: HostNode) -> str:
     runs = {True: "runs", False: "does not run", None: "runs or not is not known"}[node.runs]
-    disks = {True: "disks match", False: "would not start again", None: "its next start is not known"}[node.will_start]
+    disks = {
+        True: "disks match · metadata log sound",
+        False: "would not start again",
+        None: "its next start is not known",
+    }[node.will_start]
     return f"{_name(node)} {runs} · {disks}"
 
 

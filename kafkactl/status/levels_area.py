@@ -98,7 +98,7 @@ def _possible_level(state: FeatureState) -> int | None:
 
 def _possible_text(current: int, possible: int | None) -> str:
     if possible is None:
-        return f"{_name(current)}; the levels that all nodes support are not known"
+        return "possible levels not known"
     if possible > current:
         return f"{_name(current)}, {_name(possible)} is possible"
     newest = newest_release()

@@ -10,13 +10,13 @@ from kafkactl.core.frozen import frozen
 
 @frozen
 class Target:
-    """Words that name the cluster on a command line."""
+    """Words that name the cluster on a command line; None if no command line can name it."""
 
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] | None = ()
 
-    def command(self, words: Sequence[str]) -> str:
+    def command(self, words: Sequence[str]) -> str | None:
         """Return a kafkactl command about the cluster."""
-        return shlex.join(["kafkactl", *words, *self.words])
+        return None if self.words is None else shlex.join(["kafkactl", *words, *self.words])
 
     def local_command(self, words: Sequence[str]) -> str:
         """Return a kafkactl command about this host."""

@@ -6,7 +6,6 @@ A part that could not be asked is `NotAsked`, with the reason and the step that 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TypeAlias, TypeVar
 
 from kafkactl.cluster.quorum.state import QuorumState
@@ -96,7 +95,6 @@ class Observation:
     next_failure: Asked[PredictedFailure] | None = None
     releases: tuple[str, ...] = ()
     """Releases with their patch level, as this host shows them."""
-    not_asked: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cluster_id(self) -> str | None:

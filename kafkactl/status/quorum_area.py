@@ -47,7 +47,7 @@ def quorum_area(observation: Observation, target: Target) -> AreaStatus:
 
 def _verdict(found: ObservedQuorum) -> StatusVerdict:
     state = found.state
-    if not state.has_leader and any(finding.id == LEADER_NOT_REACHED for finding in found.findings):
+    if _is_out_of_reach(found):
         return StatusVerdict.UNKNOWN
     if not state.has_leader or found.is_broken:
         return StatusVerdict.PROBLEM
@@ -56,12 +56,26 @@ def _verdict(found: ObservedQuorum) -> StatusVerdict:
     return StatusVerdict.OK if is_proven and not is_weak else StatusVerdict.WATCH
 
 
+def _is_out_of_reach(found: ObservedQuorum) -> bool:
+    """Return True if a controller may lead where it cannot be asked from here.
+
+    One that others still follow and whose own address is silent does not lead: voters keep the leader of an election
+    that they cannot win (KIP-996).
+    """
+    if found.state.has_leader or all(finding.id != LEADER_NOT_REACHED for finding in found.findings):
+        return False
+    nodes = found.state.nodes
+    followed = {node.leader_id for node in nodes.values() if node.leader_id is not None and node.leader_id >= 0}
+    return not any(id in nodes and nodes[id].answers is False for id in followed)
+
+
 def _headlines(found: ObservedQuorum) -> Iterator[str]:
     state = found.state
     if not state.has_leader:
-        is_reached = all(finding.id != LEADER_NOT_REACHED for finding in found.findings)
-        yield "no controller leads the quorum" if is_reached else "the leader of the quorum was not reached"
-    if found.is_broken:
+        yield (
+            "the leader of the quorum was not reached" if _is_out_of_reach(found) else "no controller leads the quorum"
+        )
+    elif found.is_broken:
         yield f"controller {state.leader_id} leads, but the quorum does not work"
     dead, rest = _dead(state), _survival_words(state)
     if dead:

@@ -15,7 +15,7 @@ SEEN = "--observation {observation}"
 FOLDER = "--inventory {inventory} --timeout 600ms"
 
 LINES: Mapping[str, Sequence[str]] = {
-    "status": (BROKERS,),
+    "status": (BROKERS, f"-c {{config}} {BROKERS}"),
     "storage format": ("-c {config} -t {id} --dry-run", "-c {config} -t {text} --standalone --dry-run"),
     "storage ensure": ("-c {config} -t {id} --dry-run",),
     "storage info": ("-c {config}",),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafkactl.commands.rendering import plain
+from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.status import show_status
+from kafkactl.core.frozen import changed
 from kafkactl.playground.cluster import FakeCluster
+from kafkactl.status.observation import ComparedSettings
 from tests.conftest import Run
 from tests.report.exposition import samples
+from tests.status.worlds import HOST_NODE, NOW_MS, WORST, broker, nodes, partitions, quorum, status, voter
 
 Kafkactl = Callable[..., Run]
 
@@ -70,3 +77,46 @@ def test_address_without_a_node_is_unreachable(kafkactl: Kafkactl) -> None:
 def test_one_object_is_one_line_with_jsonl(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
     run = kafkactl("status", "--bootstrap-controller", cluster.address, "-o", "jsonl")
     assert [line.count('"kind": "status"') for line in run.stdout.splitlines()] == [1]
+
+
+def test_watch_writes_one_object_a_line_and_ends_with_the_timeout(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
+    run = kafkactl("status", "--bootstrap-controller", cluster.address, "--watch", "0.1", "--timeout", "3s")
+    assert run.code == 6
+    assert len(run.stdout.splitlines()) > 1
+    assert all(line.startswith('{"kind": "status"') for line in run.stdout.splitlines())
+
+
+def test_watch_takes_its_period_or_none(kafkactl: Kafkactl) -> None:
+    refused = kafkactl("status", "--bootstrap-controller", "127.0.0.1:1", "--watch", "0")
+    assert refused.code == 2 and "--watch" in refused.stderr
+    metrics = kafkactl("status", "--bootstrap-controller", "127.0.0.1:1", "--watch", "-o", "prometheus")
+    assert metrics.code == 2 and "--watch excludes" in metrics.stderr
+
+
+def test_page_of_a_watch_has_the_period_and_the_changes() -> None:
+    page = Page()
+    show_status(page, status(), period_s=2, began_ms=NOW_MS - 60_000, changes=[(NOW_MS, "quorum: leader id 1 → 2")])
+    text = plain.render(page, color=False)
+    clock = time.strftime("%H:%M:%S", time.localtime(NOW_MS / 1000))
+    assert "every 2 s since " in text and "Ctrl-C ends it" in text
+    assert f"\n{clock}  quorum: leader id 1 → 2\n" in text
+
+
+def test_page_of_a_large_healthy_cluster_fits_a_screen() -> None:
+    """Every area is there, with the longest lists of ids that a healthy cluster shows."""
+    many = nodes(*(broker(id) for id in range(100, 160)))
+    page = Page()
+    voters = quorum(*(voter(id) for id in range(1, 10)))
+    whole = status(
+        quorum=voters,
+        nodes=many,
+        partitions=partitions(partitions=200_000, replicas_on=frozenset()),
+        settings=ComparedSettings(differences=0, is_complete=True),
+        host=(HOST_NODE,) * 3,
+        next_failure=changed(WORST, is_harmless=True),
+    )
+    show_status(page, whole, period_s=2)
+    lines = plain.render(page, color=False).splitlines()
+    assert lines[0] == lines[-1] == "ok  nothing is wrong in what was asked"
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80

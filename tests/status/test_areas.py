@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.cluster.quorum.state import NodeFacts
 from kafkactl.cluster.state import NotAsked, Role, Silence
 from kafkactl.core.findings import LEADER_NOT_REACHED, warning
 from kafkactl.core.frozen import changed
@@ -33,15 +34,18 @@ DEAD = voter(3, alive=False, evidence="last fetched 180000 ms before", last_fetc
 LAGGING = voter(3, lag=900, last_caught_up_timestamp_ms=NOW_MS - 20_000)
 
 
-def _away() -> Any:
+def _away(*, leader_answers: bool | None) -> Any:
     found = quorum(leader_id=-1, high_watermark=None)
-    return changed(found, findings=(warning(LEADER_NOT_REACHED, "quorum", "the leader was not reached"),))
+    nodes = {3: NodeFacts(id=3, answers=True, leader_id=1), 1: NodeFacts(id=1, answers=leader_answers)}
+    findings = (warning(LEADER_NOT_REACHED, "quorum", "the leader was not reached"),)
+    return changed(found, state=changed(found.state, nodes=nodes), findings=findings)
 
 
 QUORUMS = {
     "healthy": (quorum(), "ok", {"leader_id": 1, "voters": 3, "alive": 3, "survives": 1}),
     "no leader": (quorum(leader_id=-1), "problem", {"leader_id": -1, "survives": 1}),
-    "leader not reached": (_away(), "unknown", {"leader_id": -1}),
+    "leader not reached": (_away(leader_answers=None), "unknown", {"leader_id": -1}),
+    "followed leader is silent": (_away(leader_answers=False), "problem", {"leader_id": -1}),
     "a voter dead": (quorum(voter(1), voter(2), DEAD), "watch", {"alive": 2, "survives": 0}),
     "no majority": (quorum(voter(1), voter(2, alive=False), DEAD), "problem", {"alive": 1, "survives": -1}),
     "a voter of five dead": (

@@ -25,6 +25,7 @@ from kafkactl.status.observation import (
     ObservedQuorum,
     PredictedFailure,
 )
+from kafkactl.tool.discovery import FoundBy
 
 CLUSTER_ID = "ZmFrZS1xdW9ydW0tMTIzNA"
 NOW_MS = 1_700_000_000_000
@@ -120,7 +121,7 @@ def status(**parts: Any) -> ClusterStatus:
     """Return the status of the healthy cluster with other parts."""
     target = Target(words=("--bootstrap-server", "b1:9092"))
     return cluster_status(
-        changed(HEALTHY, **parts), target, found=FoundNodes(by="options"), context=None, time_ms=NOW_MS
+        changed(HEALTHY, **parts), target, found=FoundNodes(by=FoundBy.OPTIONS), context=None, time_ms=NOW_MS
     )
 
 

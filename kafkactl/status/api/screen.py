@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from kafkactl.status.answer import worst_first
+from kafkactl.status.changes import status_changes
 
-__all__ = ["worst_first"]
+__all__ = ["status_changes", "worst_first"]

@@ -33,6 +33,7 @@ from kafkactl.status.observation import (
 )
 from kafkactl.status.prediction import QUICK_PARTITIONS, next_failure
 from kafkactl.status.registrations import registrations_of
+from kafkactl.tool.discovery import FoundBy
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _PATIENCE_MS: Final = 800.0  # for one node that does not answer
 _VOTERS_WATCHED_MS: Final = 1_000.0
 _CALL_MS: Final = 2_000.0
+_LEADER_MS: Final = 1_000.0  # for the leader, before the log is read
 _LIMIT_MS: Final = 2_400.0  # for an area, so that the command ends within 3 s
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
 _FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
@@ -64,7 +66,8 @@ class StatusWatch(Closing):
         self._deep = deep
         self._releases = exact_releases(self._files) if self._files else ()
         self._quorum = QuorumWatch(self._quorum_client, patience_ms=_PATIENCE_MS, watch_ms=_VOTERS_WATCHED_MS)
-        self._follower = LogFollower(self._log_client)
+        self._leader_client = client.sibling(client.role, client.bootstrap, timeout_ms=_LEADER_MS)
+        self._follower = LogFollower(self._log_client, self._leader_client)
         self._counter = PartitionCounter(self._client, _PATIENCE_MS)
         self._is_first = True
         self._begin_s = 0.0
@@ -73,7 +76,7 @@ class StatusWatch(Closing):
     def close(self) -> None:
         """Hang up everywhere; pending requests end with that."""
         self._quorum.__exit__(None, None, None)
-        for client in (self._client, self._log_client, self._quorum_client):
+        for client in (self._client, self._log_client, self._leader_client, self._quorum_client):
             client.close()
         for question in self._questions.values():
             question.join(1.0)
@@ -96,14 +99,14 @@ class StatusWatch(Closing):
         )
 
     def status(
-        self, *, found: FoundNodes | None = None, words: Iterable[str] = (), context: str | None = None
+        self, *, found: FoundNodes | None = None, words: Iterable[str] | None = (), context: str | None = None
     ) -> ClusterStatus:
         """Return the status now; arguments and errors are those of `cluster_status`."""
         observation = self.observe()
         return judged(
             observation,
-            Target(words=tuple(words)),
-            found=found or FoundNodes(by="options", files=self._files),
+            Target(words=None if words is None else tuple(words)),
+            found=found or FoundNodes(by=FoundBy.OPTIONS, files=self._files),
             context=context,
             time_ms=int(time.time() * 1000),
         )
@@ -205,15 +208,15 @@ def cluster_status(
     files: Iterable[str | os.PathLike[str]] = (),
     deep: bool = False,
     found: FoundNodes | None = None,
-    words: Iterable[str] = (),
+    words: Iterable[str] | None = (),
     context: str | None = None,
 ) -> ClusterStatus:
     """Return the status of a live cluster, as of one observation.
 
     `files` are configurations of nodes of this host, whose disks are verified; `deep` also compares settings and
     predicts the next failure, however long that takes. `found` says how the cluster was found, `words` are the
-    connection options for the next commands, `context` is the name of the cluster. Raises UnreachableError if no node
-    answers, or nothing that was asked is allowed.
+    connection options for the next commands (None: there are none that name it), `context` is the name of the cluster.
+    Raises UnreachableError if no node answers, or nothing that was asked is allowed.
     """
     with StatusWatch(client, files=files, deep=deep) as watch:
         return watch.status(found=found, words=words, context=context)

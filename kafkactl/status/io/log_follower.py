@@ -24,8 +24,9 @@ class LogFollower:
     continues (another cluster, an election that truncated what was read), all of it is read again.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, asking: Client) -> None:
+        """`asking` is asked for the leader, in the time of one call; `client` may take longer for a large log."""
+        self._client, self._asking = client, asking
         self._replay = LogReplay(EMPTY, first_offset=0)
         self._next_offset: int | None = None
         self._image: Image = EMPTY
@@ -52,7 +53,7 @@ class LogFollower:
         self._replay, self._next_offset, self._image, self._seen = LogReplay(EMPTY, first_offset=0), None, EMPTY, 0
 
     def _read(self) -> None:
-        quorum = describe_quorum(self._client)
+        quorum = describe_quorum(self._asking)
         if self._next_offset is not None and 0 <= quorum.high_watermark < self._next_offset:
             self._begin()  # another cluster answers at this address now
         with no_collection():
