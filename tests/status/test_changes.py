@@ -30,5 +30,5 @@ def test_number_that_is_no_longer_known_is_named():
     assert line.startswith("brokers: unregistered 0 → not known")
 
 
-def test_area_that_is_new_is_no_change():
+def test_new_area_is_not_a_change():
     assert status_changes(status(), status(settings=NO_RIGHT)) == ()
