@@ -47,16 +47,16 @@ class ChangedDefault:
 
 def ignored_settings(release: Release, properties: Mapping[str, str]) -> list[IgnoredSetting]:
     """Return the keys of a file, or of a stored configuration of brokers, that only other releases have."""
-    keys, table = server_keys(release.name), _table()["ignored"]
+    keys, table = server_keys(release.name), _table()
     found = []
     for key, value in properties.items():
         if key in keys or (span := known_in(key)) is None:
             continue
-        row = table.get(key, {})
+        was_removed = _line(find_release(span[1])) < _line(release)
+        row = table["ignored" if was_removed else "not_yet"].get(key, {})
         replaced_by = tuple(row.get("replaced_by", ()))
-        replaced = bool(replaced_by) and all(other in properties for other in replaced_by)
-        removed = _line(find_release(span[1])) < _line(release)
-        effect = row.get("effect") if removed and not replaced else None
+        is_replaced = bool(replaced_by) and all(other in properties for other in replaced_by)
+        effect = None if is_replaced else row.get("effect")
         found.append(IgnoredSetting(key, shown_config(BROKER, key, value), *span, replaced_by, effect))
     return found
 

@@ -32,9 +32,12 @@ def test_key_that_kafka_never_had_is_not_ignored() -> None:
     assert ignored_settings(find_release("4.4"), {"my.plugin.key": "1"}) == []
 
 
-def test_key_of_a_newer_release_is_ignored_without_effect() -> None:
-    (found,) = ignored_settings(find_release("4.0"), {"cordoned.log.dirs": "*"})
-    assert (found.known_from, found.known_to, found.effect) == ("4.3", "4.4", None)
+def test_key_of_a_newer_release_is_ignored_on_the_way_back() -> None:
+    (cordoned,) = ignored_settings(find_release("4.2"), {"cordoned.log.dirs": "*"})
+    assert (cordoned.known_from, cordoned.known_to) == ("4.3", "4.4")
+    assert cordoned.effect is not None and cordoned.replaced_by == ()
+    (cache,) = ignored_settings(find_release("4.2"), {"remote.log.index.file.cache.ttl.ms": "1"})
+    assert cache.effect is None
 
 
 def test_secret_of_an_ignored_key_is_redacted() -> None:
@@ -118,3 +121,9 @@ def test_each_changed_default_is_harmless_or_has_an_effect() -> None:
     listed = {f"{row['key']}@{row['from']}" for row in TABLE["changed"]}
     removed_default = {"auto.include.jmx.reporter@4.0"}  # The release has no such key.
     assert changes == set(TABLE["harmless_defaults"]) | (listed - removed_default)
+
+
+def test_each_key_of_the_way_back_is_missing_in_an_older_release() -> None:
+    oldest = server_keys(release_names()[0])
+    assert not set(TABLE["not_yet"]) & set(oldest)
+    assert set(TABLE["not_yet"]) <= set(server_keys(release_names()[-1]))

@@ -16,7 +16,7 @@ from kafkactl.roll.rules.refusals import (
     refused_topic_settings,
     unread_settings,
 )
-from tests.roll.rules.refusal_rows import BROKER, FILE_REFUSALS, TOPIC_REFUSALS, since
+from tests.roll.rules.refusal_rows import BROKER, COMBINATIONS, FILE_REFUSALS, TOPIC_REFUSALS, since
 
 AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 
@@ -52,9 +52,12 @@ def test_missing_key_has_no_value() -> None:
     assert [(refused.key, refused.value) for refused in found] == [("controller.listener.names", None)]
 
 
-def test_settings_that_conflict_are_refused() -> None:
-    voters = {**BROKER, "node.id": "1"}
-    assert [refused.key for refused in refused_settings(find_release("4.3"), voters)] == ["controller.quorum.voters"]
+@pytest.mark.parametrize(("settings", "releases"), COMBINATIONS)
+def test_settings_that_do_not_fit_are_refused_by_these_releases(
+    settings: Mapping[str, str], releases: tuple[str, ...]
+) -> None:
+    refused = [name for name in release_names() if refused_settings(find_release(name), {**BROKER, **settings})]
+    assert refused == list(releases)
 
 
 def test_bootstrap_servers_alone_are_refused_by_old_releases() -> None:
