@@ -46,7 +46,7 @@ def snapshot_rules(context: StartContext) -> Iterator[RuleResult]:
     if snapshot.error is not None:
         yield _cannot_open(context, snapshot)
         return
-    fatal = _fatal_in_snapshot(snapshot) or _voters_at_minus_one(context, snapshot)
+    fatal = _fatal_in_snapshot(snapshot) or _unreadable_control(context, snapshot)
     if fatal is not None:
         yield _broken_snapshot(context, snapshot, fatal)
     elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(context, snapshot):
@@ -114,11 +114,17 @@ def _fatal_in_snapshot(snapshot: SnapshotFacts) -> str | None:
     return _fatal_content(snapshot.contents) or (None if snapshot.stop is None else _fatal_stop(snapshot.stop))
 
 
-def _voters_at_minus_one(context: StartContext, snapshot: SnapshotFacts) -> str | None:
-    """3.8 reads voters from snapshots already, and cannot file those of offset 0, whose last offset is -1."""
+def _unreadable_control(context: StartContext, snapshot: SnapshotFacts) -> str | None:
+    """Return the error of a release before 3.9 about voters in a snapshot.
+
+    3.7 does not know their records. 3.8 does, and cannot file those of offset 0, whose last offset is -1.
+    """
     contents = snapshot.contents
-    has_control = contents is not None and (contents.kraft_version is not None or contents.voters is not None)
-    if snapshot.is_first and has_control and context.rules.first_checkpoint_without_voters:
+    if contents is None or (contents.kraft_version is None and contents.voters is None):
+        return None
+    if not context.rules.reads_voters:
+        return "Unknown control record type"
+    if snapshot.is_first and context.rules.first_checkpoint_without_voters:
         return "Next offset -1 must be greater than or equal to 0"
     return None
 

@@ -487,6 +487,12 @@ def _other_releases() -> Iterator[Case]:
             name=f"standalone by {made_by} becomes static", releases=("3.8.1",), node=STANDALONE, becomes=static,
             formatted_by=made_by,
         )  # fmt: skip
+    for made_by in ("3.9.2", "4.4.0"):
+        asked = replace(STANDALONE, flags=(*STANDALONE.flags, "--release-version", "3.6"))
+        yield Case(
+            name=f"standalone by {made_by} for 3.6 becomes static", releases=("3.6.2", "3.7.2"), node=asked,
+            becomes=static, formatted_by=made_by,
+        )  # fmt: skip
     older = {"3.6": ("3.6.2", "3.7.2"), "3.9": ("3.8.1", "3.9.2", "4.2.1"), "4.1": ("4.1.2",), "4.3": ("4.3.1",)}
     for name, releases in older.items():
         asked = replace(ONE, flags=("--release-version", name))

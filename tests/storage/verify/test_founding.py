@@ -130,3 +130,16 @@ def test_voters_in_it_are_too_much_for_38(node):
     answer = made.verify("3.8.1")
     assert answer.expected_failure.phase.word == "metadata-log"
     assert "Next offset -1 must be greater than or equal to 0" in answer.expected_failure.message
+
+
+@pytest.mark.parametrize("version", ["3.6.2", "3.7.2"])
+def test_voters_in_the_first_checkpoint_stop_a_release_that_does_not_know_them(node, version):
+    made = node("4.4.0").format("--standalone", "-r", "3.6").configure(static=True)
+    answer = made.verify(version)
+    assert (answer.will_start, answer.expected_failure.phase.word) == (False, "metadata-replay")
+    assert "Unknown control record type" in answer.expected_failure.message
+
+
+def test_first_checkpoint_without_voters_is_read_by_a_release_before_39(node):
+    made = node("4.4.0").format("-r", "3.6", static=True)
+    assert made.verify("3.7.2").will_start is True
