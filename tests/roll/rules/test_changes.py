@@ -32,7 +32,7 @@ def test_key_that_kafka_never_had_is_not_ignored() -> None:
     assert ignored_settings(find_release("4.4"), {"my.plugin.key": "1"}) == []
 
 
-def test_key_of_a_newer_release_is_ignored_on_the_way_back() -> None:
+def test_key_of_a_newer_release_is_ignored_under_an_older_release() -> None:
     (cordoned,) = ignored_settings(find_release("4.2"), {"cordoned.log.dirs": "*"})
     assert (cordoned.known_from, cordoned.known_to) == ("4.3", "4.4")
     assert cordoned.effect is not None and cordoned.replaced_by == ()
@@ -123,7 +123,7 @@ def test_each_changed_default_is_harmless_or_has_an_effect() -> None:
     assert changes == set(TABLE["harmless_defaults"]) | (listed - removed_default)
 
 
-def test_each_key_of_the_way_back_is_missing_in_an_older_release() -> None:
+def test_each_newer_key_with_an_effect_is_missing_in_the_oldest_release() -> None:
     oldest = server_keys(release_names()[0])
     assert not set(TABLE["not_yet"]) & set(oldest)
     assert set(TABLE["not_yet"]) <= set(server_keys(release_names()[-1]))
