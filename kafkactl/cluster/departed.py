@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.cluster.state import FeatureState, Member, Role, Silence
+from kafkactl.cluster.node import Silence
+from kafkactl.cluster.state import FeatureState, Member
 from kafkactl.core.findings import NO_ACCESS, Finding, Severity, blocker, note
+from kafkactl.core.values import Role
 
 _ALIVE = {Role.BROKER: "broker-alive", Role.CONTROLLER: "controller-alive"}
 _HARM = {

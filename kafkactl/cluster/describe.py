@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member, Role
+from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.consequences import finalized_name
 from kafkactl.protocol.schema.spec import Versions
 

@@ -13,10 +13,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, note, warning
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.core.wording import plural, some
 from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.redact import BROKER, is_hidden_config

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkactl.cluster.state import FeatureState, Member, Role
+from kafkactl.cluster.state import FeatureState, Member
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
-from kafkactl.core.values import Endpoint
+from kafkactl.core.values import Endpoint, Role
 from kafkactl.metadata.log.registrations import BrokerRegistration
 from kafkactl.protocol.schema.spec import Versions
 

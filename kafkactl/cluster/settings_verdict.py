@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.node_settings import Difference, NodeSettings, difference_findings, differences
-from kafkactl.cluster.state import NotAsked, Role
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, note, warning
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.core.wording import some
 
 Missing = tuple[str, Role, bool, str, str, str]

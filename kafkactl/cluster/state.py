@@ -8,15 +8,14 @@ never: a broker's epoch grows with every metadata batch and controllers of equal
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 
+from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES
-from kafkactl.core.values import ZERO_UUID, Endpoint, Uuid
+from kafkactl.core.values import ZERO_UUID, Role, Uuid
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.log.registrations import Registrations
-from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.schema.spec import Versions
 
 # A feature that a node does not list: only level 0 is possible there (QuorumFeatures.DISABLED).
@@ -24,75 +23,6 @@ NOT_SUPPORTED = Versions(0, 0)
 # The level of a cluster whose log never held one: 3.0-IV1 (KAFKA-20839).
 LEVEL_OF_SILENCE = 1
 # ZkMigrationState: 1 before, 2 during; 0 never was one, 3 it is over.
-
-
-class Role(StrEnum):
-    """Role of a node for its clients; a combined node has both."""
-
-    BROKER = "broker"
-    CONTROLLER = "controller"
-
-
-class Silence(StrEnum):
-    """Kind of a node's silence, which decides what is known of the node.
-
-    refused: every address refuses the connection. unreached: no connection comes about, as where the host is off, the
-    network is cut or a firewall drops the packets. hangs: an address takes the connection and does not answer, as a
-    paused process does. elsewhere: another node, or one of another cluster, answers in its place.
-    """
-
-    REFUSED = "refused"
-    UNREACHED = "unreached"
-    HANGS = "hangs"
-    ELSEWHERE = "elsewhere"
-
-
-@frozen
-class NotAsked:
-    """The reason why a question has no answer, and the step by which it gets one. It says nothing of what was asked.
-
-    `is_access`: a right, a login or an address is missing, and nothing else is known to be wrong.
-    """
-
-    reason: str
-    step: str
-    is_access: bool = False
-
-
-@frozen
-class NodeSeen:
-    """A node in one role, and what it answered to ApiVersions.
-
-    `answers`: True a node of that role answers at its address, and none of another id or cluster; False it was asked
-    and does not (`silence` says how); None it was not asked. `named_itself`: the answer came under its own id (it does
-    not say so before 3.7, or to a user without DESCRIBE_CONFIGS). `roles` are its process.roles, where it shows them.
-    `versions` is its answer. `not_asked` is why it was not asked, if its address is known or not.
-    """
-
-    id: int
-    role: Role
-    answers: bool | None
-    versions: NodeVersions | None = None
-    endpoints: tuple[Endpoint, ...] = ()
-    named_itself: bool = False
-    silence: Silence | None = None
-    roles: frozenset[Role] | None = None
-    not_asked: NotAsked | None = None
-
-    @property
-    def name(self) -> str:
-        """`broker 4`, the subject of findings."""
-        return f"{self.role.value} {self.id}"
-
-    @property
-    def levels(self) -> Mapping[str, int] | None:
-        """Return the finalized levels that it shows, level 0 left out; None where it shows none.
-
-        A node without metadata yet says epoch -1 and no levels, and so do the controllers of 3.3 at all times.
-        """
-        if self.versions is None or (self.versions.finalized_epoch < 0 and not self.versions.finalized):
-            return None
-        return self.versions.finalized
 
 
 @frozen
@@ -161,7 +91,7 @@ class FeatureState:
     finalized: Mapping[str, int]
     finalized_epoch: int | None = None
     active_controller: int | None = None
-    nodes: tuple[NodeSeen, ...] = ()
+    nodes: tuple[ClusterNode, ...] = ()
     registrations: Registrations | None = None
     voters: tuple[QuorumNode, ...] | None = None
     observers: tuple[QuorumNode, ...] = ()
@@ -200,7 +130,7 @@ class FeatureState:
         """Return True if nothing was learned of any level: no node answered, and the log was not read."""
         return self.registrations is None and all(node.versions is None for node in self.nodes)
 
-    def node(self, role: Role, node_id: int) -> NodeSeen | None:
+    def node(self, role: Role, node_id: int) -> ClusterNode | None:
         """Return the observation of that node in that role."""
         return next((node for node in self.nodes if node.role is role and node.id == node_id), None)
 

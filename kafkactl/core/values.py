@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+from enum import StrEnum
+from typing import Literal
 
 from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import InputError
@@ -75,6 +77,28 @@ def _decode_base64url(text: str) -> bytes | None:
         return base64.urlsafe_b64decode(unpadded + "=" * (-len(unpadded) % 4))
     except (binascii.Error, ValueError):
         return None
+
+
+class Role(StrEnum):
+    """Role of a node for its clients; a combined node has both."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+    @property
+    def word(self) -> Literal["broker", "controller"]:
+        """Return the role as written in `process.roles`."""
+        return "broker" if self is Role.BROKER else "controller"
+
+    @property
+    def endpoint_type(self) -> int:
+        """Return the role as DescribeCluster numbers it (KIP-919)."""
+        return 1 if self is Role.BROKER else 2
+
+    @property
+    def option(self) -> str:
+        """Return the option that names nodes of this role."""
+        return "--bootstrap-server" if self is Role.BROKER else "--bootstrap-controller"
 
 
 @frozen

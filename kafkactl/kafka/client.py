@@ -23,6 +23,7 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.attempts import Ask, NotLeaderError, all_at_once, one_after_another
 from kafkactl.kafka.client_errors import (
@@ -33,7 +34,6 @@ from kafkactl.kafka.client_errors import (
 )
 from kafkactl.kafka.cluster_view import (
     ClusterView,
-    Role,
     check_role,
     check_same_cluster,
     cluster_view,

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import DEFAULT_REQUEST_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.connection import DEFAULT_SETUP_TIMEOUT_MS, Access
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import parse_addresses

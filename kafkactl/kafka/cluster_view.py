@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.kafka.quorum_requests import empty_fetch
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
@@ -25,23 +25,6 @@ _INCONSISTENT_CLUSTER_ID = 104
 _FETCH_NAMES_CLUSTER = 12  # KIP-595
 _ALTER = 7  # AclOperation
 _NOT_SAID = -(1 << 31)  # of the authorized operations: they were not asked for
-
-
-class Role(Enum):
-    """The kind of nodes that a client connects to; the value is DescribeCluster's endpoint type (KIP-919)."""
-
-    BROKER = 1
-    CONTROLLER = 2
-
-    @property
-    def word(self) -> Literal["broker", "controller"]:
-        """Return the role as written in `process.roles`."""
-        return "broker" if self is Role.BROKER else "controller"
-
-    @property
-    def option(self) -> str:
-        """Return the option that names nodes of this kind."""
-        return "--bootstrap-server" if self is Role.BROKER else "--bootstrap-controller"
 
 
 @frozen
@@ -92,7 +75,7 @@ def check_role(address: Address, versions: NodeVersions, expected: Role) -> None
 def describe_cluster_body(role: Role, version: int) -> dict[str, Any]:
     """Return the DescribeCluster request of this version: endpoint types since version 1, fenced brokers since 2."""
     body: dict[str, Any] = {"IncludeClusterAuthorizedOperations": True}
-    body |= {"EndpointType": role.value} if version >= 1 else {}
+    body |= {"EndpointType": role.endpoint_type} if version >= 1 else {}
     return body | ({"IncludeFencedBrokers": True} if version >= 2 else {})
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkactl.core.errors import KafkactlError, UnreachableError
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role
 
 # How a listener refuses a client whose protocol or login is another's.
 LOGIN_ERRORS: Final = frozenset(

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.majority import arithmetic
 from kafkactl.cluster.quorum.state import (
     CHECK_QUORUM_MS,
     VOTERS_ELSEWHERE,
     Mode,
-    NodeFacts,
     Progress,
     QuorumState,
     Replica,
@@ -25,6 +25,7 @@ from kafkactl.cluster.quorum.state import (
 from kafkactl.core.findings import Finding, Severity, blocker, each_once, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATING_STATES
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
 
@@ -97,7 +98,7 @@ def check_quorum(state: QuorumState, circumstances: Circumstances) -> Iterator[F
     yield from check_cluster(state)
 
 
-def release_of_node(node: NodeFacts | None) -> Release | None:
+def release_of_node(node: ClusterNode | None) -> Release | None:
     """Return the release a node runs, as its range of metadata.version shows; None where it did not answer."""
     versions = None if node is None else node.versions
     return None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
@@ -199,7 +200,7 @@ def _requests(state: QuorumState) -> Iterator[Finding]:
         )
     for node in state.nodes.values():
         release = release_of_node(node)
-        if node.is_controller and release is not None and release.keeps_wrong_endpoints:
+        if node.role is Role.CONTROLLER and release is not None and release.keeps_wrong_endpoints:
             yield warning(
                 "controller-on-3-9",
                 f"controller {node.id}",

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState, Replica
+from kafkactl.cluster.node import ClusterNode
+from kafkactl.cluster.quorum.state import Probe, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import address_key
 from kafkactl.core.findings import NO_ACCESS, Finding, blocker, warning
-from kafkactl.core.values import Endpoint, ReplicaKey
+from kafkactl.core.values import Endpoint, ReplicaKey, Role
 
 # Requests that voters send each other; a listener that takes all of them is a controller's.
 VOTER_REQUESTS = (52, 53, 54, 59)  # Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot
@@ -22,13 +23,13 @@ VOTER_REQUESTS = (52, 53, 54, 59)  # Vote, BeginQuorumEpoch, EndQuorumEpoch, Fet
 def check_candidate(state: QuorumState, key: ReplicaKey, endpoints: Sequence[Endpoint] = ()) -> Iterator[Finding]:
     """Report every reason why the replica must not become a voter. `endpoints` are the endpoints to register."""
     node = state.nodes.get(key.node_id)
-    if (node is None or node.is_controller is None) and _is_registered_as_broker(state, key.node_id):
+    if (node is None or not node.answers) and _is_registered_as_broker(state, key.node_id):
         yield _broker_only(key.node_id)
         return
-    if node is None or node.answers is not True or node.is_controller is None:
+    if node is None or not node.answers:
         yield _not_identified(state, key.node_id)
         return
-    if not node.is_controller:
+    if node.role is Role.BROKER:
         yield _broker_only(key.node_id)
         return
     yield from _requests(node)
@@ -74,7 +75,7 @@ def _is_registered_as_broker(state: QuorumState, node_id: int) -> bool:
     return known is not None and node_id in known.brokers and node_id not in known.controllers
 
 
-def _requests(node: NodeFacts) -> Iterator[Finding]:
+def _requests(node: ClusterNode) -> Iterator[Finding]:
     if node.versions is None:
         return
     missing = [key for key in VOTER_REQUESTS if not node.versions.knows(key)]
@@ -87,7 +88,7 @@ def _requests(node: NodeFacts) -> Iterator[Finding]:
         )
 
 
-def _features(state: QuorumState, node: NodeFacts) -> Iterator[Finding]:
+def _features(state: QuorumState, node: ClusterNode) -> Iterator[Finding]:
     """Check that the node supports the finalized levels; otherwise it exits when it replays them."""
     leader = state.nodes.get(state.leader_id)
     if node.versions is None or leader is None or leader.versions is None:
@@ -107,7 +108,7 @@ def _features(state: QuorumState, node: NodeFacts) -> Iterator[Finding]:
             )
 
 
-def _endpoints_of_candidate(state: QuorumState, node: NodeFacts, endpoints: Sequence[Endpoint]) -> Iterator[Finding]:
+def _endpoints_of_candidate(state: QuorumState, node: ClusterNode, endpoints: Sequence[Endpoint]) -> Iterator[Finding]:
     registered = _registered(state, node.id)
     for endpoint in endpoints:
         listed = [entry for entry in registered or () if entry.listener == endpoint.listener]
@@ -168,7 +169,7 @@ def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, *, alive: bool
 
 
 def _wrong_listener(state: QuorumState, probe: Probe, node_id: int) -> str:
-    if probe.is_controller is False:
+    if probe.role is Role.BROKER:
         return "is not a controller listener"
     if probe.cluster_id not in (None, state.cluster_id):
         return f"is a node of cluster {probe.cluster_id}"

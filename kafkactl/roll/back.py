@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.core.wording import first_few
 from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.image.model import Broker

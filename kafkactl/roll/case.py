@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
+from kafkactl.core.values import Role
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts, facts_of
 from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release
 from kafkactl.metadata.image.model import EMPTY, Broker, Image

@@ -13,11 +13,10 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.dryrun.engine.local import Loaded, LogFile, decoded_records, load
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.features.catalog.update_rules import release_of

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from kafkactl.change.hooks.inventory import HOOK_WORDS, a_table, an_address, host_of, read_hooks
 from kafkactl.change.hooks.node import Hooks
-from kafkactl.cluster.state import Role
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.core.wording import file_name_of
 from kafkactl.protocol.text.toml_tables import (
     Key,

@@ -11,13 +11,13 @@ from dataclasses import field
 from typing import Any, Final
 
 from kafkactl.change.journal_lines import Entry
-from kafkactl.cluster.state import Role
 from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_fields import JsonFields
 from kafkactl.core.json_input import JsonInputError, parse_json
+from kafkactl.core.values import Role
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.cluster_log import ClusterLog
 from kafkactl.roll.quorum_view import ListedNode, ObservedQuorum, read_nodes, read_quorum, read_ranges

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, blockers, each_once
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
 from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase

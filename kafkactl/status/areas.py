@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kafkactl.cluster.state import NotAsked
+from kafkactl.cluster.node import NotAsked
 from kafkactl.status.answer import AreaStatus, ClusterStatus, FoundNodes, whole_headline, whole_verdict
 from kafkactl.status.brokers_area import brokers_area
 from kafkactl.status.host_area import host_area

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.cluster.state import FeatureState, Member, NotAsked, Role
+from kafkactl.cluster.node import NotAsked
+from kafkactl.cluster.state import FeatureState, Member
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.status.answer import AreaStatus, StatusVerdict
 from kafkactl.status.next_command import Target
 from kafkactl.status.observation import Observation, ObservedNodes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kafkactl.cluster.state import NotAsked
+from kafkactl.cluster.node import NotAsked
 from kafkactl.core.findings import Finding, warning
 from kafkactl.status.answer import AreaStatus, StatusVerdict
 from kafkactl.status.next_command import Target

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.cluster.state import FeatureState, Member, NotAsked, Role
+from kafkactl.cluster.node import NotAsked
+from kafkactl.cluster.state import FeatureState, Member
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.consequences import finalized_name
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.status.answer import AreaStatus, StatusVerdict

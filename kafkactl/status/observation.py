@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias, TypeVar
 
+from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.quorum.state import QuorumState
-from kafkactl.cluster.state import FeatureState, NotAsked
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.health import PartitionHealth

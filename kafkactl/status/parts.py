@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafkactl.cluster.state import NotAsked
+from kafkactl.cluster.node import NotAsked
 from kafkactl.core.findings import Finding, Severity, warning
 from kafkactl.core.wording import first_few
 from kafkactl.status.answer import AreaStatus, StatusVerdict

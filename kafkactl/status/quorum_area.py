@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, QuorumState, Replica
-from kafkactl.cluster.state import NotAsked
 from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.core.wording import age_text
 from kafkactl.status.answer import AreaStatus, StatusVerdict

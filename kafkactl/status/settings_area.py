@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.cluster.state import NotAsked
+from kafkactl.cluster.node import NotAsked
 from kafkactl.core.wording import counted
 from kafkactl.status.answer import AreaStatus, StatusVerdict
 from kafkactl.status.next_command import Target

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.node_settings import (
     DEFAULT_SOURCE,
     Kind,
@@ -13,7 +14,7 @@ from kafkactl.cluster.node_settings import (
     of_file,
 )
 from kafkactl.cluster.settings_verdict import verdict_of
-from kafkactl.cluster.state import NotAsked, Role
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import find_release
 
 B, C = Role.BROKER, Role.CONTROLLER

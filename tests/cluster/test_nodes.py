@@ -4,8 +4,8 @@ import pytest
 
 from kafkactl.cluster.describe import FeatureSeen, describe_features, kafka_lines
 from kafkactl.cluster.nodes import NodeRow, list_nodes
-from kafkactl.cluster.state import Role
 from kafkactl.core.answers import plain_values, read_fields
+from kafkactl.core.values import Role
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import plan_unregister, read_answer, resolve_unregister
 from kafkactl.protocol.codec import decode_message, encode_message

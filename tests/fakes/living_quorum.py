@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.majority import majority, tolerates
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
-from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState, Replica
+from kafkactl.cluster.quorum.state import Probe, QuorumState, Replica
 from kafkactl.core.errors import UnreachableError
-from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
+from kafkactl.core.values import Endpoint, ReplicaKey, Role, Uuid
 from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
@@ -332,12 +333,12 @@ class LivingQuorum:
             last_caught_up_timestamp_ms=time_ms,
         )
 
-    def _facts(self, node: _Node, *, full: bool) -> NodeFacts:
+    def _facts(self, node: _Node, *, full: bool) -> ClusterNode:
         answers = node.answers
-        return NodeFacts(
+        return ClusterNode(
             id=node.id,
             answers=answers,
-            is_controller=True if answers else None,
+            role=Role.CONTROLLER,
             cluster_id=CLUSTER_ID if answers else None,
             versions=self._versions() if answers else None,
             named_itself=answers and full,
@@ -351,7 +352,7 @@ class LivingQuorum:
     def _probes(self):
         for voter in self.voters if not self.out_of_reach else ():
             node = self.nodes[voter]
-            yield Probe(endpoint=endpoint(voter), answers=node.answers, is_controller=node.answers or None)
+            yield Probe(endpoint=endpoint(voter), answers=node.answers, role=Role.CONTROLLER if node.answers else None)
 
     def _registrations(self) -> Registrations:
         controllers: Mapping[int, ControllerRegistration] = {

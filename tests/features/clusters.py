@@ -22,9 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kafkactl.cluster.node import ClusterNode, Silence
 from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role, Silence
-from kafkactl.core.values import Endpoint, Uuid
+from kafkactl.cluster.state import FeatureState, MinInsync, QuorumNode
+from kafkactl.core.values import Endpoint, Role, Uuid
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
@@ -180,7 +181,7 @@ class Cluster:
     def _tolerates(self, voters: list[Node]) -> int:
         return tolerates({voter.id for voter in voters}, {voter.id for voter in voters if voter.follows})
 
-    def _seen(self, node: Node) -> NodeSeen:
+    def _seen(self, node: Node) -> ClusterNode:
         versions = NodeVersions(
             version=4,
             requests={57: Versions(0, 2)},
@@ -191,7 +192,7 @@ class Cluster:
             finalized_epoch=100 + node.id,
             zookeeper_migration_ready=False,
         )
-        return NodeSeen(
+        return ClusterNode(
             id=node.id,
             role=node.role,
             answers=node.answers,

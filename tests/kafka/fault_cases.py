@@ -17,12 +17,12 @@ from typing import Any, Protocol
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Outcome, blockers
+from kafkactl.core.values import Role
 from kafkactl.features.api.change import change_features
 from kafkactl.features.change.answer import change_outcome
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.journal import open_journal
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.definitions import message

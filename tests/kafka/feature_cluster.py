@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
 from kafkactl.playground.bodies import (
@@ -155,7 +155,7 @@ class FakeCluster:
 
     def _described(self, role: Role) -> dict[str, Any]:
         nodes = {node.node_id: node.address for node in self.of(role)}
-        return cluster_body(self.cluster_id, self.leader_id, nodes, role.value)
+        return cluster_body(self.cluster_id, self.leader_id, nodes, role.endpoint_type)
 
     def _log(self) -> dict[str, Any]:
         values = [(None, self._registration(id, ranges)) for id, ranges in self.registered.items()]

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkactl.core.values import ZERO_UUID, Uuid
+from kafkactl.core.values import ZERO_UUID, Role, Uuid
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
 from kafkactl.playground import bodies
@@ -103,7 +102,7 @@ class Quorum:
         nodes = (
             self.registered if role is Role.CONTROLLER else {id: broker.address for id, broker in self.brokers.items()}
         )
-        return cluster_body(self.cluster_id, self.leader_id, nodes, role.value if asked.version >= 1 else 1)
+        return cluster_body(self.cluster_id, self.leader_id, nodes, role.endpoint_type if asked.version >= 1 else 1)
 
     def _configs(self, node_id: int, role: Role, asked: Asked) -> Mapping[str, Any]:
         name = asked.body["Resources"][0]["ResourceName"]

@@ -12,11 +12,11 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka import client as clients
 from kafkactl.kafka.attempts import Ask, SilentNodes, all_at_once
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.connection import Access, Connection
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address

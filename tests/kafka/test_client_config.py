@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.values import Role
 from kafkactl.kafka.client_config import SecurityProtocol, client_of, load_client_config, read_client_config
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.protocol.text.client_properties import client_keys
 from kafkactl.protocol.text.pem import read_pem
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
-from kafkactl.core.values import ZERO_UUID
+from kafkactl.core.values import ZERO_UUID, Role
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.playground.broker import SILENCE, FakeBroker
 from kafkactl.protocol.schema.definitions import message

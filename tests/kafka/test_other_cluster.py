@@ -14,13 +14,13 @@ from kafkactl.cluster.api.unregister import observe_and_plan, unregister_node
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.findings import Outcome
+from kafkactl.core.values import Role
 from kafkactl.features.api.change import LiveFeatures, change_features
 from kafkactl.features.change.results import update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.journal import open_journal
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
 from kafkactl.playground.broker import Action, Asked, Reply

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.liveness import by_one_answer
-from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
+from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
 from kafkactl.core.errors import UnreachableError
-from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Role
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
 from kafkactl.simulator.actions import Operator
@@ -214,16 +215,16 @@ def _replica(leader: Machine, now_us: int, key: ReplicaKey, found: Any, end: int
     )
 
 
-def _facts(machine: Machine, reached: bool) -> NodeFacts:
+def _facts(machine: Machine, reached: bool) -> ClusterNode:
     """What a node answers to a client that is on no link that is cut."""
     process: Any = machine.process
     runs = process is not None and not machine.is_paused and reached
     level = process.log.kraft_version if runs else 0
     finalized = {"metadata.version": 30, **({"kraft.version": level} if level else {})}
-    return NodeFacts(
+    return ClusterNode(
         id=machine.id,
         answers=runs,
-        is_controller=True if runs else None,
+        role=Role.CONTROLLER,
         cluster_id=CLUSTER_ID if runs else None,
         versions=versions(finalized=finalized) if runs else None,
         auto_join=False if runs else None,

@@ -10,7 +10,7 @@ from kafkactl.cluster.quorum.liveness import unproven
 from kafkactl.cluster.quorum.voters import socket_host
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Outcome
-from kafkactl.core.values import Endpoint, Uuid
+from kafkactl.core.values import Endpoint, Role, Uuid
 from kafkactl.files.journal import open_journal
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.quorum.change.goals import reassignment
@@ -45,9 +45,9 @@ def broker(node_id: int) -> BrokerRegistration:
     ("nodes", "ids"),
     [
         ({}, ["broker-only-node"]),
-        ({4: replace(HEALTHY.nodes[4], is_controller=None)}, ["broker-only-node"]),
-        ({4: replace(HEALTHY.nodes[4], is_controller=True)}, []),
-        ({4: replace(HEALTHY.nodes[4], is_controller=False)}, ["broker-only-node"]),
+        ({4: replace(HEALTHY.nodes[4], answers=False)}, ["broker-only-node"]),
+        ({4: replace(HEALTHY.nodes[4], role=Role.CONTROLLER)}, []),
+        ({4: replace(HEALTHY.nodes[4], role=Role.BROKER)}, ["broker-only-node"]),
     ],
 )
 def test_a_registration_says_what_a_node_is_where_the_node_itself_does_not(nodes, ids):

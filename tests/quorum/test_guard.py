@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.cluster.quorum.state import NodeFacts, Probe
+from kafkactl.cluster.node import ClusterNode
+from kafkactl.cluster.quorum.state import Probe
 from kafkactl.core.findings import Outcome, Severity
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
@@ -155,8 +156,8 @@ def test_a_single_step_is_the_operators_choice_but_for_the_wedge():
 
 
 CANDIDATES = {
-    "candidate-not-identified": {"answers": False, "versions": None, "is_controller": None},
-    "broker-only-node": {"is_controller": False},
+    "candidate-not-identified": {"answers": False, "versions": None},
+    "broker-only-node": {"role": Role.BROKER},
     "candidate-without-voter-requests": {"versions": versions(requests={52: Versions(0, 1)})},
     "candidate-cannot-run-features": {"versions": versions(supported=V40)},
 }
@@ -189,8 +190,8 @@ def test_the_endpoint_that_would_be_written_is_the_registered_one_and_answers_as
     assert plan_addition(state, key(4), [endpoint(4)]).outcome is Outcome.PLANNED
     for probe, id in (
         (Probe(endpoint=endpoint(4), answers=False), "voter-endpoint-silent"),
-        (Probe(endpoint=endpoint(4), answers=True, is_controller=False), "voter-endpoint-of-another"),
-        (Probe(endpoint=endpoint(4), answers=True, is_controller=True, node_id=5), "voter-endpoint-of-another"),
+        (Probe(endpoint=endpoint(4), answers=True, role=Role.BROKER), "voter-endpoint-of-another"),
+        (Probe(endpoint=endpoint(4), answers=True, role=Role.CONTROLLER, node_id=5), "voter-endpoint-of-another"),
         (Probe(endpoint=endpoint(4), answers=True, cluster_id="other"), "voter-endpoint-of-another"),
     ):
         probed = replace(state, probes=(probe,))
@@ -301,7 +302,9 @@ def test_conversion_is_refused_where_the_release_only_pretends():
 def test_conversion_needs_every_node_on_level_1_and_reports_which_were_silent():
     static = world("1 2 3", static=True).observe()
     without = versions(supported={"metadata.version": Versions(7, 30)}, finalized={})
-    state = replace(static, nodes=_node(static, 2, versions=without) | {7: NodeFacts(id=7, answers=False)})
+    state = replace(
+        static, nodes=_node(static, 2, versions=without) | {7: ClusterNode(id=7, role=Role.CONTROLLER, answers=False)}
+    )
     plan = plan_conversion(state, Circumstances(epoch_age_ms=60_000))
     assert _blockers(plan) == ["node-without-kraft-version-1"]
     reported = {finding.id for finding in plan.findings}

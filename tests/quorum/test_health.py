@@ -8,6 +8,7 @@ import pytest
 
 from kafkactl.cluster.quorum.state import Mode, Probe, Replica
 from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.values import Role
 from kafkactl.quorum.health import check_health, is_broken
 from tests.quorum.worlds import World, directory, endpoint, key
 
@@ -87,7 +88,7 @@ def test_two_looks_show_that_nothing_is_committed():
     [
         ({"answers": False, "node_id": None}, "voter-endpoint-silent"),
         ({"node_id": 1}, "voter-endpoint-of-another"),
-        ({"is_controller": False}, "voter-endpoint-of-another"),
+        ({"role": Role.BROKER}, "voter-endpoint-of-another"),
         ({"cluster_id": "AAAAAAAAAAAAAAAAAAAAEQ"}, "voter-endpoint-of-another"),
     ],
 )

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.observation import DiskSeen, answer_error, quorum_answer, quorum_state
-from kafkactl.cluster.quorum.state import Mode, NodeFacts, Progress, is_committed, progress
-from kafkactl.core.values import ZERO_UUID, Endpoint
+from kafkactl.cluster.quorum.state import Mode, Progress, is_committed, progress
+from kafkactl.core.values import ZERO_UUID, Endpoint, Role
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.codec import decode_message, encode_message
@@ -74,7 +75,7 @@ def _state(*answers, **changes):
 def _asked(node_id, *, answers=True, level=1):
     answered = versions(finalized={"kraft.version": level} if level else {})
     answered = answered if answers else None
-    return NodeFacts(id=node_id, answers=answers, is_controller=True, versions=answered, named_itself=answers)
+    return ClusterNode(id=node_id, role=Role.CONTROLLER, answers=answers, versions=answered, named_itself=answers)
 
 
 HEALTHY = [_replica(1, age_ms=0), _replica(2, end=995, age_ms=300), _replica(3, age_ms=60_000, end=700)]
@@ -187,7 +188,13 @@ def test_without_a_leader_the_newest_disk_knows_the_voters_and_the_nodes_who_liv
         _disk(1, end=500, voters=_logged(1, 2, 3), kraft_version=1),
         _disk(2, end=900, voters=_logged(1, 2), epoch=4, kraft_version=1),
     ]
-    state = _state(disks=disks, nodes=[NodeFacts(id=1, answers=True), NodeFacts(id=2, answers=False)])
+    state = _state(
+        disks=disks,
+        nodes=[
+            ClusterNode(id=1, role=Role.CONTROLLER, answers=True),
+            ClusterNode(id=2, role=Role.CONTROLLER, answers=False),
+        ],
+    )
     assert (state.leader_id, state.leader_epoch, state.high_watermark) == (-1, 4, None)
     assert [(voter.id, voter.alive, voter.log_end_offset) for voter in state.voters] == [
         (1, True, 500),
@@ -291,5 +298,8 @@ def test_configured_voters_count_neither_in_a_dynamic_quorum_nor_with_a_leader()
 
 
 def test_without_a_leader_the_highest_known_epoch_is_reported():
-    nodes = [NodeFacts(id=1, answers=True, leader_id=2, leader_epoch=9), NodeFacts(id=2, answers=False)]
+    nodes = [
+        ClusterNode(id=1, role=Role.CONTROLLER, answers=True, leader_id=2, leader_epoch=9),
+        ClusterNode(id=2, role=Role.CONTROLLER, answers=False),
+    ]
     assert _state(nodes=nodes).leader_epoch == 9

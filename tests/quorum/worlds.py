@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
-from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
+from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
+from kafkactl.core.values import Endpoint, ReplicaKey, Role, Uuid
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.step import Action, Step
@@ -120,14 +121,14 @@ class World:
             alive=runs,
         )
 
-    def _facts(self, node_id: int, level: dict[str, int]) -> NodeFacts:
+    def _facts(self, node_id: int, level: dict[str, int]) -> ClusterNode:
         runs = node_id in {member.node_id for member in self.alive}
-        is_controller = node_id not in self.broker_only
+        role = Role.BROKER if node_id in self.broker_only else Role.CONTROLLER
         levels_seen = versions(finalized={name: number for name, number in level.items() if number})
-        return NodeFacts(
+        return ClusterNode(
             id=node_id,
             answers=runs,
-            is_controller=is_controller if runs else None,
+            role=role,
             cluster_id=CLUSTER_ID if runs else None,
             versions=levels_seen if runs else None,
         )

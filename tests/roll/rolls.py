@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.io.source import SEGMENT, LogFile
 from kafkactl.protocol.schema.record_versions import record_version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.change.hooks.words import Verb
-from kafkactl.cluster.state import Role
+from kafkactl.core.values import Role
 from kafkactl.protocol.text.toml_tables import InventoryError
 from kafkactl.roll.inventory import parse_roll_inventory
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafkactl.cluster.quorum.state import NodeFacts
-from kafkactl.cluster.state import NotAsked, Role, Silence
+from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.core.findings import LEADER_NOT_REACHED, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.status.observation import ComparedSettings
 from tests.status.worlds import (
@@ -36,7 +36,10 @@ LAGGING = voter(3, lag=900, last_caught_up_timestamp_ms=NOW_MS - 20_000)
 
 def _away(*, leader_answers: bool | None) -> Any:
     found = quorum(leader_id=-1, high_watermark=None)
-    nodes = {3: NodeFacts(id=3, answers=True, leader_id=1), 1: NodeFacts(id=1, answers=leader_answers)}
+    nodes = {
+        3: ClusterNode(id=3, role=Role.CONTROLLER, answers=True, leader_id=1),
+        1: ClusterNode(id=1, role=Role.CONTROLLER, answers=leader_answers),
+    }
     findings = (warning(LEADER_NOT_REACHED, "quorum", "the leader was not reached"),)
     return changed(found, state=changed(found.state, nodes=nodes), findings=findings)
 

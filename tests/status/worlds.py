@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
-from kafkactl.cluster.state import FeatureState, NodeSeen, NotAsked, Role, Silence
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_VERSION
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.metadata.image.health import PartitionHealth
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.protocol.api_versions import NodeVersions
@@ -66,18 +67,18 @@ def broker(id: int, **facts: Any) -> BrokerRegistration:
     )
 
 
-def node(id: int, role: Role = Role.BROKER, *, answers: bool | None = True, **facts: Any) -> NodeSeen:
+def node(id: int, role: Role = Role.BROKER, *, answers: bool | None = True, **facts: Any) -> ClusterNode:
     supported, finalized = facts.get("supported", SUPPORTED), facts.get("finalized", {METADATA_VERSION: LEVEL})
     versions = NodeVersions(
         version=4, requests={}, supported=supported, finalized=finalized, finalized_epoch=9,
         zookeeper_migration_ready=False,
     )  # fmt: skip
     silence = facts.get("silence", Silence.HANGS) if answers is False else None
-    return NodeSeen(id=id, role=role, answers=answers, versions=versions if answers else None, silence=silence)
+    return ClusterNode(id=id, role=role, answers=answers, versions=versions if answers else None, silence=silence)
 
 
 def nodes(
-    *brokers: BrokerRegistration, seen: tuple[NodeSeen, ...] | None = None, log_error: NotAsked | None = None
+    *brokers: BrokerRegistration, seen: tuple[ClusterNode, ...] | None = None, log_error: NotAsked | None = None
 ) -> ObservedNodes:
     brokers = brokers or tuple(broker(id) for id in (4, 5, 6))
     if seen is None:

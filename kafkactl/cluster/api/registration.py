@@ -9,10 +9,10 @@ from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.api.unregister import PATIENCE_MS, observe_and_plan
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io.view import FeatureView
-from kafkactl.cluster.state import Role
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.features.change.unregister import UnregisterPlan
 from kafkactl.kafka.change_right import change_denied
 

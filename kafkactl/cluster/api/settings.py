@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io.node_settings import SettingsView, observe_settings, read_settings_file
+from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.settings_verdict import SettingsVerdict, verdict_of
-from kafkactl.cluster.state import NotAsked, Role
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client

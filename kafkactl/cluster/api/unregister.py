@@ -8,10 +8,11 @@ from kafkactl.change.journal import RunJournal
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import PATIENCE_MS as OBSERVE_MS
 from kafkactl.cluster.io.view import FeatureView, observe_features
-from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import UNREGISTER_BROKER, UnregisterPlan, plan_unregister, read_answer
 from kafkactl.features.change.unregister_run import Answer, RegistryWaitPolicy, UnregisterJourney

@@ -10,8 +10,8 @@ from typing import Any
 
 from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.core.errors import KafkactlError
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 
 _MOST_TOPICS = 20_000
 

@@ -16,8 +16,8 @@ from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, usable_version

@@ -9,8 +9,8 @@ from __future__ import annotations
 from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import LEADER_NOT_REACHED, NOT_AUTHORISED
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.protocol.schema.rights import not_authorised
 
 NO_LEADER = "no-active-controller"

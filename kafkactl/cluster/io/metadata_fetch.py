@@ -26,10 +26,10 @@ from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_TOPIC
-from kafkactl.core.values import METADATA_TOPIC_ID
+from kafkactl.core.values import METADATA_TOPIC_ID, Role
 from kafkactl.files.spool import Spool
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import NOT_THE_LEADER, Role, error_codes_in
+from kafkactl.kafka.cluster_view import NOT_THE_LEADER, error_codes_in
 from kafkactl.kafka.other_login import add_login_step
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.protocol.schema.rights import CLUSTER_DENIED, Login, not_authorised

@@ -14,15 +14,15 @@ from typing import Any, Final
 from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
 from kafkactl.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file
-from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.core.findings import NOT_AUTHORISED
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.error_codes import error_code
@@ -32,7 +32,7 @@ from kafkactl.protocol.text.properties import parse_properties
 
 BROKER_RESOURCE: Final = 4
 _ACCESS: Final = LOGIN_ERRORS | {NOT_AUTHORISED}
-_LISTENERS: Final = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
+_LISTENERS: Final = {Role.BROKER: Role.BROKER, Role.CONTROLLER: Role.CONTROLLER}
 
 
 @frozen
@@ -131,7 +131,7 @@ def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[
     return list(result["Configs"])
 
 
-def _asked(client: Client, state: FeatureState, seat: Seat, named: Listener) -> NodeSettings | Unread:
+def _asked(client: Client, state: FeatureState, seat: Seat, named: Role) -> NodeSettings | Unread:
     node = state.node(seat.role, seat.id)
     unread = Unread(id=seat.id, role=seat.role, live=True, why="its address is unknown", reason="no-address")
     if node is not None and node.answers is False:

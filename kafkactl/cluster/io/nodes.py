@@ -16,19 +16,18 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.controllers import Place
 from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.quorum_visit import ROLES, Visit, visit_node
-from kafkactl.cluster.state import NodeSeen, NotAsked, Role, Silence
+from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import known_releases
 from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka.other_login import login_step
 from kafkactl.net.transport import Address, connect
 from kafkactl.protocol.schema.rights import right_of
 
-_LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
 # How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
 # expects TLS, and a name may be known only within the cluster: neither says anything of the node.
 _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-failed"})
@@ -53,7 +52,7 @@ def named_at_start(client: Client, found: Sequence[Seat], *, patience_ms: float)
 
     Such an address is a port that a bastion forwards, or a load balancer.
     """
-    advertised = {at for seat in found if _LISTENERS[seat.role] is client.role for at in seat.addresses}
+    advertised = {at for seat in found if seat.role is client.role for at in seat.addresses}
     visits = _visits(client, dict.fromkeys(at for at in client.bootstrap if at not in advertised), patience_ms)
     answering = [visit for visit in visits.values() if visit.versions is not None and visit.role is client.role]
     named = [visit for visit in answering if visit.node_id is not None]
@@ -71,7 +70,7 @@ def ask_nodes(
     patience_ms: float,
     again: bool = True,
     start: NodesNamed = _NONE_NAMED,
-) -> tuple[tuple[NodeSeen, ...], tuple[Finding, ...]]:
+) -> tuple[tuple[ClusterNode, ...], tuple[Finding, ...]]:
     """Return what each node reports at its first answering address, and the findings about the others.
 
     All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. With `again`
@@ -83,11 +82,11 @@ def ask_nodes(
     for seat in found:
         for address in seat.addresses:
             expected.setdefault(address, seat.id)
-    roles = {address: _LISTENERS[seat.role] for seat in reversed(found) for address in seat.addresses}
+    roles = {address: seat.role for seat in reversed(found) for address in seat.addresses}
     visits = _visits(client, expected, patience_ms, roles=roles, again=again)
     stuck = [at for at, visit in visits.items() if visit.error is not None and visit.error.id == "connection-timed-out"]
     taken = _takes_connections(client, [at for at in stuck if visits[at].versions is None])
-    nodes: list[NodeSeen] = []
+    nodes: list[ClusterNode] = []
     findings: list[Finding] = []
     for seat in found:
         node, finding = _node(seat, visits, taken, cluster_id, client.role)
@@ -103,7 +102,7 @@ def _out_of_reach(client: Client, found: Sequence[Seat], visits: Visits, start: 
     A node that answers at an address of the start only is alive, and its own address is silent all the same. One that
     does not say who it is may be any of the nodes, if none answers at an address of its own.
     """
-    seats = [seat for seat in found if _LISTENERS[seat.role] is client.role]
+    seats = [seat for seat in found if seat.role is client.role]
     reached = {place.address: place.node_id for place in start.places}
     for seat in seats:
         own = [at for at in seat.addresses if at not in reached]
@@ -126,13 +125,13 @@ def _out_of_reach(client: Client, found: Sequence[Seat], visits: Visits, start: 
 
 
 def _without_silence(
-    client: Client, nodes: Sequence[NodeSeen], findings: Sequence[Finding], why: NotAsked
-) -> tuple[tuple[NodeSeen, ...], tuple[Finding, ...]]:
+    client: Client, nodes: Sequence[ClusterNode], findings: Sequence[Finding], why: NotAsked
+) -> tuple[tuple[ClusterNode, ...], tuple[Finding, ...]]:
     """Return the nodes, with those that are silent at their own address as unknown."""
     silent = [
         node.name
         for node in nodes
-        if _LISTENERS[node.role] is client.role and node.answers is False and node.silence is not Silence.ELSEWHERE
+        if node.role is client.role and node.answers is False and node.silence is not Silence.ELSEWHERE
     ]
     seen = [changed(node, answers=None, silence=None, not_asked=why) if node.name in silent else node for node in nodes]
     added = [warning("node-not-asked", name, f"{name} could not be asked: {why.reason}", why.step) for name in silent]
@@ -144,7 +143,7 @@ def _visits(
     expected: Mapping[Address, int | None],
     patience_ms: float,
     *,
-    roles: Mapping[Address, Listener] | None = None,
+    roles: Mapping[Address, Role] | None = None,
     again: bool = False,
 ) -> Visits:
     """Return what each address answers; `roles` are the kinds of nodes expected there, by default the client's."""
@@ -182,12 +181,12 @@ def _takes_connections(client: Client, addresses: Sequence[Address]) -> frozense
 
 
 def _node(
-    seat: Seat, visits: Visits, taken: frozenset[Address], cluster_id: str | None, named: Listener
-) -> tuple[NodeSeen, Finding | None]:
+    seat: Seat, visits: Visits, taken: frozenset[Address], cluster_id: str | None, named: Role
+) -> tuple[ClusterNode, Finding | None]:
     """Return the node by the first of its addresses that answers as what it should be."""
     seen = [visits[address] for address in seat.addresses]
-    node = NodeSeen(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
-    answering = [visit for visit in seen if visit.versions is not None and visit.role is _LISTENERS[seat.role]]
+    node = ClusterNode(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
+    answering = [visit for visit in seen if visit.versions is not None and visit.role is seat.role]
     own = next((visit for visit in answering if _stranger(visit, seat, cluster_id) is None), None)
     if own is not None:
         is_named = own.node_id == seat.id
@@ -224,7 +223,7 @@ def _silence(addresses: Iterable[Address], errors: Sequence[KafkactlError], take
     return Silence.REFUSED if all(error.id == "connection-refused" for error in errors) else Silence.UNREACHED
 
 
-def _elsewhere(node: NodeSeen, visit: Visit, who: str) -> Finding:
+def _elsewhere(node: ClusterNode, visit: Visit, who: str) -> Finding:
     return warning(
         "another-node-at-address",
         node.name,
@@ -236,13 +235,13 @@ def _elsewhere(node: NodeSeen, visit: Visit, who: str) -> Finding:
 
 
 def _not_asked(
-    node: NodeSeen, seat: Seat, errors: Sequence[KafkactlError], named: Listener
+    node: ClusterNode, seat: Seat, errors: Sequence[KafkactlError], named: Role
 ) -> tuple[NotAsked, dict[str, Any]]:
     at = ", ".join(str(address) for address in seat.addresses)
     if not seat.addresses:
         reason, step = "no node shows its address", "Name it with --bootstrap-server or --bootstrap-controller."
     elif errors:
-        step = login_step(errors[0], asked=_LISTENERS[node.role], named=named)
+        step = login_step(errors[0], asked=node.role, named=named)
         reason = errors[0].message
     else:
         reason, step = f"no {node.role.value} answers at {at}", f"Compare {at} with the node's `listeners`."

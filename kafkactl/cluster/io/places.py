@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from kafkactl.cluster.io.controllers import Place
 from kafkactl.cluster.quorum.observation import QuorumAnswer
-from kafkactl.cluster.state import Role
 from kafkactl.core.frozen import frozen
-from kafkactl.core.values import Endpoint
+from kafkactl.core.values import Endpoint, Role
 from kafkactl.kafka.cluster_view import ClusterView
-from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 
@@ -34,7 +32,7 @@ def seats(
     *,
     quorum: QuorumAnswer | None,
     view: ClusterView | None,
-    listener: Listener,
+    listener: Role,
     registrations: Registrations | None,
     places: Iterable[Place] = (),
     own: Iterable[Place] = (),
@@ -53,7 +51,7 @@ def seats(
     for voter in () if quorum is None else quorum.voters:
         add(Role.CONTROLLER, voter.id, _addresses(voter.endpoints), voter.endpoints)
     for node in () if view is None else view.nodes:
-        add(Role.BROKER if listener is Listener.BROKER else Role.CONTROLLER, node.id, [node.address])
+        add(listener, node.id, [node.address])
     for role, node_id, endpoints in _registered(registrations):
         add(role, node_id, _addresses(endpoints), endpoints)
     for place in places:
@@ -61,7 +59,7 @@ def seats(
             add(Role.CONTROLLER, place.node_id, [place.address])
     for place in own:
         if place.node_id is not None:
-            add(Role.BROKER if listener is Listener.BROKER else Role.CONTROLLER, place.node_id, [place.address])
+            add(listener, place.node_id, [place.address])
     return tuple(
         Seat(id=key[1], role=key[0], addresses=tuple(dict.fromkeys(at)), endpoints=tuple(dict.fromkeys(named)))
         for key, (at, named) in sorted(found.items(), key=lambda item: (item[0][0].value, item[0][1]))

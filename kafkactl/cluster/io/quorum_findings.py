@@ -10,7 +10,7 @@ from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import VOTERS_ELSEWHERE, Mode, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import address_key
 from kafkactl.core.findings import Finding, Severity, note, warning
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role
 from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.protocol.schema.rights import denied_text, request_rights
 

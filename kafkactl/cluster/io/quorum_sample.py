@@ -13,8 +13,8 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.cluster.io.quorum_visit import Visit, ask_quorum_of
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.kafka.attempts import all_at_once
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.connection import Connection
 from kafkactl.net.transport import Address
 

@@ -27,18 +27,19 @@ from kafkactl.cluster.io.quorum_visit import (
     of_cluster,
     visit_node,
 )
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.liveness import is_steady, proven
 from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
-from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState, Replica
+from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Probe, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.frozen import changed
-from kafkactl.core.values import Endpoint
+from kafkactl.core.values import Endpoint, Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.attempts import SilentNodes, all_at_once, worst_of
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role, check_role
+from kafkactl.kafka.cluster_view import check_role
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.retries import is_transient
 from kafkactl.metadata.log.registrations import Registrations
@@ -344,7 +345,7 @@ def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
     return places
 
 
-def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
+def nodes_of(visits: Iterable[Visit]) -> Iterator[ClusterNode]:
     """Yield the facts of each node from its best visit: an answered one, at a controller's listener if possible."""
     best: dict[int, Visit] = {}
     for visit in visits:
@@ -353,10 +354,10 @@ def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
         if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
             best[id] = visit
     for id, visit in sorted(best.items()):
-        yield NodeFacts(
+        yield ClusterNode(
             id=id,
             answers=visit.answers,
-            is_controller=None if visit.role is None else visit.role is Role.CONTROLLER,
+            role=visit.role or Role.CONTROLLER,
             cluster_id=None if visit.view is None else visit.view.cluster_id,
             leader_id=visit.leader_id,
             leader_epoch=visit.leader_epoch,
@@ -385,7 +386,7 @@ def _probes(visits: Sequence[Visit], voters: Sequence[Replica]) -> Iterator[Prob
             yield Probe(
                 endpoint=endpoint,
                 answers=asked.answers,
-                is_controller=None if asked.role is None else asked.role is Role.CONTROLLER,
+                role=asked.role,
                 cluster_id=None if asked.view is None else asked.view.cluster_id,
                 node_id=asked.node_id,
             )

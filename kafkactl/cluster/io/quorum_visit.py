@@ -21,7 +21,8 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.kafka.cluster_view import ClusterView, Role, cluster_view, describe_cluster_body, role_of
+from kafkactl.core.values import Role
+from kafkactl.kafka.cluster_view import ClusterView, cluster_view, describe_cluster_body, role_of
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.quorum_requests import QUORUM_REQUEST, empty_fetch
 from kafkactl.net.transport import Address

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.cluster.io.view import FeatureView
-from kafkactl.cluster.state import Member, Silence
+from kafkactl.cluster.node import Silence
+from kafkactl.cluster.state import Member
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.consequences import level_name

@@ -15,16 +15,17 @@ from kafkactl.cluster.io.leader import NO_ACCESS, leader_error
 from kafkactl.cluster.io.nodes import NodesNamed, ask_nodes, named_at_start
 from kafkactl.cluster.io.places import Seat, seats
 from kafkactl.cluster.io.watch import Watched, watch_quorum
+from kafkactl.cluster.node import ClusterNode, NotAsked
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import Replica
-from kafkactl.cluster.state import FeatureState, NodeSeen, NotAsked, QuorumNode, Role
+from kafkactl.cluster.state import FeatureState, QuorumNode
 from kafkactl.core.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import ClusterView, check_role
-from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, request_body
@@ -139,7 +140,7 @@ class _FeatureObserver:
             if any(not seat.addresses for seat in found):
                 places += self._places_by_brokers(found)
                 found = self._seats(places)
-        self.brokers_known = self._client.role is Listener.BROKER or self.registrations is not None
+        self.brokers_known = self._client.role is Role.BROKER or self.registrations is not None
         if not self.brokers_known:
             self.findings.append(_brokers_not_known())
         state = self.state(found, cluster_id=self._cluster_id(found))
@@ -191,7 +192,7 @@ class _FeatureObserver:
             tolerates=watched.state.tolerates,
         )
 
-    def _watched(self, nodes: Sequence[NodeSeen], cluster_id: str | None) -> Watched | None:
+    def _watched(self, nodes: Sequence[ClusterNode], cluster_id: str | None) -> Watched | None:
         """Watch the followers of the leader; return None if no node answers as leader."""
         if self.quorum is None or not self._watches:
             return None
@@ -234,7 +235,7 @@ class _FeatureObserver:
 
     def _get_ready(self) -> None:
         """Load what reads the log, which only brokers can make unnecessary."""
-        if self._client.role is Listener.CONTROLLER:
+        if self._client.role is Role.CONTROLLER:
             pass
 
     def _check_can_learn(self, no_leader: UnreachableError | None) -> None:
@@ -274,7 +275,7 @@ class _FeatureObserver:
         """Controllers that only the configuration of brokers names, or, of them, the one that leads."""
         if self.quorum is None or all(voter.endpoints for voter in self.quorum.voters):
             return ()
-        if self._client.role is Listener.BROKER:
+        if self._client.role is Role.BROKER:
             return controller_places(self._client, self.quorum)
         try:
             return (Place(node_id=self.quorum.leader_id, address=self._client.find_leader()),)
@@ -284,17 +285,17 @@ class _FeatureObserver:
     def _places_by_brokers(self, found: Sequence[Seat]) -> tuple[Place, ...]:
         """Controllers as registered brokers name them: controllers before 3.7 do not register and name no others."""
         brokers = _brokers(found)
-        if self._client.role is Listener.BROKER or not brokers:
+        if self._client.role is Role.BROKER or not brokers:
             return ()
-        with self._client.sibling(Listener.BROKER, brokers) as client:
+        with self._client.sibling(Role.BROKER, brokers) as client:
             return controller_places(client, self.quorum)
 
     def _cluster_id(self, found: Sequence[Seat]) -> str | None:
         """Return the cluster id from the nodes named at the start, else from discovered brokers."""
         brokers = _brokers(found)
-        if self.cluster is not None or self._client.role is Listener.BROKER or not brokers:
+        if self.cluster is not None or self._client.role is Role.BROKER or not brokers:
             return None if self.cluster is None else self.cluster.cluster_id
-        with self._client.sibling(Listener.BROKER, brokers) as client:
+        with self._client.sibling(Role.BROKER, brokers) as client:
             try:
                 cluster_id = client.cluster().cluster_id
             except UnreachableError:
@@ -305,12 +306,12 @@ class _FeatureObserver:
     def _is_any_node_missing(self, found: Sequence[Seat]) -> bool:
         known = {seat.id for seat in found if seat.addresses}
         replicas = () if self.quorum is None else (*self.quorum.voters, *self.quorum.observers)
-        return self._client.role is Listener.CONTROLLER or any(replica.id not in known for replica in replicas)
+        return self._client.role is Role.CONTROLLER or any(replica.id not in known for replica in replicas)
 
     def _active(self, found: Sequence[Seat]) -> int | None:
         if self.quorum is not None:
             return self.quorum.leader_id if self.quorum.leader_id >= 0 else None
-        active_id = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
+        active_id = -1 if self.cluster is None or self._client.role is Role.BROKER else self.cluster.controller_id
         return active_id if any(seat.id == active_id and seat.role is Role.CONTROLLER for seat in found) else None
 
 
@@ -355,7 +356,7 @@ def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
 
 
 def _finalized(
-    nodes: Sequence[NodeSeen], active: int | None, registrations: Registrations | None
+    nodes: Sequence[ClusterNode], active: int | None, registrations: Registrations | None
 ) -> tuple[dict[str, int], int | None]:
     """Return the finalized levels and their epoch: from the active controller, else the node that read furthest, else
     the log.

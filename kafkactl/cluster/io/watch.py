@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafkactl.cluster.io.controllers import describe_quorum
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.liveness import WATCH_MS, watch, with_lives
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
-from kafkactl.cluster.quorum.state import NodeFacts, QuorumState, Replica
-from kafkactl.cluster.state import NodeSeen, QuorumNode, Role
+from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.state import QuorumNode
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import frozen
-from kafkactl.core.values import ZERO_UUID, ReplicaKey
+from kafkactl.core.values import ZERO_UUID, ReplicaKey, Role
 from kafkactl.kafka.client import Client
 
 _SAMPLE_MS = 1_500.0  # a leader answers within milliseconds; longer is an election
@@ -42,7 +43,7 @@ class Watched:
 
 
 def watch_quorum(
-    client: Client, *, nodes: Iterable[NodeSeen], cluster_id: str | None, first: QuorumAnswer, whole: frozenset[int]
+    client: Client, *, nodes: Iterable[ClusterNode], cluster_id: str | None, first: QuorumAnswer, whole: frozenset[int]
 ) -> Watched | UnreachableError:
     """Watch the leader until every voter was seen to advance, and every node of `nodes` that did not answer, or the
     time of a watch is over; to its end where the ids of `whole` are concerned, listed by the leader or not.
@@ -56,7 +57,7 @@ def watch_quorum(
     needed += [key for node_id, key in listed.items() if node_id in silent - whole]
     with client.sibling(client.role, client.bootstrap, timeout_ms=_SAMPLE_MS) as asked:
         sampling = _Sampling(asked, cluster_id)
-        found = watch(sampling, _facts(nodes, cluster_id), needed=needed, watch_ms=WATCH_MS)
+        found = watch(sampling, _controllers(nodes), needed=needed, watch_ms=WATCH_MS)
     if found is None or sampling.answer is None:
         return sampling.error or UnreachableError("the answer names no leader", id="no-active-controller")
     watched_ms = round(found.last.at_ms - found.first.at_ms)
@@ -96,19 +97,9 @@ class _Sampling:
         return quorum_state(cluster_id=self._cluster_id, answers=(self.answer,))
 
 
-def _facts(nodes: Iterable[NodeSeen], cluster_id: str | None) -> Mapping[int, NodeFacts]:
+def _controllers(nodes: Iterable[ClusterNode]) -> Mapping[int, ClusterNode]:
     """Return the answers of controllers before the watch, so that the evidence shows which did not answer."""
-    return {
-        node.id: NodeFacts(
-            id=node.id,
-            answers=node.answers,
-            cluster_id=cluster_id if node.answers else None,
-            versions=node.versions,
-            named_itself=node.named_itself,
-        )
-        for node in nodes
-        if node.role is Role.CONTROLLER
-    }
+    return {node.id: node for node in nodes if node.role is Role.CONTROLLER}
 
 
 def _node(replica: Replica) -> QuorumNode:

@@ -22,15 +22,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Protocol
 
-from kafkactl.cluster.quorum.state import (
-    ALIVE_WITHIN_MS,
-    FETCH_TIMEOUT_MS,
-    NodeFacts,
-    Progress,
-    QuorumState,
-    Replica,
-    progress,
-)
+from kafkactl.cluster.node import ClusterNode
+from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, FETCH_TIMEOUT_MS, Progress, QuorumState, Replica, progress
 from kafkactl.core.findings import blocker
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import ReplicaKey
@@ -109,7 +102,7 @@ class Observation:
     """Sights of one quorum in the order in which they were made, and what the nodes answered before the first."""
 
     samples: tuple[Sample, ...]
-    before: Mapping[int, NodeFacts]
+    before: Mapping[int, ClusterNode]
 
     @property
     def first(self) -> Sample:
@@ -197,7 +190,7 @@ def is_same_quorum(state: QuorumState, other: QuorumState) -> bool:
 
 def watch(
     sampling: Sampling,
-    before: Mapping[int, NodeFacts] | None = None,
+    before: Mapping[int, ClusterNode] | None = None,
     *,
     needed: Iterable[ReplicaKey] = (),
     watch_ms: float = WATCH_MS,
@@ -254,7 +247,7 @@ def by_one_answer(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS)
     )
 
 
-def is_itself(node: NodeFacts, cluster_id: str | None) -> bool:
+def is_itself(node: ClusterNode, cluster_id: str | None) -> bool:
     """Return True if a node answered at its endpoint, named itself, and is not of another cluster.
 
     No request of Kafka shows on which directory a controller runs, so for a voter with a known directory this

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.liveness import by_one_answer
-from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Mode, NodeFacts, Probe, QuorumState, Replica
+from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Mode, Probe, QuorumState, Replica
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
-from kafkactl.core.values import ZERO_UUID, Endpoint, Uuid
+from kafkactl.core.values import ZERO_UUID, Endpoint, Role, Uuid
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
@@ -90,7 +91,7 @@ def quorum_state(
     *,
     cluster_id: str | None,
     answers: Sequence[QuorumAnswer] = (),
-    nodes: Sequence[NodeFacts] = (),
+    nodes: Sequence[ClusterNode] = (),
     disks: Sequence[DiskSeen] = (),
     registrations: Registrations | None = None,
     probes: Sequence[Probe] = (),
@@ -144,7 +145,7 @@ def _voters(
     best: QuorumAnswer | None,
     disks: Sequence[DiskSeen],
     registrations: Registrations | None,
-    nodes: Mapping[int, NodeFacts],
+    nodes: Mapping[int, ClusterNode],
 ) -> tuple[tuple[Replica, ...], str]:
     if best is not None:
         return _with_lag(best.voters, best), best.asked
@@ -188,7 +189,7 @@ def _leaders_end(answer: QuorumAnswer) -> int | None:
     )
 
 
-def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
+def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, ClusterNode]) -> Replica:
     seen = _replica_of(voter.node_id, [disk for disk in disks if disk.directory_id == voter.directory_id], nodes)
     return Replica(
         id=voter.node_id,
@@ -200,12 +201,12 @@ def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeF
 
 
 def _configured(
-    node_id: int, endpoints: tuple[Endpoint, ...], disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]
+    node_id: int, endpoints: tuple[Endpoint, ...], disks: Sequence[DiskSeen], nodes: Mapping[int, ClusterNode]
 ) -> Replica:
     return changed(_replica_of(node_id, disks, nodes), endpoints=endpoints)
 
 
-def _replica_of(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
+def _replica_of(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, ClusterNode]) -> Replica:
     """Return a voter without a leader.
 
     The answer of a broker's listener under its id may be that of another process.
@@ -215,7 +216,7 @@ def _replica_of(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, Nod
     return Replica(
         id=node_id,
         log_end_offset=None if disk is None else disk.log_end_offset,
-        alive=None if node is None or (node.answers and node.is_controller is False) else node.answers,
+        alive=None if node is None or (node.answers and node.role is Role.BROKER) else node.answers,
     )
 
 
@@ -224,7 +225,7 @@ def _replica_of(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, Nod
 
 def _levels(
     best: QuorumAnswer | None,
-    nodes: Mapping[int, NodeFacts],
+    nodes: Mapping[int, ClusterNode],
     heard: Mapping[str, NodeVersions],
     disks: Sequence[DiskSeen],
     registrations: Registrations | None,

@@ -13,14 +13,14 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.majority import majority, tolerates
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
-from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
+from kafkactl.core.values import ZERO_UUID, Endpoint, ReplicaKey, Role, Uuid
 from kafkactl.metadata.log.registrations import Registrations
-from kafkactl.protocol.api_versions import NodeVersions
 
 # KRaft's timeouts at their defaults (`QuorumConfig`): a follower gives up after 2 s without its leader, a leader after
 # one and a half of that without a majority, and its memory of who fetched is trusted for twice of it.
@@ -71,36 +71,16 @@ class Replica:
 
 
 @frozen
-class NodeFacts:
-    """Answers of a node about itself.
-
-    `answers`: True it did, False it did not, None it was not asked. `is_controller`: whether that listener takes the
-    requests that voters send each other. `leader_id` and `leader_epoch` are whom it believes to lead (-1: no node),
-    None where it did not say. `auto_join`: whether it makes itself a voter (controller.quorum.auto.join.enable), None
-    where it did not say. `named_itself`: it said itself that it is that node, so no other node answers in its place.
-    """
-
-    id: int
-    answers: bool | None
-    is_controller: bool | None = None
-    cluster_id: str | None = None
-    leader_id: int | None = None
-    leader_epoch: int | None = None
-    versions: NodeVersions | None = None
-    auto_join: bool | None = None
-    named_itself: bool = False
-
-
-@frozen
 class Probe:
     """Result of a connection from here to an endpoint.
 
-    `node_id` is who answered, None where that is unknown; `is_controller` as in NodeFacts.
+    `node_id` is the id of the node that answered, None where that is unknown. `role` is the kind of listener that
+    answered, None without an answer.
     """
 
     endpoint: Endpoint
     answers: bool
-    is_controller: bool | None = None
+    role: Role | None = None
     cluster_id: str | None = None
     node_id: int | None = None
 
@@ -126,7 +106,7 @@ class QuorumState:
     """None while the leader has committed nothing in its epoch."""
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...] = ()
-    nodes: Mapping[int, NodeFacts] = field(default_factory=dict)
+    nodes: Mapping[int, ClusterNode] = field(default_factory=dict)
     probes: tuple[Probe, ...] = ()
     registrations: Registrations | None = None
     sources: Mapping[str, str] = field(default_factory=dict)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.cluster.state import FeatureState, MinInsync, NodeSeen, QuorumNode, Role
+from kafkactl.cluster.state import FeatureState, MinInsync, QuorumNode
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.core.values import Endpoint
+from kafkactl.core.values import Endpoint, Role
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.features.catalog.levels import supported_by
 from kafkactl.features.catalog.update_rules import release_of
@@ -28,7 +29,7 @@ def state_of(
     leader = _leader(facts, ids.keys() or image.controllers.keys(), down)
     nodes = [_controller_seen(image, facts, id, down) for id in sorted({*image.controllers, *ids})]
     nodes += [
-        NodeSeen(id=broker.id, role=Role.BROKER, answers=not (broker.fenced or broker.id in down))
+        ClusterNode(id=broker.id, role=Role.BROKER, answers=not (broker.fenced or broker.id in down))
         for broker in image.brokers.values()
     ]
     levels = {name: level for name, level in image.features.items() if level and name != KRAFT_VERSION}
@@ -104,7 +105,7 @@ def _as_they_run(image: Image, facts: Facts) -> Image:
     )
 
 
-def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> NodeSeen:
+def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[int]) -> ClusterNode:
     """Return a controller; one that has not registered (none does below metadata.version 15) answers as its release."""
     answers = node_id not in down
     versions = None
@@ -117,7 +118,7 @@ def _controller_seen(image: Image, facts: Facts, node_id: int, down: frozenset[i
             finalized_epoch=0,
             zookeeper_migration_ready=False,
         )
-    return NodeSeen(id=node_id, role=Role.CONTROLLER, answers=answers, versions=versions)
+    return ClusterNode(id=node_id, role=Role.CONTROLLER, answers=answers, versions=versions)
 
 
 def _registrations(image: Image) -> Registrations:

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Final, cast
 
-from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.findings import Finding, Severity, blockers
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.dryrun.answer import Feature, Step
 from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.cluster.state import FeatureState, Member, NodeSeen, Role, Silence
+from kafkactl.cluster.node import ClusterNode, Silence
+from kafkactl.cluster.state import FeatureState, Member
 from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding, blocker, blockers, warning
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 
 
 @frozen
@@ -56,7 +58,7 @@ def prove(state: FeatureState, wanted: Mapping[str, int]) -> Proof:
     return Proof(nodes=nodes, findings=tuple(findings))
 
 
-def _shown(node: NodeSeen, wanted: Mapping[str, int]) -> NodeProof:
+def _shown(node: ClusterNode, wanted: Mapping[str, int]) -> NodeProof:
     versions, levels = node.versions, node.levels
     return NodeProof(
         node_id=node.id,
@@ -66,7 +68,7 @@ def _shown(node: NodeSeen, wanted: Mapping[str, int]) -> NodeProof:
     )
 
 
-def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterator[Finding]:
+def _judge(node: ClusterNode, member: Member, wanted: Mapping[str, int]) -> Iterator[Finding]:
     if node.versions is None:
         yield _gone(node) if member.stale else _silent(node, member)
         return
@@ -86,7 +88,7 @@ def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterato
         )
 
 
-def _silent(node: NodeSeen, member: Member) -> Finding:
+def _silent(node: ClusterNode, member: Member) -> Finding:
     asked = "did not answer" if node.answers is False else "could not be asked"
     if member.fetches:
         asked += f", and is alive: it {member.evidence or 'fetches from the leader'}"
@@ -101,7 +103,7 @@ def _silent(node: NodeSeen, member: Member) -> Finding:
     )
 
 
-def _no_levels_yet(node: NodeSeen) -> Finding:
+def _no_levels_yet(node: ClusterNode) -> Finding:
     return blocker(
         "node-not-proved",
         node.name,
@@ -115,7 +117,7 @@ def _is_mute(member: Member) -> bool:
     return member.role is Role.CONTROLLER and member.release is not None and not member.release.controllers_show_levels
 
 
-def _never_shows(node: NodeSeen) -> Finding:
+def _never_shows(node: ClusterNode) -> Finding:
     return warning(
         "node-levels-unknown",
         node.name,
@@ -124,7 +126,7 @@ def _never_shows(node: NodeSeen) -> Finding:
     )
 
 
-def _gone(node: NodeSeen) -> Finding:
+def _gone(node: ClusterNode) -> Finding:
     return warning(
         "node-gone",
         node.name,

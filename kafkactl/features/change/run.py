@@ -15,11 +15,12 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import End, Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.change.waiting import wait_until
-from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome, blockers
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.change.outcome import Resolved, overall, resolve
 from kafkactl.features.change.proof import Proof, prove
 from kafkactl.features.change.results import FeatureResult, check_dry_run, not_sent

@@ -12,10 +12,11 @@ from typing import Any
 
 from kafkactl.cluster.departed import check_departed
 from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
-from kafkactl.cluster.state import FeatureState, Member, Role
+from kafkactl.cluster.state import FeatureState, Member
 from kafkactl.core.findings import NO_ACCESS, Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.features.change.results import Reply

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.waiting import wait_until
-from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome, blocker
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister, resolve_unregister
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations

@@ -13,13 +13,13 @@ from typing import Any, Final
 from kafkactl.cluster.io.node_settings import describe_own
 from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
 from kafkactl.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
-from kafkactl.cluster.state import MinInsync, Role
+from kafkactl.cluster.state import MinInsync
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import ELR_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role as Listener
 
 _TOPIC_SOURCE: Final = 1
 _BROKER_SOURCE: Final = 2
@@ -45,7 +45,7 @@ def observe_min_insync(client: Client, view: FeatureView) -> MinInsync:
         node = view.state.node(seat.role, seat.id)
         if node is not None and node.answers is False:
             continue
-        listener = Listener.BROKER if seat.role is Role.BROKER else Listener.CONTROLLER
+        listener = Role.BROKER if seat.role is Role.BROKER else Role.CONTROLLER
         with client.sibling(listener, seat.addresses, timeout_ms=PATIENCE_MS) as asking:
             config = _min_insync_config(asking, seat.id)
         if config is None:
@@ -90,7 +90,7 @@ def _of(config: Mapping[str, Any], source: int) -> str | None:
 def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
     """Return the numbers of topics without and with a value of their own; (None, None) if no broker returns them."""
     addresses = [address for seat in view.seats if seat.role is Role.BROKER for address in seat.addresses]
-    with client.sibling(Listener.BROKER, addresses) as asking:
+    with client.sibling(Role.BROKER, addresses) as asking:
         try:
             answer = asking.ask_any("Metadata", {"Topics": None, "AllowAutoTopicCreation": False})
             names = iter([topic["Name"] for topic in answer.body["Topics"] if not topic["ErrorCode"]])

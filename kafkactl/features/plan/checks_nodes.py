@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
-from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member, Role
+from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.consequences import is_known_level, level_name
 from kafkactl.features.catalog.update_rules import UpdateRules
 from kafkactl.features.plan.case import Case

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Role
+from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.consequences import metadata_changes
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.update_rules import UpdateRules, update_rules

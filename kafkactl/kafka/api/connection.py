@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from kafkactl.core.callbacks import ExposureCallback, NoteCallback, ignore_exposure, ignore_note
 from kafkactl.core.errors import InputError, KafkactlError, RefusedError
+from kafkactl.core.values import Role
 from kafkactl.core.wording import some
 from kafkactl.files.contexts import Contexts, Target, contexts_file, load_contexts
 from kafkactl.files.contexts import resolve_target as resolve
 from kafkactl.kafka.api.exposure import client_exposure, client_exposures, writable_by_others
 from kafkactl.kafka.client_config import client_of, load_client_config
-from kafkactl.kafka.cluster_view import Role, role_of
+from kafkactl.kafka.cluster_view import role_of
 from kafkactl.net.transport import parse_addresses
 from kafkactl.protocol.api_versions import NodeVersions
 

@@ -18,7 +18,7 @@ from kafkactl.cluster.node_settings import (
     node_settings,
     of_file,
 )
-from kafkactl.cluster.state import Role
+from kafkactl.core.values import Role
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.migration.checks.case import ALWAYS, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen

@@ -14,7 +14,8 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.frozen import changed
-from kafkactl.kafka.cluster_view import Role, role_of
+from kafkactl.core.values import Role
+from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.quorum_requests import empty_fetch
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole

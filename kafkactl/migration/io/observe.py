@@ -16,11 +16,11 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.core.wording import some
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import load_client_config
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.connection import Access
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.migration.inventory import Inventory, InventoryNode

@@ -12,8 +12,9 @@ from kafkactl._version import __version__
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import EncodeError, KafkactlError, UnreachableError
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.kafka.attempts import all_at_once
-from kafkactl.kafka.cluster_view import Role, role_of
+from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Access, Connection, connect
 from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.migration.io.identity import identify

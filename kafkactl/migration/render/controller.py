@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kafkactl.cluster.node_settings import Setting, node_settings, of_file
-from kafkactl.cluster.state import Role
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.values import Role
 from kafkactl.migration.render.broker import (
     CONTROL_PLANE,
     STANDARD_AUTHORIZER,

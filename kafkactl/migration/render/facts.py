@@ -12,10 +12,10 @@ from enum import StrEnum
 from typing import Final
 
 from kafkactl.cluster.node_settings import node_settings, of_file, values_by_node
-from kafkactl.cluster.state import Role
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.values import Role
 from kafkactl.core.wording import some
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.protocol.text.config_variables import has_variable

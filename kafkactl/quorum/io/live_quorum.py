@@ -16,18 +16,19 @@ from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 from kafkactl.cluster.io.quorum_view import PATIENCE_MS, QuorumObserver, nodes_of
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
-from kafkactl.cluster.quorum.state import NodeFacts, Probe, QuorumState
+from kafkactl.cluster.node import ClusterNode
+from kafkactl.cluster.quorum.state import Probe, QuorumState
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION
-from kafkactl.core.values import Endpoint
+from kafkactl.core.values import Endpoint, Role
 from kafkactl.features.change.results import read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.kafka.attempts import SilentNodes, all_at_once
 from kafkactl.kafka.change_right import change_denied
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
+from kafkactl.kafka.cluster_view import check_same_cluster, is_not_the_leader
 from kafkactl.metadata.log.registrations import RegistrationLog, Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.framing import Response
@@ -239,14 +240,14 @@ class LiveQuorum(Closing):
             nodes={**{node.id: node for node in nodes_of(visits) if node.answers}, **state.nodes},
         )
 
-    def _brokers(self) -> dict[int, NodeFacts]:
+    def _brokers(self) -> dict[int, ClusterNode]:
         from kafkactl.cluster.io.view import observe_features
 
         found = observe_features(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
         return {
-            node.id: NodeFacts(id=node.id, answers=node.answers, is_controller=False, versions=node.versions)
+            node.id: ClusterNode(id=node.id, role=Role.BROKER, answers=node.answers, versions=node.versions)
             for node in found
-            if node.role.value == "broker"
+            if node.role is Role.BROKER
         }
 
     def _at(self, address: Address) -> list[Endpoint]:
@@ -355,7 +356,7 @@ def _probe(visit: Visit, endpoint: Endpoint) -> Probe:
     return Probe(
         endpoint=endpoint,
         answers=visit.answers is True,
-        is_controller=None if visit.role is None else visit.role is Role.CONTROLLER,
+        role=visit.role,
         cluster_id=None if visit.view is None else visit.view.cluster_id,
         node_id=visit.node_id,
     )

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.answers import by_fields
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.roll.inventory import RollInventory, parse_roll_inventory
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, each_once
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.check import binaries, cluster

@@ -24,12 +24,12 @@ from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.findings import Finding, blocker, each_once, note, warning
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.client_config import ClientConfig, client_of, load_client_config
-from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka.connection import Access, connect
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.net.transport import Address, parse_addresses
@@ -76,9 +76,9 @@ class RollObserver:
         self._config = self._client_config(inventory.command_config)
         own = inventory.controller_command_config
         self._controller_config = self._config if own is None else self._client_config(own)
-        self._access: dict[Listener, Access] = {
-            Listener.BROKER: self._config.access(),
-            Listener.CONTROLLER: self._controller_config.access(),
+        self._access: dict[Role, Access] = {
+            Role.BROKER: self._config.access(),
+            Role.CONTROLLER: self._controller_config.access(),
         }
         self._files: dict[int, NodeFiles] = {}
         self._findings: list[Finding] = []
@@ -112,15 +112,15 @@ class RollObserver:
 
     # --- nodes at their own addresses ---
 
-    def _visits(self) -> dict[tuple[int, Listener], Visit | KafkactlError]:
+    def _visits(self) -> dict[tuple[int, Role], Visit | KafkactlError]:
         """Return the answer of each listener that the inventory names, all asked at once."""
-        found: dict[tuple[int, Listener], Visit | KafkactlError] = {}
+        found: dict[tuple[int, Role], Visit | KafkactlError] = {}
         deadline = Deadline.after(min(_SILENT_MS, _SHARE * self._timeout_ms), self._clock)
-        for listener in (Listener.CONTROLLER, Listener.BROKER):
+        for listener in (Role.CONTROLLER, Role.BROKER):
             places = {parse_addresses(text)[0]: node.id for node in self._inventory.nodes
                       for text in (_address_of(node, listener),) if text is not None}  # fmt: skip
 
-            def ask(address: Address, by: Deadline, to: Listener = listener, ids: Any = places) -> Visit:
+            def ask(address: Address, by: Deadline, to: Role = listener, ids: Any = places) -> Visit:
                 with connect(address, self._access[to], by) as connection:
                     return visit_node(
                         connection, expected_id=ids[address], identify=True, deadline=by, ask_quorum=False
@@ -130,8 +130,8 @@ class RollObserver:
             found |= {(places[address], listener): answer for address, answer in answers.items()}
         return found
 
-    def _node(self, node: RollInventoryNode, visits: Mapping[tuple[int, Listener], Visit | KafkactlError]) -> RollNode:
-        mine = [visits[key] for key in ((node.id, Listener.BROKER), (node.id, Listener.CONTROLLER)) if key in visits]
+    def _node(self, node: RollInventoryNode, visits: Mapping[tuple[int, Role], Visit | KafkactlError]) -> RollNode:
+        mine = [visits[key] for key in ((node.id, Role.BROKER), (node.id, Role.CONTROLLER)) if key in visits]
         alive, features = self._life(node, mine)
         files = self._files.get(node.id, NodeFiles())
         return RollNode(
@@ -191,10 +191,10 @@ class RollObserver:
         """Return a client by all controllers and one by all brokers, as far as the inventory has addresses."""
         limit_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
         found = []
-        for listener in (Listener.CONTROLLER, Listener.BROKER):
+        for listener in (Role.CONTROLLER, Role.BROKER):
             texts = [text for node in self._inventory.nodes if (text := _address_of(node, listener)) is not None]
             if texts:
-                of_controllers = listener is Listener.CONTROLLER
+                of_controllers = listener is Role.CONTROLLER
                 named = ",".join(texts)
                 found.append(
                     client_of(
@@ -233,7 +233,7 @@ class RollObserver:
         return quorum, listed
 
     def _known_cluster_id(
-        self, visits: Mapping[tuple[int, Listener], Visit | KafkactlError], listed: Mapping[str, Any] | None
+        self, visits: Mapping[tuple[int, Role], Visit | KafkactlError], listed: Mapping[str, Any] | None
     ) -> str | None:
         if listed is not None and listed.get("cluster_id"):
             return str(listed["cluster_id"])
@@ -319,8 +319,8 @@ def _printed(places: NodePlaces, node: RollInventoryNode, verb: Verb) -> str | N
     return text or None
 
 
-def _address_of(node: RollInventoryNode, listener: Listener) -> str | None:
-    return node.controller_address if listener is Listener.CONTROLLER else node.address
+def _address_of(node: RollInventoryNode, listener: Role) -> str | None:
+    return node.controller_address if listener is Role.CONTROLLER else node.address
 
 
 def _knows_registrations(listed: Mapping[str, Any]) -> bool:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.io.view import FeatureView, observe_features
+from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.settings_verdict import verdict_of
-from kafkactl.cluster.state import NotAsked
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import KafkactlError, UnreachableError
-from kafkactl.kafka.cluster_view import Role as Listener
+from kafkactl.core.values import Role
 from kafkactl.quorum.api.observation import QuorumWatch
 from kafkactl.status.answer import FoundNodes
 from kafkactl.status.areas import cluster_status as judged
@@ -154,7 +154,7 @@ class StatusWatch(Closing):
 
     def _fenced(self) -> dict[int, bool | None] | None:
         """Return the brokers that a broker names; None if no broker was named at the start."""
-        if self._client.role is not Listener.BROKER:
+        if self._client.role is not Role.BROKER:
             return None
         try:
             return {node.id: node.fenced for node in self._client.cluster().nodes}

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.node_settings import describe_own
-from kafkactl.cluster.state import NotAsked
+from kafkactl.cluster.node import NotAsked
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.findings import Finding, note, warning
+from kafkactl.core.values import Role
 from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.metadata.image.health import (
     MIN_INSYNC,
     NOT_KNOWN,

@@ -16,9 +16,9 @@ from kafkactl.cluster.quorum.voters import DynamicVoter, parse_host_port
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import ClientConfig, client_config_of
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.storage.config.controller_access import controller_client_properties

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import KafkactlError
-from kafkactl.core.values import Uuid
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role, Uuid
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf
 

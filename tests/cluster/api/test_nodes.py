@@ -10,7 +10,7 @@ from kafkactl.cluster.api.unregister import Unregistered, observe_and_plan, unre
 from kafkactl.cluster.io import watch as feature_watch
 from kafkactl.cluster.io.view import observe_features
 from kafkactl.core.findings import Outcome
-from kafkactl.kafka.cluster_view import Role as Listener
+from kafkactl.core.values import Role
 from tests.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 
 # The leader is watched over real sockets for 2 s: a machine that stalls meanwhile is refused, as it should be.
@@ -23,7 +23,7 @@ def a_short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unregistered(
-    cluster: UnregisteringCluster, node_id: int = DEAD_BROKER, listener: Listener = Listener.CONTROLLER
+    cluster: UnregisteringCluster, node_id: int = DEAD_BROKER, listener: Role = Role.CONTROLLER
 ) -> Unregistered:
     with cluster.client(listener) as client:
         state = observe_features(client).state
@@ -33,11 +33,11 @@ def unregistered(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("listener", list(Listener))
+@pytest.mark.parametrize("listener", list(Role))
 @pytest.mark.parametrize(
     ("node_id", "request_name"), [(DEAD_BROKER, "UnregisterBroker"), (DEAD_CONTROLLER, "UnregisterController")]
 )
-def test_a_dead_node_is_unregistered_and_looked_for_twice(listener: Listener, node_id: int, request_name: str) -> None:
+def test_a_dead_node_is_unregistered_and_looked_for_twice(listener: Role, node_id: int, request_name: str) -> None:
     cluster = UnregisteringCluster()
     result = unregistered(cluster, node_id, listener)
     assert (result.outcome, result.findings) == (Outcome.DONE, ())
@@ -67,7 +67,7 @@ def test_the_outcome_is_read_and_never_guessed(how: str, outcome: Outcome, ids: 
 
 def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
     cluster = UnregisteringCluster()
-    with cluster.client(Listener.CONTROLLER) as client:
+    with cluster.client(Role.CONTROLLER) as client:
         state = observe_features(client).state
         _, plan = observe_and_plan(client, DEAD_BROKER, None)
         cluster.registered[DEAD_BROKER] = {"metadata.version": (7, 30)}
@@ -79,7 +79,7 @@ def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
 
 def test_a_node_that_another_operator_has_unregistered() -> None:
     cluster = UnregisteringCluster()
-    with cluster.client(Listener.CONTROLLER) as client:
+    with cluster.client(Role.CONTROLLER) as client:
         state = observe_features(client).state
         _, plan = observe_and_plan(client, DEAD_BROKER, None)
         del cluster.registered[DEAD_BROKER]
@@ -89,7 +89,7 @@ def test_a_node_that_another_operator_has_unregistered() -> None:
 
 def test_a_port_that_is_taken_by_a_process_that_hangs() -> None:
     cluster = UnregisteringCluster()
-    with socket.create_server(("127.0.0.1", 0)) as hanging, cluster.client(Listener.CONTROLLER) as client:
+    with socket.create_server(("127.0.0.1", 0)) as hanging, cluster.client(Role.CONTROLLER) as client:
         cluster.dead_port = hanging.getsockname()[1]
         _, plan = observe_and_plan(client, DEAD_BROKER, None)
     assert plan.outcome is Outcome.REFUSED

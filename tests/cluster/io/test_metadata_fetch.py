@@ -11,8 +11,8 @@ from kafkactl.cluster.io import metadata_fetch
 from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, fetch_metadata_log, iterate_metadata_log
 from kafkactl.core.errors import UnreachableError
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.record_batch import decode_header, encode_batch

@@ -13,11 +13,11 @@ from kafkactl.cluster.api.list import NodeList, list_nodes
 from kafkactl.cluster.io.view import observe_features
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding, Outcome, change_exit_code
+from kafkactl.core.values import Role
 from kafkactl.features.api.cluster import feature_request, plan_change
 from kafkactl.features.api.description import describe
 from kafkactl.features.plan.plan import plan_change as plan_of_state
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Access, Connection
 from kafkactl.playground.broker import Action, Asked, Reply
@@ -37,7 +37,7 @@ class Bastion(FakeCluster):
         self.to, self.names_itself = to, names_itself
 
     @contextlib.contextmanager
-    def client(self, role: Listener = Listener.CONTROLLER) -> Iterator[Client]:
+    def client(self, role: Role = Role.CONTROLLER) -> Iterator[Client]:
         with contextlib.ExitStack() as stack:
             for node in self.nodes.values():
                 stack.enter_context(node)
@@ -52,7 +52,7 @@ class Bastion(FakeCluster):
             return Reply(body={"Responses": [{"Partitions": [{"ErrorCode": 6, "CurrentLeader": leader}]}]})
         return super().answer(asked, node)
 
-    def _described(self, role: Listener) -> dict[str, Any]:
+    def _described(self, role: Role) -> dict[str, Any]:
         answer = super()._described(role)
         for number, node in enumerate(answer["Brokers"], start=1):
             node["Port"] = number
@@ -111,7 +111,7 @@ def test_node_that_does_not_name_itself_may_be_any_of_the_silent_ones() -> None:
 
 
 def test_broker_at_a_forwarded_port_is_that_broker() -> None:
-    with Bastion(to=12).client(Listener.BROKER) as client:
+    with Bastion(to=12).client(Role.BROKER) as client:
         listed = list_nodes(client)
     brokers = {row.id: seen.answers for row in listed.nodes for seen in row.seen_as if seen.role == "broker"}
     assert brokers == {11: None, 12: True}
@@ -119,8 +119,8 @@ def test_broker_at_a_forwarded_port_is_that_broker() -> None:
 
 def test_node_that_is_gone_is_silent_where_others_answer_at_their_own_addresses() -> None:
     cluster = FakeCluster()
-    cluster.gone, cluster.registered = {13: Listener.BROKER}, {**cluster.registered, 13: {}}
-    with cluster.client(Listener.BROKER) as client:
+    cluster.gone, cluster.registered = {13: Role.BROKER}, {**cluster.registered, 13: {}}
+    with cluster.client(Role.BROKER) as client:
         assert answers(list_nodes(client))[13] is False
 
 
@@ -136,8 +136,8 @@ def test_whom_a_follower_follows_may_be_denied() -> None:
 # --- rights -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("role", list(Listener))
-def test_leader_that_may_not_be_asked_for_differs_from_a_missing_leader(role: Listener) -> None:
+@pytest.mark.parametrize("role", list(Role))
+def test_leader_that_may_not_be_asked_for_differs_from_a_missing_leader(role: Role) -> None:
     cluster = FakeCluster()
     cluster.denied = {"DescribeQuorum"}
     with cluster.client(role) as client, pytest.raises(UnreachableError) as caught:
@@ -151,7 +151,7 @@ def test_levels_that_no_node_shows_are_unknown() -> None:
     cluster.levels.clear()
     cluster.epoch = -1
     cluster.denied = {"Fetch"}
-    with cluster.client(Listener.BROKER) as client:
+    with cluster.client(Role.BROKER) as client:
         found = describe(client)
         assert {feature.finalized for feature in found.features} == {None}
         assert "FinalizedVersionLevel: ?" in found.lines[0]
@@ -167,7 +167,7 @@ class OtherLogin:
     """A login that controllers refuse."""
 
     def authenticate(self, connection: Connection, _deadline: Deadline) -> float | None:
-        if role_of(connection.versions) is Listener.CONTROLLER:
+        if role_of(connection.versions) is Role.CONTROLLER:
             raise UnreachableError(f"{connection.address} takes PLAIN", id="sasl-mechanism-not-offered")
         return None
 
@@ -178,7 +178,7 @@ class Guarded(FakeCluster):
     controllers: Access | None = None
 
     @contextlib.contextmanager
-    def client(self, role: Listener = Listener.BROKER) -> Iterator[Client]:
+    def client(self, role: Role = Role.BROKER) -> Iterator[Client]:
         with super().client(role) as given:
             access = Access(authenticator=OtherLogin())
             made = Client(given.bootstrap, role, access=access, controller_access=self.controllers, limits=self.limits)

@@ -11,9 +11,9 @@ from kafkactl.cluster.io.quorum_view import QuorumObserver
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import Mode, QuorumState
 from kafkactl.core.errors import UnreachableError
+from kafkactl.core.values import Role
 from kafkactl.kafka.attempts import SilentNodes
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address
 from kafkactl.playground.broker import CLOSE, SILENCE, FakeBroker, Raw, Reply
 from kafkactl.quorum.health import check_health, is_broken
@@ -62,8 +62,8 @@ def test_any_controller_leads_to_the_leader_and_to_all_the_others(start):
         (id, True, directory(id)) for id in (1, 2, 3)
     ]
     assert [observer.id for observer in state.observers] == [11]
-    assert {id: (node.answers, node.is_controller) for id, node in state.nodes.items()} == dict.fromkeys(
-        (1, 2, 3), (True, True)
+    assert {id: (node.answers, node.role) for id, node in state.nodes.items()} == dict.fromkeys(
+        (1, 2, 3), (True, Role.CONTROLLER)
     )
     assert {(probe.endpoint.port, probe.node_id) for probe in state.probes} == {
         (at.port, id) for id, at in quorum.endpoints.items()
@@ -75,7 +75,7 @@ def test_through_a_broker_the_controllers_are_asked_too():
     with running(Quorum(), brokers=(21,)) as quorum:
         state = look(quorum, role=Role.BROKER)
     assert (state.leader_id, state.cluster_id, state.kraft_version) == (2, CLUSTER_ID, 1)
-    assert {id for id, node in state.nodes.items() if node.is_controller} == {1, 2, 3}
+    assert {id for id, node in state.nodes.items() if node.role is Role.CONTROLLER} == {1, 2, 3}
     assert check_health(state) == ()
 
 
@@ -99,7 +99,7 @@ def test_an_unreachable_broker_does_not_hide_the_controllers():
 def test_combined_nodes_count_as_controllers():
     with running(Quorum(observers=(4,)), brokers=(1, 2, 21)) as quorum:
         state = look(quorum, role=Role.BROKER)
-    assert {id: node.is_controller for id, node in state.nodes.items()} == dict.fromkeys((1, 2, 3, 4), True)
+    assert {id: node.role for id, node in state.nodes.items()} == dict.fromkeys((1, 2, 3, 4), Role.CONTROLLER)
 
 
 def test_a_dead_voter_is_found_by_the_leaders_clock():

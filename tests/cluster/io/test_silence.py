@@ -11,8 +11,8 @@ from kafkactl.cluster.io import nodes as feature_nodes
 from kafkactl.cluster.io.view import PATIENCE_MS
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
+from kafkactl.core.values import Role
 from kafkactl.features.api.description import describe
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.playground.broker import SILENCE
 from tests.kafka.feature_cluster import RANGES, FakeCluster
 

@@ -10,17 +10,16 @@ import pytest
 from kafkactl.cluster.io import view as views
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import FeatureView, observe_features, observe_levels
-from kafkactl.cluster.state import Role
 from kafkactl.core.errors import UnreachableError
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
 from tests.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster, FakeNode
 
 OLD = {"metadata.version": (1, 21)}
 
 
-def seen(cluster: FakeCluster, listener: Listener = Listener.BROKER, *, with_log: bool = True) -> FeatureView:
+def seen(cluster: FakeCluster, listener: Role = Role.BROKER, *, with_log: bool = True) -> FeatureView:
     with cluster.client(listener) as client:
         return observe_features(client, with_log=with_log, patience_ms=1200)
 
@@ -29,9 +28,9 @@ def ids(view: FeatureView) -> list[str]:
     return [finding.id for finding in view.findings]
 
 
-@pytest.mark.parametrize("listener", list(Listener))
+@pytest.mark.parametrize("listener", list(Role))
 @pytest.mark.parametrize("with_log", [True, False])
-def test_a_healthy_cluster_is_seen_whole_from_either_side(listener: Listener, with_log: bool) -> None:
+def test_a_healthy_cluster_is_seen_whole_from_either_side(listener: Role, with_log: bool) -> None:
     view = seen(FakeCluster(), listener, with_log=with_log)
     state = view.state
     assert (state.cluster_id, state.active_controller, state.leader_epoch) == ("fake", 1, 3)
@@ -39,13 +38,13 @@ def test_a_healthy_cluster_is_seen_whole_from_either_side(listener: Listener, wi
     members = [(member.name, member.answers) for member in state.members]
     assert members == [("controller 1", True), ("controller 2", True), ("broker 11", True), ("broker 12", True)]
     assert state.voter_ids == {1, 2}
-    read = with_log or listener is Listener.CONTROLLER
+    read = with_log or listener is Role.CONTROLLER
     assert {member.registered for member in state.members} == {True if read else None}
 
 
 def test_who_is_registered_and_gone_is_asked_and_silent() -> None:
     cluster = FakeCluster()
-    cluster.gone = {3: Listener.CONTROLLER, 13: Listener.BROKER}
+    cluster.gone = {3: Role.CONTROLLER, 13: Role.BROKER}
     cluster.registered |= {3: OLD, 13: OLD}
     state = seen(cluster).state
     assert [member.name for member in state.members if member.stale] == ["controller 3", "broker 13"]
@@ -78,7 +77,7 @@ def test_a_node_that_is_slow_delays_no_question_to_others_and_counts(
         return answer(asked, node)
 
     cluster.answer = slowly  # type: ignore[method-assign]
-    with cluster.client(Listener.BROKER) as client:
+    with cluster.client(Role.BROKER) as client:
         view = observe_features(client, with_log=with_log, patience_ms=60_000)
     assert {member.name: member.answers for member in view.state.members if not member.answers} == {}
     assert cluster.nodes[12].connections == (2 if with_log else 1)
@@ -88,7 +87,7 @@ def test_the_log_is_asked_of_the_leader_first() -> None:
     """A paused controller that brokers name before it took half of the time of a call."""
     cluster = FakeCluster()
     cluster.leader_id, cluster.nodes[1].greeting = 2, SILENCE
-    with cluster.client(Listener.BROKER) as client:
+    with cluster.client(Role.BROKER) as client:
         assert set(fetch_registrations(client).brokers) == {11, 12}
     assert cluster.nodes[1].connections == 0
 
@@ -108,13 +107,13 @@ def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pyt
     cluster = FakeCluster()
     described = cluster._described
 
-    def inner_names(role: Listener) -> dict[str, Any]:
+    def inner_names(role: Role) -> dict[str, Any]:
         answer = described(role)
         answer["Brokers"][1]["Host"] = "broker-12.inside.invalid"
         return answer
 
     monkeypatch.setattr(cluster, "_described", inner_names)
-    with cluster.client(Listener.BROKER) as client, client.sibling(Listener.BROKER, client.bootstrap[:1]) as first:
+    with cluster.client(Role.BROKER) as client, client.sibling(Role.BROKER, client.bootstrap[:1]) as first:
         found = observe_features(client, with_log=False, patience_ms=1200).state.members
         view = observe_features(first, with_log=False, patience_ms=1200)
     assert [member.answers for member in found if member.id == 12] == [True], "it answers at an address of the start"
@@ -140,7 +139,7 @@ def test_a_leader_that_answers_no_more_may_still_lead(later: Action | None, word
         return answer(asked, node)
 
     cluster.answer = first_only  # type: ignore[method-assign]
-    view = seen(cluster, Listener.CONTROLLER)
+    view = seen(cluster, Role.CONTROLLER)
     (lost,) = [finding for finding in view.findings if finding.id == "quorum-not-seen"]
     assert lost.message.startswith("controller 1 led the quorum when the observation began, ") and words in lost.message
     assert view.state.voters is None
@@ -148,9 +147,9 @@ def test_a_leader_that_answers_no_more_may_still_lead(later: Action | None, word
 
 def test_a_broker_that_waits_for_the_active_controller_is_not_called_silent() -> None:
     cluster = FakeCluster()
-    for broker in cluster.of(Listener.BROKER):
+    for broker in cluster.of(Role.BROKER):
         broker.answers["DescribeQuorum"] = SILENCE
-    with cluster.client(Listener.BROKER) as client:
+    with cluster.client(Role.BROKER) as client:
         view, port = observe_features(client, patience_ms=1200), cluster.nodes[11].address.port
     (unseen,) = [finding for finding in view.findings if finding.id == "quorum-not-seen"]
     assert f"the broker 127.0.0.1:{port} answers, but not DescribeQuorum, which it forwards" in unseen.message
@@ -170,7 +169,7 @@ class TestNoPermission:
     def test_for_the_log_from_a_controller(self) -> None:
         cluster = FakeCluster()
         cluster.denied = {"Fetch"}
-        view = seen(cluster, Listener.CONTROLLER)
+        view = seen(cluster, Role.CONTROLLER)
         assert ids(view) == ["metadata-log-not-read", "brokers-not-known"]
         assert {member.role for member in view.state.members} == {Role.CONTROLLER}
 
@@ -192,24 +191,24 @@ class TestNoPermission:
     def test_for_the_cluster_of_a_controller(self) -> None:
         """Brokers that the log names tell the cluster's id too."""
         cluster = FakeCluster()
-        for node in cluster.of(Listener.CONTROLLER):
+        for node in cluster.of(Role.CONTROLLER):
             del node.ranges[60]
-        view = seen(cluster, Listener.CONTROLLER)
+        view = seen(cluster, Role.CONTROLLER)
         assert (view.state.cluster_id, ids(view)) == ("fake", [])
 
 
 def test_no_answer_at_all_is_an_error() -> None:
     with FakeBroker() as gone:
         address = gone.address
-    with Client([address], Listener.BROKER, limits=LIMITS) as client, pytest.raises(UnreachableError) as caught:
+    with Client([address], Role.BROKER, limits=LIMITS) as client, pytest.raises(UnreachableError) as caught:
         observe_features(client)
     assert caught.value.id == "connection-refused"
 
 
 def test_the_wrong_kind_of_port_is_an_error() -> None:
     cluster = FakeCluster()
-    with cluster.client(Listener.CONTROLLER) as controllers:
-        wrong = Client(controllers.bootstrap, Listener.BROKER, limits=LIMITS)
+    with cluster.client(Role.CONTROLLER) as controllers:
+        wrong = Client(controllers.bootstrap, Role.BROKER, limits=LIMITS)
         with wrong, pytest.raises(UnreachableError) as caught:
             observe_features(wrong)
     assert caught.value.id == "wrong-endpoint-type"
@@ -227,7 +226,7 @@ def test_levels_are_those_of_the_active_controller_else_of_who_read_furthest() -
 
 def test_levels_again_after_a_change() -> None:
     cluster = FakeCluster()
-    with cluster.client(Listener.BROKER) as client:
+    with cluster.client(Role.BROKER) as client:
         view = observe_features(client)
         cluster.levels["metadata.version"] = 26
         again = observe_levels(client, view)

@@ -20,7 +20,7 @@ import kafkactl as library
 from kafkactl.bundle.api import gather
 from kafkactl.bundle.parts import PartKind
 from kafkactl.core.errors import UnknownOutcomeError
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role
 from kafkactl.metadata.api.image import load_image
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import load_observation

@@ -12,8 +12,8 @@ import pytest
 
 from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io import watch as feature_watch
+from kafkactl.core.values import Role
 from kafkactl.features.api import change as feature_change
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.playground.broker import CLOSE, SILENCE
 from tests.conftest import Run
 from tests.kafka.feature_cluster import RANGES, FakeCluster

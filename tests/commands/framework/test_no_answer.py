@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 from tests.conftest import Run

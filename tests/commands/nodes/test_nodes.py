@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.cluster.io import watch as feature_watch
-from kafkactl.kafka.cluster_view import Role as Listener
+from kafkactl.core.values import Role
 from kafkactl.playground.broker import SILENCE, FakeBroker, Raw, Reply
 from tests.conftest import Run
 from tests.kafka.feature_cluster import FakeCluster
@@ -23,7 +23,7 @@ def a_short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def running(cluster: FakeCluster, listener: Listener = Listener.BROKER) -> Iterator[list[str]]:
+def running(cluster: FakeCluster, listener: Role = Role.BROKER) -> Iterator[list[str]]:
     """The connection options of a cluster whose nodes listen while the block lasts."""
     with cluster.client(listener) as client:
         yield [listener.option, ",".join(str(address) for address in client.bootstrap)]
@@ -34,8 +34,8 @@ def unregister(kafkactl: Kafkactl, cluster: FakeCluster, *words: object) -> Run:
         return kafkactl("nodes", "unregister", *where, *words, "-o", "json")
 
 
-@pytest.mark.parametrize("listener", list(Listener))
-def test_a_list_of_the_living_and_the_dead(kafkactl: Kafkactl, listener: Listener) -> None:
+@pytest.mark.parametrize("listener", list(Role))
+def test_a_list_of_the_living_and_the_dead(kafkactl: Kafkactl, listener: Role) -> None:
     with running(UnregisteringCluster(), listener) as where:
         run = kafkactl("nodes", *where, "list", "-o", "json")
     assert run.code == 0
@@ -82,7 +82,7 @@ def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafka
 def test_a_user_without_rights_is_reported(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     cluster.denied = {"Fetch", "DescribeQuorum", "DescribeCluster"}
-    with running(cluster, Listener.CONTROLLER) as where:
+    with running(cluster, Role.CONTROLLER) as where:
         run = kafkactl("nodes", "list", *where, "-o", "json")
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "not-authorised")
     assert run.error["next_step"]
@@ -167,7 +167,7 @@ def test_another_cluster_than_the_contexts(kafkactl: Kafkactl, monkeypatch: pyte
 
 @pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
 def test_a_listener_that_is_not_what_it_says(kafkactl: Kafkactl, verb: list[str]) -> None:
-    with running(UnregisteringCluster(), Listener.BROKER) as (_, addresses):
+    with running(UnregisteringCluster(), Role.BROKER) as (_, addresses):
         run = kafkactl("nodes", *verb, "--bootstrap-controller", addresses, "-o", "json")
     assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
 
@@ -204,8 +204,8 @@ def differing() -> FakeCluster:
     return cluster
 
 
-@pytest.mark.parametrize("listener", list(Listener))
-def test_settings_that_differ_are_found_from_both_sides(kafkactl: Kafkactl, listener: Listener) -> None:
+@pytest.mark.parametrize("listener", list(Role))
+def test_settings_that_differ_are_found_from_both_sides(kafkactl: Kafkactl, listener: Role) -> None:
     with running(differing(), listener) as where:
         run = kafkactl("nodes", "verify", *where, "-o", "json")
     assert (run.code, run.json["complete"]) == (7, True)
@@ -233,7 +233,7 @@ def test_controllers_among_each_other(kafkactl: Kafkactl) -> None:
 
 def test_who_may_not_ask_learns_nothing(kafkactl: Kafkactl, tmp_path: Path) -> None:
     cluster = differing()
-    for node in cluster.of(Listener.CONTROLLER):
+    for node in cluster.of(Role.CONTROLLER):
         node.answers["DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": 31, "Configs": []}]})
     with running(cluster) as where:
         run = kafkactl("nodes", "verify", *where, "-o", "json")

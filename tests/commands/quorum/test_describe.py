@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.observation import quorum_answer, quorum_state
-from kafkactl.cluster.quorum.state import NodeFacts, QuorumState, Replica
+from kafkactl.cluster.quorum.state import QuorumState, Replica
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.quorum.page import kafka_page, quorum_page
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
 from kafkactl.core.answers import plain_values
+from kafkactl.core.values import Role
 from kafkactl.playground.broker import FakeBroker, Raw
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
@@ -232,7 +234,7 @@ def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
         version=4, requests={}, supported={}, finalized={"kraft.version": 1}, finalized_epoch=3,
         zookeeper_migration_ready=False,
     )  # fmt: skip
-    nodes = (NodeFacts(id=answer.leader_id, answers=True, is_controller=True, versions=versions),)
+    nodes = (ClusterNode(id=answer.leader_id, role=Role.CONTROLLER, answers=True, versions=versions),)
     state = quorum_state(cluster_id=CLUSTER_ID, answers=[answer], nodes=nodes)
     seen = QuorumDescription(state=state, nodes=(), disks=(), findings=tuple(check_health(state)), time_ms=0)
     payload = plain_values(seen)

@@ -12,6 +12,7 @@ from kafkactl.cluster.io.view import FeatureView, observe_features
 from kafkactl.core import frozen
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import blockers
+from kafkactl.core.values import Role
 from kafkactl.features.api import change as feature_change
 from kafkactl.features.api.change import ChangeRun, change_features, validate
 from kafkactl.features.api.cluster import FeatureChange
@@ -19,7 +20,6 @@ from kafkactl.features.plan.plan import plan_change
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role as Listener
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from tests.kafka.feature_cluster import DENIED, LIMITS, FakeCluster
 
@@ -78,7 +78,7 @@ def changed(
     cluster: FakeCluster,
     levels: dict[str, int],
     *,
-    listener: Listener = Listener.BROKER,
+    listener: Role = Role.BROKER,
     operation: Operation = Operation.UPGRADE,
     accepted: int | None = None,
 ) -> ChangeRun:
@@ -108,8 +108,8 @@ def refusal(code: int, text: str | None = "no") -> Reply:
     return Reply(body={"ErrorCode": code, "ErrorMessage": text, "Results": []})
 
 
-@pytest.mark.parametrize("listener", list(Listener))
-def test_one_step_is_validated_sent_once_and_proved(listener: Listener) -> None:
+@pytest.mark.parametrize("listener", list(Role))
+def test_one_step_is_validated_sent_once_and_proved(listener: Role) -> None:
     cluster = Scripted()
     run = changed(cluster, STEP, listener=listener)
     assert outcome(run) == "done"
@@ -136,8 +136,8 @@ class TestMinInsyncReplicas:
         cluster.topics = {"a": {}, "b": {}, "c": {"min.insync.replicas": "2"}}
         return cluster
 
-    @pytest.mark.parametrize("listener", list(Listener))
-    def test_a_change_that_was_not_asked_for_is_refused_with_numbers(self, listener: Listener) -> None:
+    @pytest.mark.parametrize("listener", list(Role))
+    def test_a_change_that_was_not_asked_for_is_refused_with_numbers(self, listener: Role) -> None:
         cluster = self._cluster()
         run = changed(cluster, ELR, listener=listener)
         (finding,) = blockers(run.plan.findings)
@@ -167,7 +167,7 @@ class TestMinInsyncReplicas:
     @pytest.mark.parametrize("cluster_value", [None, "2"])
     def test_it_is_refused_where_the_value_that_decides_cannot_be_read(self, cluster_value: str | None) -> None:
         cluster = self._cluster()
-        for node in cluster.of(Listener.CONTROLLER):
+        for node in cluster.of(Role.CONTROLLER):
             node.answers["DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": DENIED, "Configs": []}]})
         if cluster_value is not None:  # then no controller's file decides
             cluster.dynamic = {"": {"min.insync.replicas": cluster_value}}
@@ -183,7 +183,7 @@ def test_kraft_version_is_never_in_a_request_with_another() -> None:
     request = FeatureRequest(
         operation=Operation.UPGRADE, levels=STEP | {"kraft.version": 1}, release_version="4.1", left_out=False
     )
-    with cluster.client(Listener.BROKER) as client:
+    with cluster.client(Role.BROKER) as client:
         run = change_features(client, request, deadline=Deadline.after(9000, SystemClock()), tell=lambda text: None)
     assert outcome(run) == "done"
     asked = [{featureupdate["Feature"] for featureupdate in body["FeatureUpdates"]} for body in cluster.updates]
@@ -275,7 +275,7 @@ class TestAmbiguousAnswers:
             return refusal(41)
 
         cluster = Scripted(resigns)
-        assert outcome(changed(cluster, STEP, listener=Listener.CONTROLLER)) == "done"
+        assert outcome(changed(cluster, STEP, listener=Role.CONTROLLER)) == "done"
         assert len(cluster.sent) == 1
 
     def test_a_success_that_is_not_there_is_a_failure(self) -> None:
@@ -302,7 +302,7 @@ def test_a_node_that_was_silent_before_is_not_waited_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(feature_change, "PROOF_MS", 60_000.0)
     cluster = Scripted()
     cluster.nodes[12].greeting = CLOSE
-    with cluster.client(Listener.BROKER) as client:
+    with cluster.client(Role.BROKER) as client:
         request = FeatureRequest(operation=Operation.UPGRADE, levels=STEP)
         until = Deadline.after(60_000, SystemClock())
         run = change_features(client, request, deadline=until, tell=lambda text: None)
@@ -353,7 +353,7 @@ def test_a_dry_run_that_cannot_be_had_stops_the_change() -> None:
 
 def test_a_dry_run_compares_what_is_expected_with_what_is_answered() -> None:
     cluster = Scripted()
-    with cluster.client(Listener.BROKER) as client:
+    with cluster.client(Role.BROKER) as client:
         state = observe_features(client).state
         plan = plan_change(state, FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 31}))
         asked = validate(client, plan, state)

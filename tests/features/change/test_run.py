@@ -12,9 +12,10 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import in_silence
-from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Outcome
+from kafkactl.core.values import Role
 from kafkactl.features.change.results import FeatureResult, Reply, no_response
 from kafkactl.features.change.run import FeatureJourney, FeatureWaitPolicy
 from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.cluster.io.watch import Watched
+from kafkactl.cluster.node import ClusterNode, Silence
 from kafkactl.cluster.quorum.liveness import FRESH_MS, WATCH_MS, watch, with_lives
-from kafkactl.cluster.state import FeatureState, NodeSeen, Role, Silence
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.findings import Outcome
-from kafkactl.core.values import ZERO_UUID, ReplicaKey
+from kafkactl.core.values import ZERO_UUID, ReplicaKey, Role
 from kafkactl.features.change.proof import prove
 from kafkactl.features.change.unregister import plan_unregister
 from kafkactl.features.plan.plan import plan_change
@@ -39,7 +40,9 @@ def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None 
     state = cluster(TEXT)
     roles = {node: Role.BROKER if node == BROKER else Role.CONTROLLER for node in quorum.nodes}
     nodes = tuple(
-        replace(state.node(roles[id_], id_) or NodeSeen(id=id_, role=roles[id_], answers=None), **_answer(node, state))
+        replace(
+            state.node(roles[id_], id_) or ClusterNode(id=id_, role=roles[id_], answers=None), **_answer(node, state)
+        )
         for id_, node in quorum.nodes.items()
     )
     quorum.sleep_ms(20.0)

@@ -7,9 +7,9 @@ from copy import deepcopy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.cluster.state import Role
 from kafkactl.core.findings import Outcome, blockers
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.consequences import downgrade_floor
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import find_release

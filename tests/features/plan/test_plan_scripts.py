@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from kafkactl.cluster.departed import STOPPED
-from kafkactl.cluster.state import FeatureState, Role
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
+from kafkactl.core.values import Role
 from kafkactl.features.change.unregister import plan_unregister
 from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.min_insync import OPTION

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.errors import UnreachableError
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import read_client_config
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
 from tests.lab.harness import config, ports

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.cluster.io.metadata_fetch import FetchedPiece, fetch_metadata_log, iterate_metadata_log
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address
 from kafkactl.protocol.record_batch import decode_batches
 from tests.lab.harness import config, releases

@@ -14,11 +14,11 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import UnreachableError
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import read_client_config
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.kafka.retries import Backoff
 from kafkactl.net.transport import Address
 from kafkactl.storage.config.node_config import read_node_config

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from math import comb
 
+from kafkactl.core.values import Role
 from kafkactl.dryrun.brokers.worst import Harm
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.controller.active_controller import ActiveController
@@ -19,7 +20,6 @@ from kafkactl.dryrun.controller.appended import encoded, record
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Change, Outcome, Prediction, Verdict
 from kafkactl.dryrun.scenario import ScenarioContext
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image
 from kafkactl.protocol.record_batch import encode_batch
 from tests.lab.dryrun.experiments import Experiment, back, configure, elect, fenced, lose, start, stop_by_term

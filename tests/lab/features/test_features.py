@@ -14,12 +14,12 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Outcome
+from kafkactl.core.values import Role
 from kafkactl.features.api.change import change_features
 from kafkactl.features.change.results import update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.files.clock import SystemClock
-from kafkactl.kafka.cluster_view import Role
 from tests.conftest import Run
 from tests.fakes.proxy import Fault, FaultyProxy
 from tests.lab.harness import releases

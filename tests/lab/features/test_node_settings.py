@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafkactl.cluster.node_settings import node_settings
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf

@@ -22,8 +22,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address
 from tests.lab.harness.cluster_disks import Disks, Shape, shape_of
 from tests.lab.harness.errors import LabError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.errors import KafkactlError
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role
 from tests.lab.harness.cluster_disks import shape_of
 from tests.lab.harness.cluster_fixtures import ClusterOf, SharedClusters
 

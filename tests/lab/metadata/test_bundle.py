@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run
 from tests.lab.harness import releases

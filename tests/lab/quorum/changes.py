@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kafkactl.core.values import Endpoint, ReplicaKey, Uuid
+from kafkactl.core.values import Endpoint, ReplicaKey, Role, Uuid
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.journal import open_journal
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.quorum.catch_up import CatchUpLimits
 from kafkactl.quorum.change.journal import SUBJECT
 from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy

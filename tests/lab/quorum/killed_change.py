@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.journal import Journal, open_journal
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import parse_addresses
 from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.journal import SUBJECT

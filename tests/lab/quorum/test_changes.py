@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.findings import Outcome
-from kafkactl.core.values import Endpoint, ReplicaKey
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Endpoint, ReplicaKey, Role
 from kafkactl.quorum.change.goals import addition, conversion, reassignment, removal
 from kafkactl.quorum.change.ports import ChangeResult, Event, QuorumWaitPolicy
 from tests.conftest import Run

@@ -13,8 +13,7 @@ import pytest
 
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.quorum_view import QuorumObserver
-from kafkactl.core.values import Uuid
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role, Uuid
 from kafkactl.net.transport import Address
 from kafkactl.quorum.guard_candidate import check_endpoints
 from tests.conftest import Run

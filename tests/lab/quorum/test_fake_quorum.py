@@ -8,9 +8,8 @@ from typing import Any
 
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.quorum_view import QuorumObserver
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address
 from kafkactl.playground.quorum import FakeQuorum, directory_of
 from tests.lab.harness.cluster_fixtures import ClusterOf
@@ -89,7 +88,7 @@ class Asked:
                 for observer in state.observers
             ),
             "mode": state.mode,
-            "nodes": {node.id: (node.answers, node.is_controller, node.auto_join) for node in state.nodes.values()},
+            "nodes": {node.id: (node.answers, node.role, node.auto_join) for node in state.nodes.values()},
             "endpoints": all(len(voter.endpoints) == 1 for voter in state.voters),
             "probes": sorted((probe.node_id, probe.answers) for probe in state.probes),
             "commits": state.high_watermark is not None and state.leader_id in {voter.id for voter in state.voters},

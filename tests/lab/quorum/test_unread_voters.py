@@ -17,9 +17,8 @@ import pytest
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.core.errors import KafkactlError, UnknownOutcomeError
 from kafkactl.core.findings import Finding
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.kafka.client import Client, Limits
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.quorum.change.goals import removal
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_fixtures import ClusterOf

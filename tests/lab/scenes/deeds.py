@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, UnreachableError
-from kafkactl.core.values import Uuid
-from kafkactl.kafka.cluster_view import Role, error_codes_in
+from kafkactl.core.values import Role, Uuid
+from kafkactl.kafka.cluster_view import error_codes_in
 from kafkactl.kafka.connection import Connection
 from tests.lab.scenes.scene import NO_ANSWER, Asking, Deed, Stage, registered
 

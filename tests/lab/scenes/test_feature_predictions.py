@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
+from kafkactl.cluster.node import ClusterNode
+from kafkactl.cluster.state import FeatureState, QuorumNode
 from kafkactl.core.errors import UnknownOutcomeError
-from kafkactl.core.values import ZERO_UUID, Uuid
+from kafkactl.core.values import ZERO_UUID, Role, Uuid
 from kafkactl.features.change.results import Reply, read_response, update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role as ClientRole
 from kafkactl.kafka.connection import Access, Connection, connect
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.net.transport import Address
@@ -54,7 +54,7 @@ def observed(versions: NodeVersions) -> FeatureState:
         id=1, epoch=1, incarnation_id=DIRECTORY, fenced=False, in_controlled_shutdown=False,
         features=versions.supported, endpoints=(), directory_ids=(),
     )  # fmt: skip
-    nodes = tuple(NodeSeen(id=1, role=role, answers=True, versions=versions) for role in Role)
+    nodes = tuple(ClusterNode(id=1, role=role, answers=True, versions=versions) for role in Role)
     return FeatureState(
         cluster_id=CLUSTER_ID,
         finalized=versions.finalized,
@@ -130,7 +130,7 @@ def test_whether_all_voters_have_reported_is_the_leaders_secret(
         for node in nodes:
             node.wait_ready()
         until = time.monotonic() + 20
-        with Client(addresses, ClientRole.CONTROLLER) as client:
+        with Client(addresses, Role.CONTROLLER) as client:
             accepted = False
             while not accepted and time.monotonic() < until:
                 with contextlib.suppress(UnknownOutcomeError):  # elected, and not yet active

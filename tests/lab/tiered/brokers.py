@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.tiered.api import Request
 from tests.lab.harness import config, java, maven, releases
 from tests.lab.harness.cluster import KafkaCluster

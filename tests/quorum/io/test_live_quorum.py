@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kafkactl.core.values import ReplicaKey
+from kafkactl.core.values import ReplicaKey, Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.playground.quorum import NOT_LEADER, FakeQuorum, directory_of
 from kafkactl.quorum.io.live_quorum import LiveQuorum
 from kafkactl.quorum.outcome import Answer

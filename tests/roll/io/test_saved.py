@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkactl.change.journal_lines import JournalText, new_entry
-from kafkactl.cluster.state import Role
 from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.io.saved import CapturedRoll, load_captured, load_observation, save_observation

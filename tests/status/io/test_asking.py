@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kafkactl.cluster.state import NotAsked
+from kafkactl.cluster.node import NotAsked
 from kafkactl.core.errors import UnreachableError
 from kafkactl.status.io.asking import Question, ask_all
 

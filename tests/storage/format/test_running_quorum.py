@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.cluster.quorum.state import Mode, NodeFacts, QuorumState, Replica
+from kafkactl.cluster.node import ClusterNode
+from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
 from kafkactl.cluster.quorum.voters import DynamicVoter
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.storage.format.running_quorum import BlankController, check_running_quorum
 from kafkactl.storage.model import FormatRequest, GuardOverrides, QuorumSeen, VoterMode
 from tests.storage.nodes import CLUSTER_ID, a_config
@@ -37,7 +38,8 @@ def quorum(*, cluster_id=CLUSTER_ID, leader=2, epoch=7, own=None, registered=(2,
     )
     state = QuorumState(
         cluster_id=cluster_id, mode=Mode.DYNAMIC, kraft_version=1, leader_id=leader, leader_epoch=epoch,
-        high_watermark=100, voters=replicas, nodes={2: NodeFacts(id=2, answers=True, leader_epoch=epoch)},
+        high_watermark=100, voters=replicas,
+        nodes={2: ClusterNode(id=2, role=Role.CONTROLLER, answers=True, leader_epoch=epoch)},
     )  # fmt: skip
     known = None if registered is None else frozenset(registered)
     return QuorumSeen(state=state, registered=known, has_loaded=loaded)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from kafkactl.core.errors import KafkactlError
-from kafkactl.core.values import Endpoint
+from kafkactl.core.values import Endpoint, Role
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import ClientConfig
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.recover.seen import Answering

@@ -11,10 +11,10 @@ from kafkactl.cluster.io.completion_facts import gather
 from kafkactl.cluster.io.quorum_view import assembled, expected_places
 from kafkactl.cluster.io.quorum_visit import Visit, believed_leader, visit_node
 from kafkactl.core.errors import UnreachableError
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import ClusterView, Role, cluster_view
+from kafkactl.kafka.cluster_view import ClusterView, cluster_view
 from kafkactl.kafka.connection import Connection
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, node_versions, usable_version

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import Role
 from kafkactl.net.transport import parse_addresses
 from tests.lab.migration.driving.by_hand import PROGRAM, Operator
 from tests.lab.migration.driving.driven import ROOT

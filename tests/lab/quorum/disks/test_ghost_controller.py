@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
-from kafkactl.kafka.cluster_view import Role
+from kafkactl.core.values import Role
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.node import read_config, write_config
