@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
+from kafkactl.cluster.quorum.state import Replica
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES
-from kafkactl.core.values import ZERO_UUID, Role, Uuid
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.log.registrations import Registrations
@@ -23,29 +24,6 @@ NOT_SUPPORTED = Versions(0, 0)
 # The level of a cluster whose log never held one: 3.0-IV1 (KAFKA-20839).
 LEVEL_OF_SILENCE = 1
 # ZkMigrationState: 1 before, 2 during; 0 never was one, 3 it is over.
-
-
-@frozen
-class QuorumNode:
-    """A voter or observer of DescribeQuorum. `fetching`: whether it was seen to fetch while the leader was watched.
-
-    `fetching` is True by evidence only (`quorum.liveness`): what was true some seconds ago is none. It is False where
-    the node was watched for long enough and did not advance, None where neither can be said; `evidence` says why.
-    `directory_id` is None where the leader does not know it (all zeros in the answer). `reported`: whether it has shown
-    the present leader which levels of kraft.version it supports (UpdateRaftVoter, once per leader); None where that is
-    not known, which is the case wherever only the leader knows it.
-    """
-
-    id: int
-    directory_id: Uuid | None = None
-    fetching: bool | None = None
-    reported: bool | None = None
-    evidence: str | None = None
-
-    @classmethod
-    def of(cls, node_id: int, directory_id: Uuid, *, fetching: bool | None = None) -> QuorumNode:
-        """Return a voter with the directory id as an answer carries it."""
-        return cls(id=node_id, directory_id=None if directory_id == ZERO_UUID else directory_id, fetching=fetching)
 
 
 @frozen
@@ -84,7 +62,9 @@ class FeatureState:
     brokers. `watched_ms` is how long one leader was watched for who fetches from it, None where it was asked once
     only; `watched_enough` that a node that follows it would have fetched in that time. `tolerates` is how many further
     voters may fail, counting those alone that were seen to follow (below 0: no majority), None where that is not known.
-    `min_insync` is observed only where a change depends on it.
+    `unreported` are the voters that have not shown the present leader which levels of kraft.version they support
+    (UpdateRaftVoter, once per leader): only a dry run knows them. `min_insync` is observed only where a change depends
+    on it.
     """
 
     cluster_id: str | None
@@ -93,8 +73,8 @@ class FeatureState:
     active_controller: int | None = None
     nodes: tuple[ClusterNode, ...] = ()
     registrations: Registrations | None = None
-    voters: tuple[QuorumNode, ...] | None = None
-    observers: tuple[QuorumNode, ...] = ()
+    voters: tuple[Replica, ...] | None = None
+    observers: tuple[Replica, ...] = ()
     leader_epoch: int | None = None
     log_error: NotAsked | None = None
     leader_error: NotAsked | None = None
@@ -102,6 +82,7 @@ class FeatureState:
     watched_ms: int | None = None
     watched_enough: bool = False
     tolerates: int | None = None
+    unreported: frozenset[int] = frozenset()
     min_insync: MinInsync | None = None
 
     def level(self, feature: str) -> int:
@@ -228,7 +209,7 @@ def _members(state: FeatureState) -> Iterable[Member]:
         Role.BROKER: None if known is None else known.brokers,
     }
     quorum = {voter.id for voter in state.voters or ()}
-    fetching = {node.id for node in state.observers if node.fetching is not False}
+    fetching = {node.id for node in state.observers if node.alive is not False}
     for role, found in registered.items():
         ids = {node.id for node in state.nodes if node.role is role} | set(found or ())
         if role is Role.CONTROLLER:
@@ -266,7 +247,7 @@ def _fetches(state: FeatureState, role: Role, node_id: int) -> tuple[bool | None
         return False, f"the process that fetches as {node_id} is a {other.role.value} only"
     replicas = [replica for replica in (*(state.voters or ()), *state.observers) if replica.id == node_id]
     for fetching in (True, None):
-        found = next((replica for replica in replicas if replica.fetching is fetching), None)
+        found = next((replica for replica in replicas if replica.alive is fetching), None)
         if found is not None:
             return fetching, found.evidence
     if replicas:

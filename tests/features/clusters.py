@@ -24,7 +24,8 @@ from dataclasses import dataclass, field
 
 from kafkactl.cluster.node import ClusterNode, Silence
 from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.cluster.state import FeatureState, MinInsync, QuorumNode
+from kafkactl.cluster.quorum.state import Replica
+from kafkactl.cluster.state import FeatureState, MinInsync
 from kafkactl.core.values import Endpoint, Role, Uuid
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import find_release
@@ -202,11 +203,11 @@ class Cluster:
             roles=frozenset({node.role}) if "only" in node.words else None,
         )
 
-    def _observer(self, node: Node) -> QuorumNode:
-        return QuorumNode(id=node.id, fetching=node.follows, evidence=node.evidence)
+    def _observer(self, node: Node) -> Replica:
+        return Replica(id=node.id, alive=node.follows, evidence=node.evidence)
 
-    def _voter(self, node: Node) -> QuorumNode:
-        return QuorumNode(id=node.id, directory_id=directory_id(node.id), fetching=node.follows, evidence=node.evidence)
+    def _voter(self, node: Node) -> Replica:
+        return Replica(id=node.id, directory_id=directory_id(node.id), alive=node.follows, evidence=node.evidence)
 
     def _registrations(self, voters: Iterable[Node]) -> Registrations:
         registered = [node for node in self.nodes if node.registered]

@@ -53,10 +53,10 @@ def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
 
 def _shared_ids(state: FeatureState) -> Iterator[Finding]:
     """Yield the ids of voters that are alive under which an observer with another directory fetches, too."""
-    alive = {voter.id: voter for voter in state.voters or () if voter.fetching or voter.id == state.active_controller}
+    alive = {voter.id: voter for voter in state.voters or () if voter.alive or voter.id == state.active_controller}
     for observer in state.observers:
         voter = alive.get(observer.id)
-        if voter is None or not observer.fetching or None in (voter.directory_id, observer.directory_id):
+        if voter is None or not observer.alive or None in (voter.directory_id, observer.directory_id):
             continue
         if voter.directory_id != observer.directory_id:
             yield two_processes(observer.id, voter.directory_id, observer.directory_id)

@@ -7,7 +7,7 @@ takes `patience_ms` and delays no other. Nothing here changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kafkactl._version import __version__
 from kafkactl.cluster.io.controllers import Place, controller_places, describe_quorum
@@ -17,8 +17,7 @@ from kafkactl.cluster.io.places import Seat, seats
 from kafkactl.cluster.io.watch import Watched, watch_quorum
 from kafkactl.cluster.node import ClusterNode, NotAsked
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
-from kafkactl.cluster.quorum.state import Replica
-from kafkactl.cluster.state import FeatureState, QuorumNode
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.core.frozen import changed, frozen
@@ -174,8 +173,8 @@ class _FeatureObserver:
             active_controller=active,
             nodes=nodes,
             registrations=self.registrations,
-            voters=None if self.quorum is None else tuple(_quorum_nodes(judged.voters)),
-            observers=tuple(_quorum_nodes(judged.observers)),
+            voters=None if self.quorum is None else judged.voters,
+            observers=judged.observers,
             leader_epoch=None if self.quorum is None else self.quorum.leader_epoch,
             log_error=_not_asked(self.log_error),
             leader_error=_not_asked(self.leader_error),
@@ -185,8 +184,8 @@ class _FeatureObserver:
             return state
         return changed(
             state,
-            voters=watched.voters,
-            observers=watched.observers,
+            voters=watched.state.voters,
+            observers=watched.state.observers,
             watched_ms=watched.watched_ms,
             watched_enough=watched.enough,
             tolerates=watched.state.tolerates,
@@ -346,13 +345,6 @@ def check_not_empty(view: FeatureView) -> None:
 
 def _brokers(found: Iterable[Seat]) -> list[Address]:
     return [address for seat in found if seat.role is Role.BROKER for address in seat.addresses]
-
-
-def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
-    for replica in replicas:
-        yield QuorumNode(
-            id=replica.id, directory_id=replica.directory_id, fetching=replica.alive, evidence=replica.evidence
-        )
 
 
 def _finalized(

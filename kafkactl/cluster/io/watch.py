@@ -8,8 +8,7 @@ from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.liveness import WATCH_MS, watch, with_lives
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
-from kafkactl.cluster.quorum.state import QuorumState, Replica
-from kafkactl.cluster.state import QuorumNode
+from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import ZERO_UUID, ReplicaKey, Role
@@ -30,16 +29,6 @@ class Watched:
     state: QuorumState
     watched_ms: int
     enough: bool
-
-    @property
-    def voters(self) -> tuple[QuorumNode, ...]:
-        """Return the voters, with the evidence of their lives."""
-        return tuple(_node(voter) for voter in self.state.voters)
-
-    @property
-    def observers(self) -> tuple[QuorumNode, ...]:
-        """Return the same of the observers, brokers among them."""
-        return tuple(_node(observer) for observer in self.state.observers)
 
 
 def watch_quorum(
@@ -100,9 +89,3 @@ class _Sampling:
 def _controllers(nodes: Iterable[ClusterNode]) -> Mapping[int, ClusterNode]:
     """Return the answers of controllers before the watch, so that the evidence shows which did not answer."""
     return {node.id: node for node in nodes if node.role is Role.CONTROLLER}
-
-
-def _node(replica: Replica) -> QuorumNode:
-    return QuorumNode(
-        id=replica.id, directory_id=replica.directory_id, fetching=replica.alive, evidence=replica.evidence
-    )

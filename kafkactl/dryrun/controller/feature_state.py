@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.cluster.state import FeatureState, MinInsync, QuorumNode
+from kafkactl.cluster.quorum.state import Replica
+from kafkactl.cluster.state import FeatureState, MinInsync
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.core.values import Endpoint, Role
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
@@ -42,17 +43,10 @@ def state_of(
         nodes=tuple(nodes),
         registrations=_registrations(image),
         tolerates=tolerates(ids, set(ids) - down) if ids else None,
-        voters=tuple(
-            QuorumNode(
-                id=id,
-                directory_id=directory,
-                fetching=id not in down,
-                # A voter that is down since before the present leader was elected cannot have reported to it.
-                reported=False if id in down and facts.leader_id in down else None,
-            )
-            for id, directory in ids.items()
-        )
+        voters=tuple(Replica(id=id, directory_id=directory, alive=id not in down) for id, directory in ids.items())
         or None,
+        # A voter that is down since before the present leader was elected cannot have reported to it.
+        unreported=frozenset(ids) & down if facts.leader_id in down else frozenset(),
         min_insync=_min_insync(image, facts, leader),
     )
 

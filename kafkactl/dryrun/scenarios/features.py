@@ -177,7 +177,7 @@ def _server_error(state: FeatureState, request: FeatureRequest, accepted: Mappin
 
 def _words(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
     """Kafka's sentence for one refused feature, "" where it is not this one that is refused."""
-    if name == KRAFT_VERSION and any(voter.reported is False for voter in state.voters or ()):
+    if name == KRAFT_VERSION and state.unreported:
         return f"Invalid upgrade of kraft.version to KRAFT_VERSION_{level} because not all of the voters support it"
     words = _out_of_range(state, name, level) or _wrong_way(state, request, name, level)
     if words:

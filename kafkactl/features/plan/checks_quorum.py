@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkactl.cluster.state import QuorumNode
+from kafkactl.cluster.quorum.state import Replica
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.features.plan.case import Case
@@ -66,7 +66,7 @@ def check_majority(case: Case) -> Iterator[Finding]:
             "" if state.leader_error is None else state.leader_error.step,
         )
     elif state.tolerates is None or state.tolerates < 0:
-        following = [voter.id for voter in state.voters if voter.fetching or voter.id == state.active_controller]
+        following = [voter.id for voter in state.voters if voter.alive or voter.id == state.active_controller]
         others = [voter for voter in state.voters if voter.id not in following]
         yield blocker(
             "majority-not-proven",
@@ -85,7 +85,7 @@ def _ids(ids: Iterable[int]) -> str:
     return ", ".join(str(id_) for id_ in sorted(ids)) or "none"
 
 
-def _why(voter: QuorumNode) -> str:
+def _why(voter: Replica) -> str:
     return f"controller {voter.id} {voter.evidence or 'was not seen to fetch'}"
 
 
@@ -138,7 +138,7 @@ def _upgrade(case: Case, change: FeatureChange) -> Iterator[Finding]:
 def _voters(case: Case) -> Iterator[Finding]:
     """Check that every voter has reported its features to this leader (KAFKA-16538), and follows the leader."""
     for voter in case.state.voters or ():
-        if voter.id != case.state.active_controller and not voter.fetching:
+        if voter.id != case.state.active_controller and not voter.alive:
             yield blocker(
                 "voter-not-ready",
                 f"controller {voter.id}",

@@ -92,9 +92,9 @@ def _accepts_conversion(state: FeatureState, rules: UpdateRules, before: int, af
     if after < before:
         return False if rules.kraft_version == "converts" else None
     others = [voter for voter in state.voters or () if voter.id != state.active_controller]
-    if any(voter.reported is False for voter in others):
+    if any(voter.id in state.unreported for voter in others):
         return False
-    following = all(voter.reported or voter.fetching for voter in others)
+    following = all(voter.alive for voter in others)
     return True if state.voters is not None and following else None
 
 

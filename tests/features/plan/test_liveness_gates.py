@@ -68,8 +68,8 @@ def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None 
     return replace(
         state,
         active_controller=found.last.state.leader_id,
-        voters=watched.voters,
-        observers=watched.observers,
+        voters=watched.state.voters,
+        observers=watched.state.observers,
         watched_ms=watched_ms,
         watched_enough=watched.enough,
         tolerates=watched.state.tolerates,
@@ -134,7 +134,7 @@ def test_an_election_in_the_middle_is_waited_out_or_refused(at_ms: float) -> Non
     plan = plan_change(state, METADATA)
     if plan.outcome is Outcome.PLANNED and quorum.at_ms - at_ms > FRESH_MS + 500:
         assert state.active_controller == quorum.leader_id
-        assert {voter.id for voter in state.voters or () if voter.fetching} <= {1, 2}
+        assert {voter.id for voter in state.voters or () if voter.alive} <= {1, 2}
 
 
 @pytest.mark.parametrize("at_ms", [50.0, 150.0, 300.0, 450.0, 700.0])

@@ -15,7 +15,8 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.node import ClusterNode
-from kafkactl.cluster.state import FeatureState, QuorumNode
+from kafkactl.cluster.quorum.state import Replica
+from kafkactl.cluster.state import FeatureState
 from kafkactl.core.errors import UnknownOutcomeError
 from kafkactl.core.values import ZERO_UUID, Role, Uuid
 from kafkactl.features.change.results import Reply, read_response, update_features_request
@@ -61,7 +62,7 @@ def observed(versions: NodeVersions) -> FeatureState:
         active_controller=1,
         nodes=nodes,
         registrations=Registrations(brokers={1: broker}, controllers={}, levels=versions.finalized),
-        voters=(QuorumNode(id=1, directory_id=DIRECTORY, fetching=True),),
+        voters=(Replica(id=1, directory_id=DIRECTORY, alive=True),),
     )
 
 
