@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.cluster.node import Silence
-from kafkactl.cluster.state import FeatureState, Member
+from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import NO_ACCESS, Finding, Severity, blocker, note
 from kafkactl.core.values import Role
 
@@ -27,7 +27,7 @@ _STOP = {Role.BROKER: "Stop it first, and wait until it is fenced.", Role.CONTRO
 STOPPED = "--stopped"
 
 
-def check_departed(state: FeatureState, member: Member, *, stopped: bool) -> Iterator[Finding]:
+def check_departed(state: ClusterState, member: Member, *, stopped: bool) -> Iterator[Finding]:
     """Blockers where a node lives, or where it cannot be said that it does not; doubts are warnings if `stopped`."""
     signs = tuple(_signs_of_life(member))
     if signs:
@@ -63,7 +63,7 @@ def _signs_of_life(member: Member) -> Iterator[str]:
         yield member.evidence or "fetches the metadata log"
 
 
-def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
+def _doubts(state: ClusterState, member: Member) -> Iterator[Finding]:
     """Report unobservable states in which the node may be alive."""
     if member.silence is Silence.HANGS:
         yield blocker(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member
+from kafkactl.cluster.state import NOT_SUPPORTED, ClusterState, Member
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
@@ -63,13 +63,13 @@ class MemberSeen:
     to_dict = by_fields
 
 
-def describe_features(state: FeatureState) -> tuple[FeatureSeen, ...]:
+def describe_features(state: ClusterState) -> tuple[FeatureSeen, ...]:
     """Return every feature that is finalized or that a live node supports, by name, with all nodes of any source."""
     names = {name for member in state.members for name in member.answered or ()} | set(state.finalized)
     return tuple(_seen(state, name, state.members) for name in sorted(names))
 
 
-def describe_members(state: FeatureState) -> tuple[MemberSeen, ...]:
+def describe_members(state: ClusterState) -> tuple[MemberSeen, ...]:
     """Return every node in each of its roles."""
     return tuple(
         MemberSeen(
@@ -103,7 +103,7 @@ def kafka_lines(
     ]
 
 
-def _seen(state: FeatureState, name: str, members: Sequence[Member]) -> FeatureSeen:
+def _seen(state: ClusterState, name: str, members: Sequence[Member]) -> FeatureSeen:
     ranges = [None if member.answered is None else member.answered.get(name, NOT_SUPPORTED) for member in members]
     lowest, highest = _ends(_common(ranges))
     level = state.level(name) if state.levels_known else None

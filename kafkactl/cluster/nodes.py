@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkactl.cluster.state import FeatureState, Member
+from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Endpoint, Role
@@ -65,7 +65,7 @@ class NodeRow:
     to_dict = by_fields
 
 
-def list_nodes(state: FeatureState) -> tuple[NodeRow, ...]:
+def list_nodes(state: ClusterState) -> tuple[NodeRow, ...]:
     """Return a row for every node id, lowest first."""
     by_id: dict[int, list[Member]] = {}
     for member in state.members:
@@ -73,7 +73,7 @@ def list_nodes(state: FeatureState) -> tuple[NodeRow, ...]:
     return tuple(_row(state, node_id, tuple(by_id[node_id])) for node_id in sorted(by_id))
 
 
-def _row(state: FeatureState, node_id: int, members: tuple[Member, ...]) -> NodeRow:
+def _row(state: ClusterState, node_id: int, members: tuple[Member, ...]) -> NodeRow:
     known = state.registrations
     broker = None if known is None else known.brokers.get(node_id)
     best = min(members, key=lambda member: (member.answered is None, member.listed is None, member.role.value))
@@ -112,15 +112,18 @@ def _any(answers: list[bool | None]) -> bool | None:
     return False if False in answers else None
 
 
-def _directory_ids(state: FeatureState, node_id: int, broker: BrokerRegistration | None) -> tuple[str, ...]:
+def _directory_ids(state: ClusterState, node_id: int, broker: BrokerRegistration | None) -> tuple[str, ...]:
     """Return the directory ids of a broker's registration, then the quorum's id of the metadata log."""
     found = [] if broker is None else list(broker.directory_ids)
-    quorum = (*(state.voters or ()), *state.observers)
-    found += [node.directory_id for node in quorum if node.id == node_id and node.directory_id is not None]
+    found += [
+        node.directory_id
+        for node in (*(state.voters or ()), *state.observers)
+        if node.id == node_id and node.directory_id is not None
+    ]
     return tuple(dict.fromkeys(str(address) for address in found))
 
 
-def _endpoints(state: FeatureState, node_id: int) -> tuple[Endpoint, ...]:
+def _endpoints(state: ClusterState, node_id: int) -> tuple[Endpoint, ...]:
     known = state.registrations
     found: list[Endpoint] = []
     if known is not None and node_id in known.brokers:

@@ -1,4 +1,4 @@
-"""A cluster as a planner of feature levels sees it: levels, nodes, registrations, quorum.
+"""A live cluster as a value: nodes, registrations, levels, quorum.
 
 Invariant: what was not seen is None, never a guess. A node that was not asked has `answers` None; a log that could not
 be read leaves `registrations` None; both change what may be promised. Levels of different nodes are compared, epochs
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
-from kafkactl.cluster.quorum.state import Replica
+from kafkactl.cluster.quorum.state import QuorumState, Replica
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES
 from kafkactl.core.values import Role
@@ -51,39 +51,61 @@ class MinInsync:
 
 
 @frozen
-class FeatureState:
-    """Input for a change of feature levels.
+class ClusterState:
+    """A live cluster at one moment: its nodes, its registrations, its feature levels, and its quorum.
 
-    `active_controller` is the leader's node id, None where there is none. `finalized` are the levels as it sees them
-    (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of
-    DescribeQuorum, None where no node shows them. `cluster_id` is None where no node names it (controllers before 3.7).
-    `log_error` is why the log was not read, where it was tried, `leader_error` why the quorum could not be asked for
-    its leader and voters. `brokers_known` is False where no node names the
-    brokers. `watched_ms` is how long one leader was watched for who fetches from it, None where it was asked once
-    only; `watched_enough` that a node that follows it would have fetched in that time. `tolerates` is how many further
-    voters may fail, counting those alone that were seen to follow (below 0: no majority), None where that is not known.
-    `unreported` are the voters that have not shown the present leader which levels of kraft.version they support
-    (UpdateRaftVoter, once per leader): only a dry run knows them. `min_insync` is observed only where a change depends
-    on it.
+    `registrations` are None if the metadata log was not read; `log_error` is the reason, where it was tried.
+    `brokers_known` is False where no node names the brokers. `cluster_id` is None where no node names it (controllers
+    before 3.7).
+
+    `finalized` are the levels as the active controller sees them (level 0 left out), or as any node saw them where it
+    does not answer. `min_insync` is observed only where a change depends on it.
+
+    `quorum` is None if no node answered as the leader; `leader_error` is the reason. `active_controller` is the
+    leader's node id, None where there is none; without `quorum` a controller may name it. `watched_ms` is the time for
+    which one leader was watched for who fetches from it, None where it was asked once only, and 0 in a dry run, which
+    assumes who follows. `watched_enough`: a node that follows the leader would have fetched in that time. `unreported`
+    are the voters that have not shown the present leader which levels of kraft.version they support (UpdateRaftVoter,
+    once per leader): only a dry run knows them.
     """
 
     cluster_id: str | None
+    nodes: tuple[ClusterNode, ...] = ()
+    brokers_known: bool = True
+    registrations: Registrations | None = None
+    log_error: NotAsked | None = None
     finalized: Mapping[str, int]
     finalized_epoch: int | None = None
-    active_controller: int | None = None
-    nodes: tuple[ClusterNode, ...] = ()
-    registrations: Registrations | None = None
-    voters: tuple[Replica, ...] | None = None
-    observers: tuple[Replica, ...] = ()
-    leader_epoch: int | None = None
-    log_error: NotAsked | None = None
+    min_insync: MinInsync | None = None
+    quorum: QuorumState | None = None
     leader_error: NotAsked | None = None
-    brokers_known: bool = True
+    active_controller: int | None = None
     watched_ms: int | None = None
     watched_enough: bool = False
-    tolerates: int | None = None
     unreported: frozenset[int] = frozenset()
-    min_insync: MinInsync | None = None
+
+    @property
+    def voters(self) -> tuple[Replica, ...] | None:
+        """Return the voters; None where no node shows them."""
+        return None if self.quorum is None else self.quorum.voters
+
+    @property
+    def observers(self) -> tuple[Replica, ...]:
+        """Return the observers of the quorum, as far as the leader showed them."""
+        return () if self.quorum is None else self.quorum.observers
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """Return the epoch of the leader; None if no node answered as the leader."""
+        return None if self.quorum is None else self.quorum.leader_epoch
+
+    @property
+    def tolerates(self) -> int | None:
+        """Return the number of further voters that may fail, below 0 without a majority; None if it is not known.
+
+        Only voters that were seen to follow the leader while the leader was watched count.
+        """
+        return None if self.quorum is None or self.watched_ms is None else self.quorum.tolerates
 
     def level(self, feature: str) -> int:
         """Return the finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""
@@ -202,14 +224,14 @@ class Member:
         return self.fenced if self.role is Role.BROKER else self.voter is False and not self.observer
 
 
-def _members(state: FeatureState) -> Iterable[Member]:
+def _members(state: ClusterState) -> Iterable[Member]:
     known = state.registrations
     registered = {
         Role.CONTROLLER: None if known is None else known.controllers,
         Role.BROKER: None if known is None else known.brokers,
     }
     quorum = {voter.id for voter in state.voters or ()}
-    fetching = {node.id for node in state.observers if node.alive is not False}
+    fetching = {observer.id for observer in state.observers if observer.alive is not False}
     for role, found in registered.items():
         ids = {node.id for node in state.nodes if node.role is role} | set(found or ())
         if role is Role.CONTROLLER:
@@ -236,7 +258,7 @@ def _members(state: FeatureState) -> Iterable[Member]:
             )
 
 
-def _fetches(state: FeatureState, role: Role, node_id: int) -> tuple[bool | None, str | None]:
+def _fetches(state: ClusterState, role: Role, node_id: int) -> tuple[bool | None, str | None]:
     """Return whether the process of that id and role fetches from the leader, and the evidence.
 
     A fetch names an id and no role. Where a process of that id runs that says of itself that it has not this role, the
@@ -257,12 +279,12 @@ def _fetches(state: FeatureState, role: Role, node_id: int) -> tuple[bool | None
     return False, f"did not fetch from the leader in {state.watched_ms} ms"
 
 
-def _votes(state: FeatureState, role: Role, node_id: int) -> bool | None:
+def _votes(state: ClusterState, role: Role, node_id: int) -> bool | None:
     if role is Role.BROKER:
         return False
     return None if state.voter_ids is None else node_id in state.voter_ids
 
 
-def _fenced(state: FeatureState, node_id: int) -> bool:
+def _fenced(state: ClusterState, node_id: int) -> bool:
     broker = None if state.registrations is None else state.registrations.brokers.get(node_id)
     return broker is not None and broker.fenced

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.cluster.node import NotAsked
-from kafkactl.cluster.state import FeatureState, Member
+from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
@@ -158,5 +158,5 @@ def _silent_findings(nodes: ObservedNodes, brokers: _Brokers) -> Iterator[Findin
     return (finding for finding in nodes.findings if finding.subject in names)
 
 
-def _member(state: FeatureState, id: int) -> Member | None:
+def _member(state: ClusterState, id: int) -> Member | None:
     return next((member for member in state.members if member.role is Role.BROKER and member.id == id), None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.cluster.node import NotAsked
-from kafkactl.cluster.state import FeatureState, Member
+from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
@@ -57,7 +57,7 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
     )
 
 
-def _differences(state: FeatureState) -> Iterator[Finding]:
+def _differences(state: ClusterState) -> Iterator[Finding]:
     levels = dict(state.finalized)
     for node in state.nodes:
         seen = node.levels
@@ -76,7 +76,7 @@ def _differences(state: FeatureState) -> Iterator[Finding]:
         yield warning("node-releases-differ", "nodes", f"nodes run different releases: {'; '.join(held)}")
 
 
-def _by_release(state: FeatureState) -> dict[str, list[str]]:
+def _by_release(state: ClusterState) -> dict[str, list[str]]:
     """Return the names of live nodes by the release that they run, as far as it is known."""
     found: dict[str, list[str]] = {}
     for member in state.members:
@@ -85,7 +85,7 @@ def _by_release(state: FeatureState) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def _possible_level(state: FeatureState) -> int | None:
+def _possible_level(state: ClusterState) -> int | None:
     """Return the highest metadata.version that every node supports; None if the range of a node is not known."""
     if state.registrations is None and not state.brokers_known:
         return None

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.quorum.state import QuorumState
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.health import PartitionHealth
@@ -36,7 +36,7 @@ class ObservedNodes:
     log was not read; it is None if no broker was asked.
     """
 
-    state: FeatureState
+    state: ClusterState
     findings: tuple[Finding, ...] = ()
     fenced: Mapping[int, bool | None] | None = None
 

@@ -23,9 +23,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kafkactl.cluster.node import ClusterNode, Silence
-from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.cluster.quorum.state import Replica
-from kafkactl.cluster.state import FeatureState, MinInsync
+from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.state import ClusterState, MinInsync
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Endpoint, Role, Uuid
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import find_release
@@ -144,23 +144,18 @@ class Cluster:
                 )
             )
 
-    def state(self) -> FeatureState:
+    def state(self) -> ClusterState:
         voters = [node for node in self.nodes if node.votes]
-        return FeatureState(
+        return ClusterState(
             cluster_id=CLUSTER_ID,
             finalized={name: level for name, level in self.levels.items() if level},
             finalized_epoch=100,
             active_controller=self.active,
             nodes=tuple(self._seen(node) for node in self.nodes),
             registrations=None if "unread" in self.words else self._registrations(voters),
-            voters=None if "quorumless" in self.words else tuple(self._voter(node) for node in voters),
-            observers=tuple(
-                self._observer(node) for node in self.nodes if not node.votes and node.follows is not False
-            ),
-            leader_epoch=5,
+            quorum=None if "quorumless" in self.words else self._quorum(voters),
             watched_ms=2000,
             watched_enough="unwatched" not in self.words,
-            tolerates=None if "quorumless" in self.words else self._tolerates(voters),
             min_insync=None if "unasked" in self.insync else self._min_insync(),
         )
 
@@ -179,8 +174,19 @@ class Cluster:
             topics_with_own_value=2,
         )
 
-    def _tolerates(self, voters: list[Node]) -> int:
-        return tolerates({voter.id for voter in voters}, {voter.id for voter in voters if voter.follows})
+    def _quorum(self, voters: list[Node]) -> QuorumState:
+        return QuorumState(
+            cluster_id=CLUSTER_ID,
+            mode=None,
+            kraft_version=None,
+            leader_id=NO_LEADER if self.active is None else self.active,
+            leader_epoch=5,
+            high_watermark=None,
+            voters=tuple(self._voter(node) for node in voters),
+            observers=tuple(
+                self._observer(node) for node in self.nodes if not node.votes and node.follows is not False
+            ),
+        )
 
     def _seen(self, node: Node) -> ClusterNode:
         versions = NodeVersions(
@@ -226,7 +232,7 @@ class Cluster:
         )
 
 
-def cluster(text: str) -> FeatureState:
+def cluster(text: str) -> ClusterState:
     """The state that these lines tell of."""
     found = Cluster()
     for line in text.strip().splitlines():

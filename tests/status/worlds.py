@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.cluster.quorum.state import Mode, QuorumState, Replica
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role, Uuid
@@ -84,7 +84,7 @@ def nodes(
     if seen is None:
         seen = (*(node(id, Role.CONTROLLER) for id in (1, 2, 3)), *(node(item.id) for item in brokers))
     known = Registrations(brokers={item.id: item for item in brokers}, controllers={}, levels={METADATA_VERSION: LEVEL})
-    state = FeatureState(
+    state = ClusterState(
         cluster_id=CLUSTER_ID,
         finalized={METADATA_VERSION: LEVEL},
         finalized_epoch=9,

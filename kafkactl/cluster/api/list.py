@@ -11,7 +11,7 @@ from kafkactl.cluster.io import view as feature_view
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.nodes import NodeRow
 from kafkactl.cluster.quorum.identity import two_processes
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
@@ -51,7 +51,7 @@ def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
     )
 
 
-def _shared_ids(state: FeatureState) -> Iterator[Finding]:
+def _shared_ids(state: ClusterState) -> Iterator[Finding]:
     """Yield the ids of voters that are alive under which an observer with another directory fetches, too."""
     alive = {voter.id: voter for voter in state.voters or () if voter.alive or voter.id == state.active_controller}
     for observer in state.observers:

@@ -8,7 +8,7 @@ from kafkactl.change.journal import RunJournal
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import PATIENCE_MS as OBSERVE_MS
 from kafkactl.cluster.io.view import FeatureView, observe_features
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import frozen
@@ -49,7 +49,7 @@ def observe_and_plan(
 def unregister_node(
     client: Client,
     plan: UnregisterPlan,
-    planned_on: FeatureState,
+    planned_on: ClusterState,
     *,
     stopped: bool = False,
     patience_ms: float = PATIENCE_MS,
@@ -84,7 +84,7 @@ class _LiveRegistry:
         """Return the clock of the client."""
         return self._client.clock
 
-    def observe(self) -> FeatureState:
+    def observe(self) -> ClusterState:
         """Observe the state as `observe_and_plan` does. Raise RefusedError if another cluster answers."""
         state = observe_features(self._client, patience_ms=self._observe_ms, doubted=self._node_id).state
         check_planned_for(self._cluster_id, state.cluster_id, who=str(self._client.bootstrap[0]))

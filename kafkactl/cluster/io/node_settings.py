@@ -14,7 +14,7 @@ from typing import Any, Final
 from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
 from kafkactl.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.core.findings import NOT_AUTHORISED
 from kafkactl.core.frozen import changed, frozen
@@ -131,7 +131,7 @@ def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[
     return list(result["Configs"])
 
 
-def _asked(client: Client, state: FeatureState, seat: Seat, named: Role) -> NodeSettings | Unread:
+def _asked(client: Client, state: ClusterState, seat: Seat, named: Role) -> NodeSettings | Unread:
     node = state.node(seat.role, seat.id)
     unread = Unread(id=seat.id, role=seat.role, live=True, why="its address is unknown", reason="no-address")
     if node is not None and node.answers is False:

@@ -17,10 +17,11 @@ from kafkactl.cluster.io.places import Seat, seats
 from kafkactl.cluster.io.watch import Watched, watch_quorum
 from kafkactl.cluster.node import ClusterNode, NotAsked
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.quorum.state import QuorumState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
-from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
@@ -42,7 +43,7 @@ class FeatureView:
     `leader_error` is why the quorum was not described, `log_error` why the metadata log was not read.
     """
 
-    state: FeatureState
+    state: ClusterState
     findings: tuple[Finding, ...]
     seats: tuple[Seat, ...]
     leader_error: UnreachableError | None = None
@@ -151,7 +152,7 @@ class _FeatureObserver:
             log_error=self.log_error if isinstance(self.log_error, UnreachableError) else None,
         )
 
-    def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> FeatureState:
+    def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> ClusterState:
         """Return the state, after all nodes were asked for their levels and the followers were watched last."""
         nodes, findings = ask_nodes(
             self._client,
@@ -164,32 +165,24 @@ class _FeatureObserver:
         self.findings += findings
         watched = self._watched(nodes, cluster_id)
         active = self._active(found)
-        judged = quorum_state(cluster_id=cluster_id, answers=() if self.quorum is None else (self.quorum,))
         finalized, epoch = _finalized(nodes, active, self.registrations)
-        state = FeatureState(
+        return ClusterState(
             cluster_id=cluster_id,
+            nodes=nodes,
+            brokers_known=self.brokers_known,
+            registrations=self.registrations,
+            log_error=_not_asked(self.log_error),
             finalized=finalized,
             finalized_epoch=epoch,
-            active_controller=active,
-            nodes=nodes,
-            registrations=self.registrations,
-            voters=None if self.quorum is None else judged.voters,
-            observers=judged.observers,
-            leader_epoch=None if self.quorum is None else self.quorum.leader_epoch,
-            log_error=_not_asked(self.log_error),
+            quorum=self._quorum_state(cluster_id) if watched is None else watched.state,
             leader_error=_not_asked(self.leader_error),
-            brokers_known=self.brokers_known,
+            active_controller=active,
+            watched_ms=None if watched is None else watched.watched_ms,
+            watched_enough=watched is not None and watched.enough,
         )
-        if watched is None:
-            return state
-        return changed(
-            state,
-            voters=watched.state.voters,
-            observers=watched.state.observers,
-            watched_ms=watched.watched_ms,
-            watched_enough=watched.enough,
-            tolerates=watched.state.tolerates,
-        )
+
+    def _quorum_state(self, cluster_id: str | None) -> QuorumState | None:
+        return None if self.quorum is None else quorum_state(cluster_id=cluster_id, answers=(self.quorum,))
 
     def _watched(self, nodes: Sequence[ClusterNode], cluster_id: str | None) -> Watched | None:
         """Watch the followers of the leader; return None if no node answers as leader."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from kafkactl.cluster.node import ClusterNode
-from kafkactl.cluster.quorum.majority import tolerates
-from kafkactl.cluster.quorum.state import Replica
-from kafkactl.cluster.state import FeatureState, MinInsync
-from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
-from kafkactl.core.values import Endpoint, Role
+from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.state import ClusterState, MinInsync
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, NO_LEADER
+from kafkactl.core.values import Endpoint, Role, Uuid
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.features.catalog.levels import supported_by
 from kafkactl.features.catalog.update_rules import release_of
@@ -22,7 +21,7 @@ from kafkactl.protocol.schema.spec import Versions
 
 def state_of(
     image: Image, facts: Facts, *, cluster_id: str, voters: tuple[int, ...], down: frozenset[int]
-) -> FeatureState:
+) -> ClusterState:
     """Return the cluster as the planner of levels sees it, from the log alone."""
     known = {voter.node_id: voter.directory_id for voter in image.voters or ()}
     ids = {voter: known.get(voter) for voter in voters}
@@ -36,18 +35,34 @@ def state_of(
     levels = {name: level for name, level in image.features.items() if level and name != KRAFT_VERSION}
     if image.kraft_version:
         levels[KRAFT_VERSION] = image.kraft_version
-    return FeatureState(
+    return ClusterState(
         cluster_id=cluster_id,
         finalized=levels,
         active_controller=leader,
         nodes=tuple(nodes),
         registrations=_registrations(image),
-        tolerates=tolerates(ids, set(ids) - down) if ids else None,
-        voters=tuple(Replica(id=id, directory_id=directory, alive=id not in down) for id, directory in ids.items())
-        or None,
+        quorum=_quorum(cluster_id, leader, ids, down),
+        watched_ms=0,
         # A voter that is down since before the present leader was elected cannot have reported to it.
         unreported=frozenset(ids) & down if facts.leader_id in down else frozenset(),
         min_insync=_min_insync(image, facts, leader),
+    )
+
+
+def _quorum(
+    cluster_id: str, leader: int | None, voters: Mapping[int, Uuid | None], down: frozenset[int]
+) -> QuorumState | None:
+    """Return the quorum in which every voter that is not down follows the leader; None without voters."""
+    if not voters:
+        return None
+    return QuorumState(
+        cluster_id=cluster_id,
+        mode=None,
+        kraft_version=None,
+        leader_id=NO_LEADER if leader is None else leader,
+        leader_epoch=None,
+        high_watermark=None,
+        voters=tuple(Replica(id=id, directory_id=directory, alive=id not in down) for id, directory in voters.items()),
     )
 
 

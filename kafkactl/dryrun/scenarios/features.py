@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Final, cast
 
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.findings import Finding, Severity, blockers
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
@@ -107,7 +107,7 @@ def _quorum_of(image: Image, facts: Facts, voters: Collection[int]) -> tuple[tup
     return tuple(image.controllers), "the controllers registered in the log, which does not name the voters"
 
 
-def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> Iterator[str]:
+def _conversion_assumed(state: ClusterState, plan: FeaturePlan, source: str) -> Iterator[str]:
     """Yield the assumption of an expected conversion to a dynamic quorum: a log lacks the voters' reports to a
     leader."""
     raised = any(change.name == KRAFT_VERSION and change.after > change.before for change in plan.changes)
@@ -145,7 +145,7 @@ def _verdict(findings: Sequence[Finding], accepted: Mapping[str, bool | None]) -
     return Verdict.DEGRADED if warned or False in accepted.values() else Verdict.OK
 
 
-def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mapping[str, bool | None]) -> Feature:
+def _feature(state: ClusterState, plan: FeaturePlan, name: str, accepted: Mapping[str, bool | None]) -> Feature:
     change = next(change for change in plan.changes if change.name == name)
     error = _server_error(state, plan.request, accepted) if accepted[name] is False else None
     verdict = {True: Verdict.OK, False: Verdict.REFUSED, None: Verdict.UNKNOWN}[accepted[name]]
@@ -163,7 +163,7 @@ def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mappin
     }
 
 
-def _server_error(state: FeatureState, request: FeatureRequest, accepted: Mapping[str, bool | None]) -> ServerError:
+def _server_error(state: ClusterState, request: FeatureRequest, accepted: Mapping[str, bool | None]) -> ServerError:
     """Return the error of the first feature that is refused; 4.x returns it for the whole request."""
     rules = update_rules(rules_release(state))
     whole = rules.results == "whole"
@@ -175,7 +175,7 @@ def _server_error(state: FeatureState, request: FeatureRequest, accepted: Mappin
     return ServerError(code=INVALID_UPDATE_VERSION, message=None)
 
 
-def _words(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+def _words(state: ClusterState, request: FeatureRequest, name: str, level: int) -> str:
     """Kafka's sentence for one refused feature, "" where it is not this one that is refused."""
     if name == KRAFT_VERSION and state.unreported:
         return f"Invalid upgrade of kraft.version to KRAFT_VERSION_{level} because not all of the voters support it"
@@ -191,7 +191,7 @@ def _words(state: FeatureState, request: FeatureRequest, name: str, level: int) 
     return _dependency(state, request, name, level)
 
 
-def _out_of_range(state: FeatureState, name: str, level: int) -> str:
+def _out_of_range(state: ClusterState, name: str, level: int) -> str:
     for who, supported in _ranges_asked(state, name):
         if supported is None and level:
             return f"{who} does not support this feature."
@@ -203,7 +203,7 @@ def _out_of_range(state: FeatureState, name: str, level: int) -> str:
     return f"controller {silent[0]} has not registered, and may not support this feature" if silent else ""
 
 
-def _wrong_way(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+def _wrong_way(state: ClusterState, request: FeatureRequest, name: str, level: int) -> str:
     upgrade, before = request.operation is Asked.UPGRADE, state.level(name)
     if level < before and upgrade:
         return (
@@ -215,7 +215,7 @@ def _wrong_way(state: FeatureState, request: FeatureRequest, name: str, level: i
     return "Can't downgrade the version of this feature." if name == KRAFT_VERSION and level < before else ""
 
 
-def _crossing(state: FeatureState, request: FeatureRequest, before: int, level: int) -> str:
+def _crossing(state: ClusterState, request: FeatureRequest, before: int, level: int) -> str:
     rules = update_rules(rules_release(state))
     old = rules.kraft_version in ("unknown", "pretends", "ignores")
     start = f"Invalid metadata.version {level}." if old else (
@@ -227,7 +227,7 @@ def _crossing(state: FeatureState, request: FeatureRequest, before: int, level: 
     return refusal + (_ADVICE if rules.suggests_unsafe else "")
 
 
-def _dependency(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:
+def _dependency(state: ClusterState, request: FeatureRequest, name: str, level: int) -> str:
     facts = features_of(rules_release(state)).get(name)
     needs = next((row.dependencies for row in facts.levels if row.level == level), {}) if facts else {}
     proposed = {METADATA_VERSION: state.level(METADATA_VERSION), **state.finalized, **request.levels}
@@ -237,7 +237,7 @@ def _dependency(state: FeatureState, request: FeatureRequest, name: str, level: 
     return ""
 
 
-def _ranges_asked(state: FeatureState, name: str) -> Iterator[tuple[str, Versions | None]]:
+def _ranges_asked(state: ClusterState, name: str) -> Iterator[tuple[str, Versions | None]]:
     """Yield the supported ranges that the controller checks, each with the name in its message."""
     yield f"Local controller {state.active_controller}", (state.controller_range or {}).get(name)
     for member in state.members:

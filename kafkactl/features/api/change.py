@@ -10,7 +10,7 @@ from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import ProgressCallback
 from kafkactl.cluster.io.leader import check_leader_asked
 from kafkactl.cluster.io.view import FeatureView, observe_features, observe_levels
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome, blockers
 from kafkactl.core.frozen import frozen
@@ -70,7 +70,7 @@ def observe_for(client: Client, request: FeatureRequest) -> FeatureView:
     return with_min_insync(client, view, request)
 
 
-def validate(client: Client, plan: FeaturePlan, state: FeatureState) -> DryRun:
+def validate(client: Client, plan: FeaturePlan, state: ClusterState) -> DryRun:
     """Ask the active controller about all changes that move. Nothing is changed by it."""
     return dry_run(LiveFeatures(client), plan, state)
 
@@ -129,7 +129,7 @@ class LiveFeatures:
         """Return the clock of the client."""
         return self._client.clock
 
-    def observe(self, request: FeatureRequest) -> FeatureState:
+    def observe(self, request: FeatureRequest) -> ClusterState:
         """Observe the cluster as `observe_for` does; the first observation fixes the cluster for all later ones.
 
         Raises RefusedError `cluster-id-mismatch` where another cluster answers.
@@ -139,7 +139,7 @@ class LiveFeatures:
         self.view, self._cluster_id = view, self._cluster_id or view.state.cluster_id
         return self.view.state
 
-    def observe_levels(self, request: FeatureRequest | None = None) -> FeatureState:
+    def observe_levels(self, request: FeatureRequest | None = None) -> ClusterState:
         """Return the nodes of the last observation once more."""
         assert self.view is not None, "levels are observed after everything was"
         self.view = observe_levels(self._client, self.view, watches=request is not None)

@@ -11,7 +11,7 @@ from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.describe import FeatureSeen, MemberSeen, describe_features, describe_members, kafka_lines
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.io.view import PATIENCE_MS, check_not_empty, observe_features
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.answers import json_of
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
@@ -61,7 +61,7 @@ def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = 
     return _described(_of_node(view.state, node_id), findings)
 
 
-def _described(state: FeatureState, findings: tuple[Finding, ...]) -> FeatureDescription:
+def _described(state: ClusterState, findings: tuple[Finding, ...]) -> FeatureDescription:
     features = describe_features(state)
     return FeatureDescription(
         cluster_id=state.cluster_id,
@@ -74,7 +74,7 @@ def _described(state: FeatureState, findings: tuple[Finding, ...]) -> FeatureDes
     )
 
 
-def _kafka_lines(state: FeatureState, features: tuple[FeatureSeen, ...]) -> list[str]:
+def _kafka_lines(state: ClusterState, features: tuple[FeatureSeen, ...]) -> list[str]:
     answering = [member for member in state.members if member.answered is not None]
     answering.sort(key=lambda member: member.id != state.active_controller)
     asked = answering[0].answered if answering else None
@@ -82,7 +82,7 @@ def _kafka_lines(state: FeatureState, features: tuple[FeatureSeen, ...]) -> list
     return kafka_lines(features, state.finalized_epoch, asked or {}, padded=padded)
 
 
-def _of_node(state: FeatureState, node_id: int) -> FeatureState:
+def _of_node(state: ClusterState, node_id: int) -> ClusterState:
     """Return the cluster as this node alone shows it."""
     nodes = tuple(node for node in state.nodes if node.id == node_id)
     answering = [node for node in nodes if node.versions is not None]
@@ -93,7 +93,7 @@ def _of_node(state: FeatureState, node_id: int) -> FeatureState:
             state,
             nodes=(node,),
             registrations=None,
-            voters=None,
+            quorum=None,
             finalized=dict(node.versions.finalized),
             finalized_epoch=node.versions.finalized_epoch if node.versions.finalized_epoch >= 0 else None,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.cluster.node import ClusterNode, Silence
-from kafkactl.cluster.state import FeatureState, Member
+from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding, blocker, blockers, warning
 from kafkactl.core.frozen import frozen
@@ -41,7 +41,7 @@ class Proof:
         return any(node.levels is not None for node in self.nodes) and not blockers(self.findings)
 
 
-def prove(state: FeatureState, wanted: Mapping[str, int]) -> Proof:
+def prove(state: ClusterState, wanted: Mapping[str, int]) -> Proof:
     """Check that every node has the wanted levels.
 
     A node that does not answer leaves the proof open, unless it is gone anyway (`Member.stale`).

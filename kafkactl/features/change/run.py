@@ -15,7 +15,7 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import End, Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.change.waiting import wait_until
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome, blockers
 from kafkactl.core.frozen import frozen
@@ -41,11 +41,11 @@ class FeaturePort(Protocol):
         """Return the clock of the port."""
         ...
 
-    def observe(self, request: FeatureRequest) -> FeatureState:
+    def observe(self, request: FeatureRequest) -> ClusterState:
         """Observe the state for this request. Raise UnreachableError."""
         ...
 
-    def observe_levels(self, request: FeatureRequest | None = None) -> FeatureState:
+    def observe_levels(self, request: FeatureRequest | None = None) -> ClusterState:
         """Return the same nodes once more: their levels and who leads now. Raises nothing.
 
         With a request it is also seen again who follows the leader, and what the request depends on.
@@ -96,7 +96,7 @@ class DryRun:
         return blockers(check_dry_run(dict.fromkeys(self.predictions), self.results))
 
 
-def dry_run(port: FeaturePort, plan: FeaturePlan, state: FeatureState) -> DryRun:
+def dry_run(port: FeaturePort, plan: FeaturePlan, state: ClusterState) -> DryRun:
     """Ask the active controller about all changes that move, kraft.version in a request of its own."""
     kind = upgrade_type(plan.request)
     moving = {change.name: change.after for change in plan.changes if change.moves}
@@ -112,7 +112,7 @@ def dry_run(port: FeaturePort, plan: FeaturePlan, state: FeatureState) -> DryRun
     return DryRun(results=tuple(results), predictions=predictions, error=error)
 
 
-class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[FeatureResult, ...]]):
+class FeatureJourney(Journey[ClusterState, FeaturePlan, FeatureStep, tuple[FeatureResult, ...]]):
     """A change on its way: the first plan, the controller's dry run, what was sent, and what became of it."""
 
     def __init__(
@@ -133,14 +133,14 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         self.results: list[FeatureResult] = []
         self.resolved: list[Resolved] = []
         self._deadline = deadline
-        self._latest: FeatureState | None = None
+        self._latest: ClusterState | None = None
 
-    def observe(self) -> FeatureState:
+    def observe(self) -> ClusterState:
         """Observe the whole state. Raise UnreachableError."""
         self._latest = self.port.observe(self.request)
         return self._latest
 
-    def plan(self, seen: FeatureState) -> FeaturePlan:
+    def plan(self, seen: ClusterState) -> FeaturePlan:
         """Return the remaining part of the request, refused if it contradicts a plan file."""
         plan = as_planned(plan_change(seen, self.request), self.planned)
         self.first_plan = self.first_plan or plan
@@ -154,7 +154,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         """Return the levels that it asks for."""
         return tuple(step.levels.items())
 
-    def admit(self, plan: FeaturePlan, seen: FeatureState) -> Ready | End | None:
+    def admit(self, plan: FeaturePlan, seen: ClusterState) -> Ready | End | None:
         """Check that the controller accepts the request, no level moved, and a majority follows the leader now."""
         if self.dry_run is None:
             self.dry_run = dry_run(self.port, plan, seen)
@@ -256,7 +256,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         observe_every_ms = self.policy.observe_every_ms
         return wait_until(lambda: prove(self._observe(), wanted), holds, until=until, every_ms=observe_every_ms)
 
-    def _observe(self, request: FeatureRequest | None = None) -> FeatureState:
+    def _observe(self, request: FeatureRequest | None = None) -> ClusterState:
         self._latest = self.port.observe_levels(request)
         return self._latest
 
@@ -268,7 +268,7 @@ def _requests(levels: Mapping[str, int]) -> list[dict[str, int]]:
     return [batch for batch in (others, alone) if batch]
 
 
-def _shown(state: FeatureState, step: FeatureStep) -> dict[str, int] | None:
+def _shown(state: ClusterState, step: FeatureStep) -> dict[str, int] | None:
     """Return the levels afterwards: those of the active controller; a node that shows the new level proves it for all.
 
     Nodes show only what is committed. None where the active controller shows nothing and no node has the new level.

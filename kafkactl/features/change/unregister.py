@@ -12,7 +12,7 @@ from typing import Any
 
 from kafkactl.cluster.departed import check_departed
 from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
-from kafkactl.cluster.state import FeatureState, Member
+from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import NO_ACCESS, Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
@@ -61,7 +61,7 @@ class UnregisterPlan:
 
 
 def plan_unregister(
-    state: FeatureState, node_id: int, role: Role | None = None, *, stopped: bool = False
+    state: ClusterState, node_id: int, role: Role | None = None, *, stopped: bool = False
 ) -> UnregisterPlan:
     """Check if a node's registration can be removed, and report all reasons against it.
 
@@ -97,7 +97,7 @@ def read_answer(body: Mapping[str, Any] | None) -> tuple[Reply, str]:
 
 
 def resolve_unregister(
-    plan: UnregisterPlan, reply: Reply, after: FeatureState | None, *, message: str = "", settled: bool = False
+    plan: UnregisterPlan, reply: Reply, after: ClusterState | None, *, message: str = "", settled: bool = False
 ) -> tuple[Outcome, tuple[Finding, ...]]:
     """Return the outcome from the registrations that are read again; `settled` as in `outcome.resolve`."""
     still = _still_there(plan, after)
@@ -110,11 +110,11 @@ def resolve_unregister(
     return Outcome.UNKNOWN, (_unknown(plan),)
 
 
-def _plan(state: FeatureState, node_id: int, role: Role | None, *findings: Finding) -> UnregisterPlan:
+def _plan(state: ClusterState, node_id: int, role: Role | None, *findings: Finding) -> UnregisterPlan:
     return UnregisterPlan(cluster_id=state.cluster_id, node_id=node_id, role=role, findings=findings)
 
 
-def _check_broker(state: FeatureState, member: Member) -> Iterator[Finding]:
+def _check_broker(state: ClusterState, member: Member) -> Iterator[Finding]:
     known = state.registrations
     hosted = known.hosted.get(member.id, 0) if known is not None else 0
     if hosted:
@@ -130,7 +130,7 @@ def _check_broker(state: FeatureState, member: Member) -> Iterator[Finding]:
         )
 
 
-def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
+def _check_controller(state: ClusterState, member: Member) -> Iterator[Finding]:
     rules, level = update_rules(rules_release(state)), state.level(METADATA_VERSION)
     if member.voter:
         yield blocker(
@@ -156,7 +156,7 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
         )
 
 
-def _unread(state: FeatureState, node_id: int) -> Finding:
+def _unread(state: ClusterState, node_id: int) -> Finding:
     unread = "the metadata log could not be read, so it is unknown whether the node is registered"
     why, subject = state.log_error, f"node {node_id}"
     if why is None:
@@ -176,7 +176,7 @@ def _which(node_id: int) -> Finding:
     )
 
 
-def _still_there(plan: UnregisterPlan, after: FeatureState | None) -> bool | None:
+def _still_there(plan: UnregisterPlan, after: ClusterState | None) -> bool | None:
     if after is None or after.registrations is None:
         return None
     known = after.registrations

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.waiting import wait_until
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome, blocker
 from kafkactl.core.frozen import changed, frozen
@@ -34,7 +34,7 @@ class RegistryPort(Protocol):
         """Return the clock of the port."""
         ...
 
-    def observe(self) -> FeatureState:
+    def observe(self) -> ClusterState:
         """Observe the state that shows if the node is gone. Raise UnreachableError."""
         ...
 
@@ -60,14 +60,14 @@ class RegistryWaitPolicy:
     attempts: int = 1
 
 
-class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, Answer]):
+class UnregisterJourney(Journey[ClusterState, UnregisterPlan, UnregisterPlan, Answer]):
     """A registration on its way out. `planned_on` is the state on which the operator agreed to it."""
 
     def __init__(
         self,
         port: RegistryPort,
         agreed: UnregisterPlan,
-        planned_on: FeatureState,
+        planned_on: ClusterState,
         *,
         stopped: bool,
         policy: RegistryWaitPolicy,
@@ -77,11 +77,11 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
         self.not_sent_error: UnreachableError | RefusedError | None = None
         self.findings: tuple[Finding, ...] = ()
 
-    def observe(self) -> FeatureState:
+    def observe(self) -> ClusterState:
         """Observe the whole state, while the leader is watched. Raise UnreachableError."""
         return self.port.observe()
 
-    def plan(self, seen: FeatureState) -> UnregisterPlan:
+    def plan(self, seen: ClusterState) -> UnregisterPlan:
         """Return the same again, refused where the registration changed since the operator agreed."""
         agreed = self.agreed
         plan = plan_unregister(seen, agreed.node_id, agreed.role, stopped=self.stopped)
@@ -139,7 +139,7 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
         )
 
 
-def _registration(state: FeatureState, plan: UnregisterPlan) -> BrokerRegistration | ControllerRegistration | None:
+def _registration(state: ClusterState, plan: UnregisterPlan) -> BrokerRegistration | ControllerRegistration | None:
     known = state.registrations
     if known is None:
         return None

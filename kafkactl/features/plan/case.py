@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.features.catalog.releases import Release
@@ -15,7 +15,7 @@ from kafkactl.features.plan.request import FeatureRequest
 class Case:
     """A wish before a cluster. `release` is that of the active controller, whose rules these are."""
 
-    state: FeatureState
+    state: ClusterState
     request: FeatureRequest
     changes: tuple[FeatureChange, ...]
     release: Release
@@ -37,7 +37,7 @@ class Case:
         return next((change for change in self.moving if change.name == name), None)
 
 
-def make_case(state: FeatureState, request: FeatureRequest) -> Case:
+def make_case(state: ClusterState, request: FeatureRequest) -> Case:
     """Return the case that a wish makes before a cluster."""
     release = rules_release(state)
     return Case(

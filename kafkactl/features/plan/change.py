@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.answers import json_of
 from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.consequences import consequences, how_to_undo, is_reversible
@@ -62,18 +62,18 @@ def upgrade_type(request: FeatureRequest) -> UpgradeType:
     return UpgradeType.UNSAFE_DOWNGRADE if request.unsafe else UpgradeType.SAFE_DOWNGRADE
 
 
-def rules_release(state: FeatureState) -> Release:
+def rules_release(state: ClusterState) -> Release:
     """Return the release whose rules the active controller follows; the newest known one where that is unknown."""
     return state.controller_release or newest_release()
 
 
-def feature_changes(state: FeatureState, request: FeatureRequest) -> tuple[FeatureChange, ...]:
+def feature_changes(state: ClusterState, request: FeatureRequest) -> tuple[FeatureChange, ...]:
     """Return a change for every feature that was asked for, in the order of asking."""
     release = rules_release(state)
     return tuple(_change(release, state, request, name, level) for name, level in request.levels.items())
 
 
-def _change(release: Release, state: FeatureState, request: FeatureRequest, name: str, after: int) -> FeatureChange:
+def _change(release: Release, state: ClusterState, request: FeatureRequest, name: str, after: int) -> FeatureChange:
     before = state.level(name)
     return FeatureChange(
         name=name,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafkactl.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
-from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState, Member
+from kafkactl.cluster.state import NOT_SUPPORTED, ClusterState, Member
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.core.values import Role
@@ -190,7 +190,7 @@ def _never_registered(case: Case, member: Member) -> bool:
     return never_registered(case.state, case.rules, member)
 
 
-def never_registered(state: FeatureState, rules: UpdateRules, member: Member) -> bool:
+def never_registered(state: ClusterState, rules: UpdateRules, member: Member) -> bool:
     """Return True if a static voter should have registered and did not: the controller refuses (`QuorumFeatures`)."""
     return (
         member.voter is True

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome, blocker, blockers, planned_outcome
 from kafkactl.core.frozen import frozen
@@ -107,7 +107,7 @@ class FeaturePlan:
         return tuple(change for change in self.changes if change.moves and not change.reversible)
 
 
-def plan_change(state: FeatureState, request: FeatureRequest) -> FeaturePlan:
+def plan_change(state: ClusterState, request: FeatureRequest) -> FeaturePlan:
     """Return the plan to the wanted levels, with all blockers."""
     case = make_case(state, request)
     checks = _CHECKS if _matters(case) else _CHECKS_OF_NOTHING
@@ -122,7 +122,7 @@ def plan_change(state: FeatureState, request: FeatureRequest) -> FeaturePlan:
     )
 
 
-def check_unmoved(plan: FeaturePlan, state: FeatureState) -> list[Finding]:
+def check_unmoved(plan: FeaturePlan, state: ClusterState) -> list[Finding]:
     """Blockers where the cluster is not the one that was planned for, or its levels moved since.
 
     UpdateFeatures has no compare-and-set: of two operators the last one wins. So levels are compared right before a

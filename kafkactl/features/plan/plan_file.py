@@ -215,7 +215,7 @@ def _forged(plan: FeaturePlanFile) -> Iterator[str]:
 
 
 def _level(plan: FeaturePlanFile, name: str) -> int:
-    """Return the level of a feature as `FeatureState.level` does."""
+    """Return the level of a feature as `ClusterState.level` does."""
     return plan.levels.get(name, LEVEL_OF_SILENCE if name == METADATA_VERSION else 0)
 
 

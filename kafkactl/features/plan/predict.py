@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.cluster.state import NOT_SUPPORTED, FeatureState
+from kafkactl.cluster.state import NOT_SUPPORTED, ClusterState
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.consequences import metadata_changes
@@ -19,7 +19,7 @@ from kafkactl.protocol.schema.record_versions import first_level_with
 from kafkactl.protocol.schema.spec import Versions
 
 
-def predicted_acceptance(state: FeatureState, levels: Mapping[str, int], kind: UpgradeType) -> dict[str, bool | None]:
+def predicted_acceptance(state: ClusterState, levels: Mapping[str, int], kind: UpgradeType) -> dict[str, bool | None]:
     """Return whether the controller accepts each feature of one request; None if only the controller can know.
 
     With the rules of 4.x one refusal refuses all. Without an active controller nothing is known.
@@ -36,7 +36,7 @@ def predicted_acceptance(state: FeatureState, levels: Mapping[str, int], kind: U
 
 
 def _accepts(
-    state: FeatureState, rules: UpdateRules, levels: Mapping[str, int], name: str, kind: UpgradeType
+    state: ClusterState, rules: UpdateRules, levels: Mapping[str, int], name: str, kind: UpgradeType
 ) -> bool | None:
     before, after = state.level(name), levels[name]
     if any(after not in supported.get(name, NOT_SUPPORTED) for supported in _asked(state, rules)):
@@ -50,7 +50,7 @@ def _accepts(
     return _has_what_it_needs(state, levels, name) if rules.checks_dependencies else True
 
 
-def _asked(state: FeatureState, rules: UpdateRules) -> Iterator[Mapping[str, Versions]]:
+def _asked(state: ClusterState, rules: UpdateRules) -> Iterator[Mapping[str, Versions]]:
     """Yield the ranges with which the controller compares a level.
 
     An empty one for a voter that it knows nothing of.
@@ -73,7 +73,7 @@ def _asked(state: FeatureState, rules: UpdateRules) -> Iterator[Mapping[str, Ver
             yield {}
 
 
-def _accepts_metadata_version(state: FeatureState, rules: UpdateRules, before: int, after: int) -> bool:
+def _accepts_metadata_version(state: ClusterState, rules: UpdateRules, before: int, after: int) -> bool:
     if rules.checks_migration and state.migrating:
         return False
     if after < rules.lowest_level:
@@ -81,7 +81,7 @@ def _accepts_metadata_version(state: FeatureState, rules: UpdateRules, before: i
     return after >= before or not metadata_changes(rules_release(state), after, before)
 
 
-def _accepts_conversion(state: FeatureState, rules: UpdateRules, before: int, after: int) -> bool | None:
+def _accepts_conversion(state: ClusterState, rules: UpdateRules, before: int, after: int) -> bool | None:
     """Up: where every voter has reported to this leader that it supports the level. Down: never, from 4.1 on.
 
     A voter reports some seconds after an election (`FollowerState`, UpdateRaftVoter), so one that follows the leader is
@@ -98,7 +98,7 @@ def _accepts_conversion(state: FeatureState, rules: UpdateRules, before: int, af
     return True if state.voters is not None and following else None
 
 
-def _has_what_it_needs(state: FeatureState, levels: Mapping[str, int], name: str) -> bool | None:
+def _has_what_it_needs(state: ClusterState, levels: Mapping[str, int], name: str) -> bool | None:
     facts = features_of(rules_release(state)).get(name)
     if facts is None:  # 4.x looks its name up here, level 0 included
         return None if state.controller_release is None else False

@@ -12,7 +12,7 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import in_silence
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
@@ -67,11 +67,11 @@ class SimulatedCluster:
 
     # --- levels ---
 
-    def observe(self, request: FeatureRequest | None = None) -> FeatureState:
+    def observe(self, request: FeatureRequest | None = None) -> ClusterState:
         self._act()
         return self.cluster.state()
 
-    def observe_levels(self, request: FeatureRequest | None = None) -> FeatureState:
+    def observe_levels(self, request: FeatureRequest | None = None) -> ClusterState:
         return self.observe(request)
 
     def validate(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:

@@ -9,7 +9,7 @@ import pytest
 from kafkactl.cluster.io.watch import Watched
 from kafkactl.cluster.node import ClusterNode, Silence
 from kafkactl.cluster.quorum.liveness import FRESH_MS, WATCH_MS, watch, with_lives
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import ZERO_UUID, ReplicaKey, Role
 from kafkactl.features.change.proof import prove
@@ -35,7 +35,7 @@ def silence_of(node) -> Silence | None:
     return Silence.UNREACHED if node.cut else Silence.HANGS if node.runs else Silence.REFUSED
 
 
-def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None = None) -> FeatureState:
+def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None = None) -> ClusterState:
     """What `features.view` makes of the simulation: every node asked, then the leader watched."""
     state = cluster(TEXT)
     roles = {node: Role.BROKER if node == BROKER else Role.CONTROLLER for node in quorum.nodes}
@@ -57,7 +57,7 @@ def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None 
     needed += [ReplicaKey(node_id=doubted, directory_id=ZERO_UUID)] if doubted and doubted not in listed else []
     found = watch(quorum, needed=needed)
     if found is None:
-        return replace(state, active_controller=None, voters=None, observers=(), watched_enough=False, tolerates=None)
+        return replace(state, active_controller=None, quorum=None, watched_enough=False)
     watched_ms = round(found.last.at_ms - found.first.at_ms)
     watched = Watched(
         answer=quorum._answer(),
@@ -68,15 +68,13 @@ def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None 
     return replace(
         state,
         active_controller=found.last.state.leader_id,
-        voters=watched.state.voters,
-        observers=watched.state.observers,
+        quorum=watched.state,
         watched_ms=watched_ms,
         watched_enough=watched.enough,
-        tolerates=watched.state.tolerates,
     )
 
 
-def _answer(node, state: FeatureState):
+def _answer(node, state: ClusterState):
     seen = state.nodes[0]
     return {
         "answers": node.answers,

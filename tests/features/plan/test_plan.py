@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.findings import Outcome
 from kafkactl.features.api.cluster import FeatureChange
 from kafkactl.features.change.outcome import resolve
@@ -19,7 +19,7 @@ from tests.features.clusters import CLUSTER_ID, cluster
 CALM = "levels metadata.version=25 group.version=1\ncontrollers 1*\nbrokers 4"
 
 
-def upgrade(state: FeatureState, **levels: int) -> FeaturePlan:
+def upgrade(state: ClusterState, **levels: int) -> FeaturePlan:
     named = {name.replace("_", "."): level for name, level in levels.items()}
     return plan_change(state, FeatureRequest(operation=Operation.UPGRADE, levels=named))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.cluster.departed import STOPPED
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.values import Role
@@ -54,7 +54,7 @@ def parse(words: list[str]) -> FeatureRequest:
     )
 
 
-def answer(state: FeatureState, command: str) -> Iterator[str]:
+def answer(state: ClusterState, command: str) -> Iterator[str]:
     words = shlex.split(command)
     if words[0] == "unregister":
         stopped = STOPPED in words
@@ -71,7 +71,7 @@ def answer(state: FeatureState, command: str) -> Iterator[str]:
     yield from shown_plan(state, plan_change(state, request))
 
 
-def shown_plan(state: FeatureState, plan: FeaturePlan) -> Iterator[str]:
+def shown_plan(state: ClusterState, plan: FeaturePlan) -> Iterator[str]:
     yield plan.outcome.value
     for change in plan.changes:
         way = "" if not change.moves else ", way back" if change.reversible else ", no way back"

@@ -15,8 +15,8 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.node import ClusterNode
-from kafkactl.cluster.quorum.state import Replica
-from kafkactl.cluster.state import FeatureState
+from kafkactl.cluster.quorum.state import QuorumState, Replica
+from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import UnknownOutcomeError
 from kafkactl.core.values import ZERO_UUID, Role, Uuid
 from kafkactl.features.change.results import Reply, read_response, update_features_request
@@ -49,21 +49,24 @@ def deadline() -> Deadline:
     return Deadline.after(10_000, SystemClock())
 
 
-def observed(versions: NodeVersions) -> FeatureState:
+def observed(versions: NodeVersions) -> ClusterState:
     """The cluster of one combined node, as it says itself."""
     broker = BrokerRegistration(
         id=1, epoch=1, incarnation_id=DIRECTORY, fenced=False, in_controlled_shutdown=False,
         features=versions.supported, endpoints=(), directory_ids=(),
     )  # fmt: skip
     nodes = tuple(ClusterNode(id=1, role=role, answers=True, versions=versions) for role in Role)
-    return FeatureState(
+    return ClusterState(
         cluster_id=CLUSTER_ID,
         finalized=versions.finalized,
         active_controller=1,
         nodes=nodes,
         registrations=Registrations(brokers={1: broker}, controllers={}, levels=versions.finalized),
-        voters=(Replica(id=1, directory_id=DIRECTORY, alive=True),),
-    )
+        quorum=QuorumState(
+            cluster_id=CLUSTER_ID, mode=None, kraft_version=None, leader_id=1, leader_epoch=1, high_watermark=None,
+            voters=(Replica(id=1, directory_id=DIRECTORY, alive=True),),
+        ),
+    )  # fmt: skip
 
 
 def wishes(versions: NodeVersions) -> Iterator[dict[str, int]]:
