@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from kafkactl._version import __version__
+from kafkactl.cluster.followers import is_long_enough
 from kafkactl.cluster.io.controllers import Place, controller_places, describe_quorum
 from kafkactl.cluster.io.leader import NO_ACCESS, leader_error
 from kafkactl.cluster.io.nodes import NodesNamed, ask_nodes, named_at_start
 from kafkactl.cluster.io.places import Seat, seats
-from kafkactl.cluster.io.watch import Watched, watch_quorum
+from kafkactl.cluster.io.watch import watch_quorum
 from kafkactl.cluster.node import ClusterNode, NotAsked
+from kafkactl.cluster.quorum.liveness import Observation, with_lives
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.core.frozen import frozen
-from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import ClusterView, check_role
@@ -164,7 +166,9 @@ class _FeatureObserver:
         )
         self.findings += findings
         watched = self._watched(nodes, cluster_id)
-        active = self._active(found)
+        quorum = self._quorum_state(cluster_id) if watched is None else with_lives(watched.last.state, watched)
+        active = self._active(found) if quorum is None else quorum.leader_id
+        active = None if active == NO_LEADER else active
         finalized, epoch = _finalized(nodes, active, self.registrations)
         return ClusterState(
             cluster_id=cluster_id,
@@ -174,23 +178,22 @@ class _FeatureObserver:
             log_error=_not_asked(self.log_error),
             finalized=finalized,
             finalized_epoch=epoch,
-            quorum=self._quorum_state(cluster_id) if watched is None else watched.state,
+            quorum=quorum,
             leader_error=_not_asked(self.leader_error),
             active_controller=active,
             watched_ms=None if watched is None else watched.watched_ms,
-            watched_enough=watched is not None and watched.enough,
+            watched_enough=watched is not None and is_long_enough(watched),
         )
 
     def _quorum_state(self, cluster_id: str | None) -> QuorumState | None:
         return None if self.quorum is None else quorum_state(cluster_id=cluster_id, answers=(self.quorum,))
 
-    def _watched(self, nodes: Sequence[ClusterNode], cluster_id: str | None) -> Watched | None:
+    def _watched(self, nodes: Sequence[ClusterNode], cluster_id: str | None) -> Observation | None:
         """Watch the followers of the leader; return None if no node answers as leader."""
         if self.quorum is None or not self._watches:
             return None
-        found = watch_quorum(self._client, nodes=nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted)
-        if isinstance(found, Watched):
-            self.quorum = found.answer
+        found = watch_quorum(self._client, nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted)
+        if not isinstance(found, UnreachableError):
             return found
         self.findings.append(_leader_lost(self.quorum.leader_id, found))
         self.quorum = None
@@ -301,9 +304,10 @@ class _FeatureObserver:
         return self._client.role is Role.CONTROLLER or any(replica.id not in known for replica in replicas)
 
     def _active(self, found: Sequence[Seat]) -> int | None:
-        if self.quorum is not None:
-            return self.quorum.leader_id if self.quorum.leader_id >= 0 else None
-        active_id = -1 if self.cluster is None or self._client.role is Role.BROKER else self.cluster.controller_id
+        """Return the active controller that a controller names in DescribeCluster, if it is one of the nodes."""
+        active_id = NO_LEADER
+        if self.cluster is not None and self._client.role is Role.CONTROLLER:
+            active_id = self.cluster.controller_id
         return active_id if any(seat.id == active_id and seat.role is Role.CONTROLLER for seat in found) else None
 
 

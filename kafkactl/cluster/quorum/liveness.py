@@ -114,6 +114,11 @@ class Observation:
         """Return the newest sample."""
         return self.samples[-1]
 
+    @property
+    def watched_ms(self) -> int:
+        """Return the time for which the leader that was seen last was watched."""
+        return round(self.last.at_ms - self.first.at_ms)
+
     def seeing(self, sample: Sample) -> Observation:
         """Return the same with one sample more."""
         return Observation(samples=(*self.samples, sample), before=self.before)

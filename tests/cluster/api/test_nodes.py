@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
+from kafkactl.cluster import followers
 from kafkactl.cluster.api.unregister import Unregistered, observe_and_plan, unregister_node
-from kafkactl.cluster.io import watch as feature_watch
 from kafkactl.cluster.io.view import observe_features
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.flaky(reruns=2, reruns_delay=1)
 
 @pytest.fixture(autouse=True)
 def a_short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feature_watch, "WATCH_MS", 400)
+    monkeypatch.setattr(followers, "WATCH_MS", 400)
 
 
 def unregistered(

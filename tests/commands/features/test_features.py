@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from kafkactl.cluster import followers
 from kafkactl.cluster.io import view as feature_view
-from kafkactl.cluster.io import watch as feature_watch
 from kafkactl.core.values import Role
 from kafkactl.features.api import change as feature_change
 from kafkactl.playground.broker import CLOSE, SILENCE
@@ -27,7 +27,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value_ms in (("PROOF_MS", 600.0), ("SETTLE_MS", 600.0), ("_GRACE_MS", 100.0), ("_POLL_MS", 20.0)):
         monkeypatch.setattr(feature_change, name, value_ms)
     monkeypatch.setattr(feature_view, "PATIENCE_MS", 1000.0)
-    monkeypatch.setattr(feature_watch, "WATCH_MS", 400)
+    monkeypatch.setattr(followers, "WATCH_MS", 400)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.cluster.io import watch as feature_watch
+from kafkactl.cluster import followers
 from kafkactl.core.values import Role
 from kafkactl.playground.broker import SILENCE, FakeBroker, Raw, Reply
 from tests.conftest import Run
@@ -19,7 +19,7 @@ Kafkactl = Callable[..., Run]
 
 @pytest.fixture(autouse=True)
 def a_short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feature_watch, "WATCH_MS", 400)
+    monkeypatch.setattr(followers, "WATCH_MS", 400)
 
 
 @contextmanager

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.cluster.io.watch import Watched
+from kafkactl.cluster.followers import is_long_enough, watch_followers
 from kafkactl.cluster.node import ClusterNode, Silence
-from kafkactl.cluster.quorum.liveness import FRESH_MS, WATCH_MS, watch, with_lives
+from kafkactl.cluster.quorum.liveness import FRESH_MS, with_lives
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.findings import Outcome
-from kafkactl.core.values import ZERO_UUID, ReplicaKey, Role
+from kafkactl.core.values import Role
 from kafkactl.features.change.proof import prove
 from kafkactl.features.change.unregister import plan_unregister
 from kafkactl.features.plan.plan import plan_change
@@ -50,27 +50,17 @@ def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None 
     assert known is not None
     brokers = {BROKER: replace(known.brokers[BROKER], fenced=fenced)}
     state = replace(state, nodes=nodes, registrations=replace(known, brokers=brokers))
-    silent = {node.id for node in nodes if not node.answers} | ({doubted} if doubted else set())
     first = quorum.sample()
-    listed = {} if first is None else {replica.id: replica.key for replica in first.replicas}
-    needed = [key for node_id, key in listed.items() if node_id in silent]
-    needed += [ReplicaKey(node_id=doubted, directory_id=ZERO_UUID)] if doubted and doubted not in listed else []
-    found = watch(quorum, needed=needed)
+    listed = () if first is None else first.replicas
+    found = watch_followers(quorum, nodes, listed=listed, whole=frozenset({doubted} if doubted else ()))
     if found is None:
         return replace(state, active_controller=None, quorum=None, watched_enough=False)
-    watched_ms = round(found.last.at_ms - found.first.at_ms)
-    watched = Watched(
-        answer=quorum._answer(),
-        state=with_lives(found.last.state, found),
-        watched_ms=watched_ms,
-        enough=watched_ms >= WATCH_MS - 200,
-    )
     return replace(
         state,
         active_controller=found.last.state.leader_id,
-        quorum=watched.state,
-        watched_ms=watched_ms,
-        watched_enough=watched.enough,
+        quorum=with_lives(found.last.state, found),
+        watched_ms=found.watched_ms,
+        watched_enough=is_long_enough(found),
     )
 
 
