@@ -9,11 +9,16 @@ controller that is neither a voter nor registered cannot be found.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from kafkactl.cluster.io.configured import (
+    BOOTSTRAP_SERVERS,
+    STATIC_VOTERS,
+    bootstrap_servers,
+    own_settings_request,
+    static_voters,
+)
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
-from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
-from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Role
@@ -25,9 +30,8 @@ from kafkactl.protocol.schema.definitions import message
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised, right_of
 
-_BROKER_RESOURCE = 4
 _NAMES_NODES = 2  # the version of DescribeQuorum that names listeners of the voters
-_VOTERS_KEY, _SERVERS_KEY = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
+_KEYS = (STATIC_VOTERS, BOOTSTRAP_SERVERS)
 # Why a broker that lets this user in may not describe the quorum: its own configuration may still tell.
 _LEFT_OPEN = frozenset({"not-authorised", "quorum-not-described", "request-not-supported", "no-active-controller"})
 
@@ -151,31 +155,14 @@ def _configured(client: Client) -> Iterator[Place]:
         if node.fenced:
             continue
         try:
-            answer = client.ask_node(node.address, "DescribeConfigs", _configs_request(node.id))
+            answer = client.ask_node(node.address, "DescribeConfigs", own_settings_request(node.id, _KEYS))
         except KafkactlError:
             continue
-        values = {
+        settings = {
             config["Name"]: config["Value"] or "" for result in answer.body["Results"] for config in result["Configs"]
         }
-        places = tuple(_parsed(values.get(_VOTERS_KEY, ""), values.get(_SERVERS_KEY, "")))
+        places = [Place(node_id=id, address=at) for at, id in static_voters(settings)]
+        places += [Place(node_id=None, address=at) for at in bootstrap_servers(settings)]
         if places:
             yield from places
             return
-
-
-def _configs_request(broker_id: int) -> dict[str, Any]:
-    keys = [_VOTERS_KEY, _SERVERS_KEY]
-    resource = {"ResourceType": _BROKER_RESOURCE, "ResourceName": str(broker_id), "ConfigurationKeys": keys}
-    return {"Resources": [resource]}
-
-
-def _parsed(voters: str, servers: str) -> Iterator[Place]:
-    try:
-        for voter in parse_static_voters([entry.strip() for entry in voters.split(",") if entry.strip()]):
-            yield Place(node_id=voter.node_id, address=Address(voter.host, voter.port))
-    except InputError:
-        return
-    for entry in servers.split(","):
-        found = parse_host_port(entry.strip())
-        if found is not None:
-            yield Place(node_id=None, address=Address(*found))

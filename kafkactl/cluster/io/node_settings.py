@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kafkactl.cluster.io.configured import own_settings_request
 from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
 from kafkactl.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file
@@ -30,9 +31,7 @@ from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised, serv
 from kafkactl.protocol.text.java_text import parse_int, split_list
 from kafkactl.protocol.text.properties import parse_properties
 
-BROKER_RESOURCE: Final = 4
 _ACCESS: Final = LOGIN_ERRORS | {NOT_AUTHORISED}
-_LISTENERS: Final = {Role.BROKER: Role.BROKER, Role.CONTROLLER: Role.CONTROLLER}
 
 
 @frozen
@@ -71,7 +70,7 @@ def observe_settings(
     nodes: list[NodeSettings] = []
     unread: list[Unread] = []
     for seat in view.seats:
-        with client.sibling(_LISTENERS[seat.role], seat.addresses, timeout_ms=patience_ms) as asking:
+        with client.sibling(seat.role, seat.addresses, timeout_ms=patience_ms) as asking:
             found = _asked(asking, view.state, seat, client.role)
         spare = given.pop((seat.role, seat.id), None)
         if isinstance(found, NodeSettings):
@@ -110,12 +109,7 @@ def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[
 
     Raises UnreachableError: `not-authorised`, `settings-not-described`, or those of the connection.
     """
-    resource = {
-        "ResourceType": BROKER_RESOURCE,
-        "ResourceName": str(node_id),
-        "ConfigurationKeys": list(keys),
-    }
-    body = {"Resources": [resource], "IncludeSynonyms": True}
+    body = {**own_settings_request(node_id, keys), "IncludeSynonyms": True}
     answer = client.ask_node(address, "DescribeConfigs", body)
     result: Mapping[str, Any] = next(iter(answer.body["Results"]), {"ErrorCode": -1, "ErrorMessage": None})
     if result["ErrorCode"]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.cluster.io.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
+from kafkactl.cluster.io.configured import STATIC_VOTERS
+from kafkactl.cluster.io.quorum_visit import Visit, are_out_of_reach
 from kafkactl.cluster.quorum.identity import check_disks
 from kafkactl.cluster.quorum.observation import DiskSeen
 from kafkactl.cluster.quorum.state import VOTERS_ELSEWHERE, Mode, QuorumState, Replica

@@ -15,12 +15,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkactl.change.clock import Clock, Deadline
+from kafkactl.cluster.io.configured import bootstrap_servers, static_voters
 from kafkactl.cluster.io.quorum_findings import visit_findings
 from kafkactl.cluster.io.quorum_sample import leaders_visit, sample_visits
 from kafkactl.cluster.io.quorum_visit import (
-    BOOTSTRAP_SERVERS,
     FETCH_TIMEOUT,
-    STATIC_VOTERS,
     Visit,
     are_out_of_reach,
     believed_leader,
@@ -31,9 +30,8 @@ from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.liveness import is_steady, proven
 from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Probe, QuorumState, Replica
-from kafkactl.cluster.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.core.closing import Closing
-from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Endpoint, Role
 from kafkactl.files.clock import SystemClock
@@ -419,32 +417,17 @@ def _registered(visits: Sequence[Visit], best: QuorumAnswer | None) -> Iterator[
 
 
 def _configured(visits: Sequence[Visit]) -> Iterator[tuple[Address, int | None]]:
-    for read in (_static_voters, _bootstrap_servers):
-        for visit in visits:
-            yield from read(visit)
+    for visit in visits:
+        yield from static_voters(visit.settings)
+    for visit in visits:
+        yield from ((address, None) for address in bootstrap_servers(visit.settings))
 
 
 def _voters_configured(visits: Sequence[Visit]) -> Mapping[int, tuple[Endpoint, ...]]:
     """Return the static voters of the first node that has some, with endpoints without a listener name."""
     for visit in visits:
-        places = [(id, Endpoint(listener="", host=at.host, port=at.port)) for at, id in _static_voters(visit)]
-        found = {id: (endpoint,) for id, endpoint in places if id is not None}
+        places = static_voters(visit.settings)
+        found = {id: (Endpoint(listener="", host=at.host, port=at.port),) for at, id in places}
         if found:
             return found
     return {}
-
-
-def _static_voters(visit: Visit) -> Iterator[tuple[Address, int | None]]:
-    text = visit.settings.get(STATIC_VOTERS, "")
-    try:
-        for voter in parse_static_voters([entry.strip() for entry in text.split(",") if entry.strip()]):
-            yield Address(voter.host, voter.port), voter.node_id
-    except InputError:
-        return
-
-
-def _bootstrap_servers(visit: Visit) -> Iterator[tuple[Address, int | None]]:
-    for entry in visit.settings.get(BOOTSTRAP_SERVERS, "").split(","):
-        found = parse_host_port(entry.strip())
-        if found is not None:
-            yield Address(*found), None

@@ -18,6 +18,7 @@ from dataclasses import field
 from typing import Any
 
 from kafkactl.change.clock import Deadline
+from kafkactl.cluster.io.configured import BOOTSTRAP_SERVERS, STATIC_VOTERS, own_settings_request
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.frozen import changed, frozen
@@ -33,12 +34,9 @@ from kafkactl.protocol.schema.rights import CLUSTER_DENIED, Login, server_text
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
-STATIC_VOTERS = "controller.quorum.voters"
-BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
 ROLES = "process.roles"
 _SETTINGS = ("node.id", ROLES, AUTO_JOIN, FETCH_TIMEOUT, STATIC_VOTERS, BOOTSTRAP_SERVERS)
 
-_BROKER_RESOURCE = 4
 _INVALID_REQUEST = 42
 _NOT_LEADER = 6
 _SENDS_ITS_LEADER = 12
@@ -245,12 +243,7 @@ def _supposed_id(seen: Visit) -> int:
 
 
 def _own_settings(connection: Connection, node_id: int, deadline: Deadline) -> Mapping[str, Any]:
-    resource = {
-        "ResourceType": _BROKER_RESOURCE,
-        "ResourceName": str(node_id),
-        "ConfigurationKeys": list(_SETTINGS),
-    }
-    response = connection.ask("DescribeConfigs", {"Resources": [resource]}, deadline=deadline)
+    response = connection.ask("DescribeConfigs", own_settings_request(node_id, _SETTINGS), deadline=deadline)
     results = response.body["Results"]
     if not results:
         return {"ErrorCode": -1, "ErrorMessage": None, "Configs": []}
