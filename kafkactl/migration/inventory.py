@@ -17,7 +17,7 @@ from typing import Any, Final
 from kafkactl.change.hooks.inventory import HOOK_WORDS, a_table, an_address, host_of, read_hooks
 from kafkactl.change.hooks.node import Hooks
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.core.values import Role
 from kafkactl.protocol.text.toml_tables import (
     Key,
     a_node_id,
@@ -44,7 +44,7 @@ class InventoryNode:
     """
 
     id: int
-    role: NodeRole
+    role: Role
     host: str
     address: str
     config: str
@@ -95,14 +95,14 @@ class Inventory:
     @property
     def brokers(self) -> tuple[InventoryNode, ...]:
         """Return the brokers, by id."""
-        return self._of(NodeRole.BROKER)
+        return self._of(Role.BROKER)
 
     @property
     def controllers(self) -> tuple[InventoryNode, ...]:
         """Return the KRaft controllers, by id."""
-        return self._of(NodeRole.CONTROLLER)
+        return self._of(Role.CONTROLLER)
 
-    def _of(self, role: NodeRole) -> tuple[InventoryNode, ...]:
+    def _of(self, role: Role) -> tuple[InventoryNode, ...]:
         return tuple(sorted((node for node in self.nodes if node.role is role), key=lambda node: node.id))
 
     def node(self, id: int) -> InventoryNode | None:
@@ -138,7 +138,7 @@ _CLUSTER_KEYS: Final = {
 _ZOOKEEPER_KEYS: Final = {"connect": Key(_a_connect, required=True), "config": Key(a_text)}
 _NODE_KEYS: Final = {
     "id": Key(a_node_id, required=True),
-    "role": Key(one_of(*NodeRole), required=True),
+    "role": Key(one_of(*Role), required=True),
     "host": Key(a_text),
     "address": Key(an_address, required=True),
     "config": Key(a_text, required=True),
@@ -213,7 +213,7 @@ def _nodes(raw: object, shared: Mapping[str, Any], problems: list[str]) -> tuple
         values = read_table(item, _NODE_KEYS, where, problems, other_words=_OTHER_WORDS)
         hooks = read_hooks(shared, values.pop("hooks", {}), f"{where}hooks: ", problems, complete=True)
         if len(problems) == before:
-            values["role"] = NodeRole(values["role"])
+            values["role"] = Role(values["role"])
             values.setdefault("host", host_of(values["address"]))
             nodes.append(InventoryNode(**values, hooks=hooks))
     return tuple(nodes)
@@ -241,7 +241,7 @@ def _normal(directory: str) -> str:
 
 
 def _twice(nodes: tuple[InventoryNode, ...]) -> Iterator[str]:
-    roles: dict[int, set[NodeRole]] = {}
+    roles: dict[int, set[Role]] = {}
     for node in nodes:
         roles.setdefault(node.id, set()).add(node.role)
     for id, count in Counter(node.id for node in nodes).items():
@@ -258,7 +258,7 @@ def _twice(nodes: tuple[InventoryNode, ...]) -> Iterator[str]:
 
 
 def _missing(nodes: tuple[InventoryNode, ...]) -> Iterator[str]:
-    for role in NodeRole:
+    for role in Role:
         if not any(node.role is role for node in nodes):
             yield f"nodes: there is no {role}; all brokers and all new KRaft controllers belong here"
 

@@ -16,10 +16,10 @@ import pytest
 from kafkactl.bundle.api.create import create_bundle
 from kafkactl.bundle.api.sources import Sources
 from kafkactl.commands.framework.leaf import LeafCommand
+from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured
-from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.zookeeper.znode import encode_znodes
 from scripts import make_reference
@@ -154,8 +154,8 @@ def hostile(tmp_path: Path, log: Path, config: Path) -> dict[str, str]:
         f"/config/users/{name}": config_znode(**{EVIL: EVIL}),
     }
     nodes = (
-        RawNode(id=1, role=NodeRole.BROKER, config=config.read_text()),
-        RawNode(id=3001, role=NodeRole.CONTROLLER, config=config.read_text()),
+        RawNode(id=1, role=Role.BROKER, config=config.read_text()),
+        RawNode(id=3001, role=Role.CONTROLLER, config=config.read_text()),
     )
     raw = RawObservation(time_ms=5, connect="zk1:2181/kafka", chroot="/kafka", nodes=nodes)
     captured = Captured(raw=raw, znodes=znodes(tree, "/kafka"), logs={3001: open_source(str(log))})

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured
-from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.render.properties_edit import shown_diff
 from kafkactl.migration.zktree.redact import redact_znode
@@ -142,9 +142,9 @@ def captured(folder: Path) -> Captured:
     acl = ZnodeAcl(perms=31, scheme="digest", id="kafka:hunter40")
     more = Znode(path="/kafka/admin/x", data=None, acl=(acl,))
     nodes = (
-        RawNode(id=1, role=NodeRole.BROKER, config=properties()),
-        RawNode(id=2, role=NodeRole.BROKER, config=properties().replace("hunter", "hunter-").replace("id=1", "id=2")),
-        RawNode(id=3001, role=NodeRole.CONTROLLER, config=properties().replace("=broker", "=controller")),
+        RawNode(id=1, role=Role.BROKER, config=properties()),
+        RawNode(id=2, role=Role.BROKER, config=properties().replace("hunter", "hunter-").replace("id=1", "id=2")),
+        RawNode(id=3001, role=Role.CONTROLLER, config=properties().replace("=broker", "=controller")),
     )
     raw = RawObservation(time_ms=5, connect="zk1:2181/kafka", chroot="/kafka", nodes=nodes)
     return Captured(

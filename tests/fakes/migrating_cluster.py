@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkactl.core.errors import RefusedError, UnreachableError
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.copy.records import copy_batches
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.observed.observation import (
     ApiVersionsSeen,
     Mode,
-    NodeRole,
     NodeSeen,
     Observation,
     QuorumSeen,
@@ -64,7 +63,7 @@ class FakeNode:
     """A node: its file, its disks, and the process while there is one."""
 
     id: int
-    role: NodeRole
+    role: Role
     file: str | None
     running: bool = False
     enabled: bool = True
@@ -103,8 +102,8 @@ class FakeCluster:
         self.znodes: dict[str, Znode] = {}
         self.zxid = 500
         self.nodes = {
-            **{n: FakeNode(n, NodeRole.BROKER, broker_file(n)) for n in range(1, brokers + 1)},
-            **{n: FakeNode(n, NodeRole.CONTROLLER, controller_file(n)) for n in range(3001, 3001 + controllers)},
+            **{n: FakeNode(n, Role.BROKER, broker_file(n)) for n in range(1, brokers + 1)},
+            **{n: FakeNode(n, Role.CONTROLLER, controller_file(n)) for n in range(3001, 3001 + controllers)},
         }
         self.logs = [FakeLog(self.now_ms)]
         self.leader: int | None = None
@@ -134,11 +133,11 @@ class FakeCluster:
 
     @property
     def brokers(self) -> list[FakeNode]:
-        return [node for node in self.nodes.values() if node.role is NodeRole.BROKER]
+        return [node for node in self.nodes.values() if node.role is Role.BROKER]
 
     @property
     def controllers(self) -> list[FakeNode]:
-        return [node for node in self.nodes.values() if node.role is NodeRole.CONTROLLER]
+        return [node for node in self.nodes.values() if node.role is Role.CONTROLLER]
 
     @property
     def quorum(self) -> list[FakeNode]:
@@ -178,27 +177,23 @@ class FakeCluster:
         if node.running or node.file is None:
             return
         node.runs_with = dict(parse_properties(node.file.encode(), file=f"{id}.properties").mapping)
-        if node.role is NodeRole.CONTROLLER and node.formatted is None:
+        if node.role is Role.CONTROLLER and node.formatted is None:
             return  # it ends with "No meta.properties found"
         if node.mode is not Mode.KRAFT and not self.zookeeper_up:
             return
-        if (
-            node.role is NodeRole.BROKER
-            and node.mode is Mode.KRAFT
-            and self.log.state not in (MIGRATION, POST_MIGRATION)
-        ):
+        if node.role is Role.BROKER and node.mode is Mode.KRAFT and self.log.state not in (MIGRATION, POST_MIGRATION):
             node.strays = True
             self.harm.append(f"strays on broker {id}")
             return
         node.running, node.follows = True, None
         node.starts += 1
-        if node.role is NodeRole.BROKER and node.mode is not Mode.KRAFT:
+        if node.role is Role.BROKER and node.mode is not Mode.KRAFT:
             if f"/brokers/ids/{id}" in self.znodes:
                 node.running = False  # the session of the process that was killed still lives
                 self.harm.append(f"broker {id} died of its own znode")
                 return
             self.put(f"/brokers/ids/{id}", _registered(id), owner=1000 * id + node.starts)
-        if self.dual_write and node.role is NodeRole.BROKER:
+        if self.dual_write and node.role is Role.BROKER:
             self._stamp_states()
         self.tick()
 
@@ -210,7 +205,7 @@ class FakeCluster:
         if node.mode is Mode.MIGRATING and (node.follows or 0) > 3000 and not self.quorum:
             return False
         node.running = False
-        if node.role is NodeRole.BROKER and node.mode is not Mode.KRAFT:
+        if node.role is Role.BROKER and node.mode is not Mode.KRAFT:
             self._end_session(node)
         if id == self.leader:
             self.leader = None
@@ -396,7 +391,7 @@ class FakeCluster:
 
     def _seen(self, node: FakeNode) -> NodeSeen:
         meta = {"version": "1", "cluster.id": node.formatted, "node.id": str(node.id)} if node.formatted else None
-        if node.role is NodeRole.BROKER:
+        if node.role is Role.BROKER:
             meta = {"version": "0", "cluster.id": CLUSTER_ID, "broker.id": str(node.id)}
             if node.starts > 1:
                 meta["directory.id"] = str(Uuid(bytes(15) + bytes([node.id])))
@@ -422,7 +417,7 @@ class FakeCluster:
     def _quorum_seen(self, node: FakeNode) -> QuorumSeen | None:
         if node.mode is not Mode.KRAFT:
             return QuorumSeen(closed=True)
-        if self.leader is None or (node.role is NodeRole.CONTROLLER and node.id != self.leader):
+        if self.leader is None or (node.role is Role.CONTROLLER and node.id != self.leader):
             return QuorumSeen(partition_error=6)
         end, now = self.log.end_offset, int(self.now_ms)
         at = {"log_end_offset": end, "last_fetch_timestamp_ms": now, "last_caught_up_timestamp_ms": now}

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.values import Role
 from kafkactl.files.filesystem import OsFilesystem
 from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.driver.ports import MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import identity_of
 from kafkactl.migration.inventory import Inventory, InventoryNode, ZooKeeperPlace
 from kafkactl.migration.io.journal import MigrationJournal, open_migration_journal
-from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.observed.observation import Observation
 from tests.fakes.interruption import Fuse, Go
 from tests.fakes.migrating_cluster import FakeCluster, FakeNode, broker_file
 from tests.fakes.migration_hooks import FakeWorld
@@ -28,7 +29,7 @@ QUORUM = (
 
 def address_of(node: FakeNode) -> str:
     """Where a node listens, by its own file."""
-    return f"127.0.0.1:{(9090 if node.role is NodeRole.BROKER else 6090) + node.id % 10}"
+    return f"127.0.0.1:{(9090 if node.role is Role.BROKER else 6090) + node.id % 10}"
 
 
 def inventory_of(cluster: FakeCluster) -> Inventory:
@@ -63,7 +64,7 @@ class PlainFiles:
     def content(
         self, node: InventoryNode, phase: str, current: bytes | None, _observation: Observation
     ) -> bytes | Finding:
-        if node.role is NodeRole.CONTROLLER:
+        if node.role is Role.CONTROLLER:
             assert current is not None
             kept = [line for line in current.decode().splitlines() if not line.startswith("zookeeper.")]
             return (

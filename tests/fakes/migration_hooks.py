@@ -10,8 +10,9 @@ from kafkactl.change.hooks.run import HookEnd, HookRun
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import RefusedError, UnreachableError
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.driver.actions import sha256
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
+from kafkactl.migration.observed.observation import NodeSeen, Observation
 from kafkactl.zookeeper.tree import Tree
 from kafkactl.zookeeper.znode import Znode
 from tests.fakes.interruption import Killed
@@ -86,7 +87,7 @@ class FakeWorld:
 
     def _listed(self, node: NodeSeen) -> NodeSeen:
         """With what an fs_probe hook shows of a broker's disks."""
-        if node.role is not NodeRole.BROKER or Verb.FS_PROBE not in self.verbs:
+        if node.role is not Role.BROKER or Verb.FS_PROBE not in self.verbs:
             return node
         return changed(node, strays=("/data/orders-0-stray",) if self.cluster.nodes[node.id].strays else ())
 
@@ -224,4 +225,4 @@ def format_all(cluster: FakeCluster) -> None:
     for node in cluster.controllers:
         cluster.format(node.id, CLUSTER_ID)
         cluster.start(node.id)
-    assert all(node.running for node in cluster.nodes.values() if node.role is NodeRole.CONTROLLER)
+    assert all(node.running for node in cluster.nodes.values() if node.role is Role.CONTROLLER)

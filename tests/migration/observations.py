@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kafkactl.core.frozen import changed
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.metadata.image.model import Image, LogRecord
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
@@ -24,7 +24,6 @@ from kafkactl.migration.observed.log_facts import AbortedCopy, LogFacts, Registr
 from kafkactl.migration.observed.observation import (
     ApiVersionsSeen,
     Mode,
-    NodeRole,
     NodeSeen,
     Observation,
     QuorumSeen,
@@ -182,7 +181,7 @@ class World:
         up = mode is not None
         return self._node(
             id=id,
-            role=NodeRole.BROKER,
+            role=Role.BROKER,
             alive=up,
             mode=mode,
             meta_properties=self.meta.get(id, {"version": "0", "broker.id": str(id), "cluster.id": CLUSTER_ID}),
@@ -195,7 +194,7 @@ class World:
         meta = {"version": "1", "node.id": str(id), "cluster.id": CLUSTER_ID, "directory.id": str(uuid(id))}
         return self._node(
             id=id,
-            role=NodeRole.CONTROLLER,
+            role=Role.CONTROLLER,
             alive=up,
             mode=Mode.KRAFT if up else None,
             meta_properties=self.meta.get(id, meta) if self.formatted else None,

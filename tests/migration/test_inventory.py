@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import InputError
+from kafkactl.core.values import Role
 from kafkactl.migration.inventory import Inventory, parse_inventory
-from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.protocol.text.toml_tables import InventoryError
 
 HEAD = '[zookeeper]\nconnect = "zk1:2181,zk2/kafka"\n'
@@ -40,7 +40,7 @@ def test_the_smallest_one():
     assert [controller.id for controller in found.controllers] == [3001]
     node = found.node(1)
     assert node is not None
-    assert (node.host, node.role, node.name) == ("b1", NodeRole.BROKER, "broker 1")
+    assert (node.host, node.role, node.name) == ("b1", Role.BROKER, "broker 1")
     assert node.hooks.template == "manual"
     assert node.hooks.commands == {}
     assert found.journal == "journal"

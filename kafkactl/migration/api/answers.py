@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from kafkactl.core.findings import Finding, Outcome
+from kafkactl.core.values import Role
 from kafkactl.migration.compare.case import Difference
 from kafkactl.migration.compare.comparison import EntityCount
 from kafkactl.migration.compare.phase import Phase
 from kafkactl.migration.copy.forecast import CopyOutcome
-from kafkactl.migration.observed.observation import Mode, NodeRole
+from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.steps.step import Step
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ObservedNode(TypedDict):
     """A node of the inventory, as far as it was seen."""
 
     id: int
-    role: NodeRole
+    role: Role
     alive: bool | None
     """True if it answered; None where it is not its own port that did."""
     kafka_version: str | None
@@ -142,7 +143,7 @@ class RenderInput(TypedDict):
     """A file that others were made from."""
 
     id: int
-    role: NodeRole
+    role: Role
     file: str
     sha256: str
 

@@ -14,11 +14,12 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.values import Role
 from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.migration.io.saved import OBSERVATION, ZNODES
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen
+from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.raw import RawObservation, parse_observation
 from kafkactl.migration.observed.reading import chroot_seen, node_seen
 from kafkactl.migration.steps.m5 import shown_secrets
@@ -57,7 +58,7 @@ def read_copy_source(source: str, *, chroot: str | None, config: str | None, tim
         raw = _observed(path)
         seen = () if raw is None else tuple(node_seen(node)[0] for node in raw.nodes)
         release = _release(seen)
-        secrets = shown_secrets(node for node in seen if node.role is NodeRole.CONTROLLER)
+        secrets = shown_secrets(node for node in seen if node.role is Role.CONTROLLER)
         path = next((path / name for name in ZNODES if (path / name).exists()), path / ZNODES[0])
     if path.exists() or not _is_connect(source):
         saved = decode_znodes(read_input(path, "saved ZooKeeper tree", InputKind.SAVED_TREE), file=str(path))
@@ -80,7 +81,7 @@ def _observed(folder: Path) -> RawObservation | None:
 
 def _release(nodes: tuple[NodeSeen, ...]) -> str | None:
     """Return the release that the nodes run."""
-    for role in (NodeRole.CONTROLLER, NodeRole.BROKER):
+    for role in (Role.CONTROLLER, Role.BROKER):
         texts = (node.kafka_version or "" for node in nodes if node.role is role)
         versions = [tuple(map(int, text.split("."))) for text in texts if _PLAIN(text)]
         if versions:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.core.answers import plain_dict
 from kafkactl.core.findings import Finding, Outcome, each_once
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.migration.api.answers import CopySizes, MigratePlan
 from kafkactl.migration.api.observing import Lacking, lacking
 from kafkactl.migration.checks.afterwards import afterwards
-from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.forward import forward_of
@@ -50,7 +50,7 @@ class MigrationPlan:
             "state_words": self.way.state.words,
             "time_ms": self.time_ms,
             "steps": self.way.steps,
-            "restarts": {"brokers": roles.count(NodeRole.BROKER), "controllers": roles.count(NodeRole.CONTROLLER)},
+            "restarts": {"brokers": roles.count(Role.BROKER), "controllers": roles.count(Role.CONTROLLER)},
             "prediction": _prediction(self.copy),
             "consequences": self.way.consequences,
             "findings": self.findings,

@@ -11,6 +11,7 @@ from typing import Final
 
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.values import Role
 from kafkactl.migration.checks.case import (
     FORWARD,
     UNFINISHED,
@@ -20,7 +21,7 @@ from kafkactl.migration.checks.case import (
     Stage,
     Unknown,
 )
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen
+from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.settings import (
     CONNECT,
     ROLES,
@@ -141,7 +142,7 @@ def _flag_of_controllers(case: CheckCase) -> Said:
     A disk that is formatted already may be started next, so there the file counts that is in its place.
     """
     for planned in case.controllers:
-        seen = case.evidence.observation.node(planned.id, NodeRole.CONTROLLER)
+        seen = case.evidence.observation.node(planned.id, Role.CONTROLLER)
         node = seen if seen is not None and seen.meta_properties else planned
         runs = None if node.api_versions is None else node.api_versions.zk_migration_ready
         if flag(node) is not False and runs is not False:

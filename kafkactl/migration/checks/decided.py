@@ -21,10 +21,8 @@ from kafkactl.cluster.node_settings import (
 from kafkactl.core.values import Role
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.migration.checks.case import ALWAYS, CheckCase, Row, Said, Stage, Unknown
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen
+from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.settings import is_hidden, release_of
-
-_ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROLLER}
 
 
 def decided_differences(
@@ -68,7 +66,7 @@ def _is_reported_elsewhere(case: CheckCase, difference: Difference) -> bool:
 
 
 def _read(node: NodeSeen, dynamic: Mapping[str, str]) -> NodeSettings:
-    found = of_file(node.config or {}, id=node.id, role=_ROLES[node.role], release=release_of(node), hidden=is_hidden)
+    found = of_file(node.config or {}, id=node.id, role=node.role, release=release_of(node), hidden=is_hidden)
     values = {}
     for row in node_settings():
         value = found.values.get(row.key)

@@ -14,7 +14,8 @@ from typing import Final
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, blockers, note
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
+from kafkactl.core.values import Role
+from kafkactl.migration.observed.observation import NodeSeen, Observation
 from kafkactl.migration.render.facts import (
     SHARED_SECRETS,
     ClusterFacts,
@@ -68,15 +69,13 @@ def planned_files(observation: Observation) -> PlannedFiles:
         return PlannedFiles(observation=observation, brokers=_brokers(observation, files, facts))
     planned, findings = {}, [*_shared(facts, observation)]
     for node in waiting:
-        if (NodeRole.CONTROLLER, node.id) not in files:
+        if (Role.CONTROLLER, node.id) not in files:
             continue
-        rendered = render(files[NodeRole.CONTROLLER, node.id], ConfigPhase.MIGRATION, facts)
+        rendered = render(files[Role.CONTROLLER, node.id], ConfigPhase.MIGRATION, facts)
         findings += _findings_of(node, rendered)
         if rendered.content is not None:
             planned[node.id] = _with_file(node, rendered.content, hidden)
-    nodes = tuple(
-        planned.get(node.id, node) if node.role is NodeRole.CONTROLLER else node for node in observation.nodes
-    )
+    nodes = tuple(planned.get(node.id, node) if node.role is Role.CONTROLLER else node for node in observation.nodes)
     return PlannedFiles(
         observation=changed(observation, nodes=nodes),
         brokers=_brokers(observation, files, facts),
@@ -99,7 +98,7 @@ def _hidden_secrets(files: Iterable[NodeFile]) -> dict[str, str]:
     return {
         key: value
         for file in files
-        if file.role is NodeRole.BROKER
+        if file.role is Role.BROKER
         for key in SHARED_SECRETS
         if is_withheld(value := file.given.get(key, ""))
     }
@@ -112,11 +111,11 @@ def _with_file(node: NodeSeen, content: bytes, hidden: Mapping[str, str]) -> Nod
 
 
 def _brokers(
-    observation: Observation, files: Mapping[tuple[NodeRole, int], NodeFile], facts: ClusterFacts
+    observation: Observation, files: Mapping[tuple[Role, int], NodeFile], facts: ClusterFacts
 ) -> dict[int, NodeSeen]:
     found = {}
     for node in observation.brokers:
-        file = files.get((NodeRole.BROKER, node.id))
+        file = files.get((Role.BROKER, node.id))
         made = None if file is None else render(file, ConfigPhase.MIGRATION, facts)
         if made is not None and made.content is not None:
             found[node.id] = _with_file(node, made.content, {})

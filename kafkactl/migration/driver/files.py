@@ -9,13 +9,14 @@ from typing import Final, Protocol
 from kafkactl.core.errors import DecodeError, KafkactlError
 from kafkactl.core.findings import Finding, blocker, blockers, error_finding
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
 from kafkactl.migration.driver.journal import DriverJournal, JournalState
 from kafkactl.migration.driver.moves import Files, phase_of
 from kafkactl.migration.driver.ports import MigrationPort, OperatorFiles
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.render.facts import (
     PHASES,
     ClusterFacts,
@@ -285,7 +286,7 @@ def missing_files(
 
 def is_original(node: InventoryNode, content: bytes) -> bool:
     """Return True for a file from before the migration: of a broker, one that makes it run on ZooKeeper alone."""
-    if node.role is NodeRole.CONTROLLER:
+    if node.role is Role.CONTROLLER:
         return True
     try:
         return entered_by(_file(node, content).given) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Finding
+from kafkactl.core.values import Role
 from kafkactl.migration.checks.case import case_of
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.checks.topic_ids import stray_finding
@@ -12,7 +13,7 @@ from kafkactl.migration.driver.gate_text import observed_instead
 from kafkactl.migration.driver.moves import RunContext, StepPlan
 from kafkactl.migration.driver.ports import MigrationWaitPolicy
 from kafkactl.migration.driver.stops import isr_incomplete, not_caught_up
-from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
@@ -59,12 +60,12 @@ def why_closed(crew: RunContext, step: Step, route: StepPlan, seen: Observation)
         return (f"nothing listens at the address of {step.target}",)
     if step.action is not Move.RESTART_NODE:
         return ()
-    return isr_incomplete(seen, step.node) if step.role is NodeRole.BROKER else not_caught_up(seen, step.node)
+    return isr_incomplete(seen, step.node) if step.role is Role.BROKER else not_caught_up(seen, step.node)
 
 
 def _formatted_for_another(crew: RunContext, step: Step, seen: Observation) -> tuple[str, ...]:
     """Return the reason if a disk is formatted for another cluster."""
-    node = None if step.node is None else seen.node(step.node, NodeRole.CONTROLLER)
+    node = None if step.node is None else seen.node(step.node, Role.CONTROLLER)
     found = None if node is None else (node.meta_properties or {}).get("cluster.id")
     if found is None or found == crew.cluster_id:
         return ()
@@ -84,9 +85,9 @@ def is_blind(crew: RunContext, step: Step, *, asked: bool) -> bool:
 
 def new_strays(seen: Observation, step: Step) -> Finding | None:
     """Report `*-stray` directories after a broker was started with its KRaft file."""
-    if step.action is not Move.RESTART_NODE or step.role is not NodeRole.BROKER or step.file is not File.KRAFT:
+    if step.action is not Move.RESTART_NODE or step.role is not Role.BROKER or step.file is not File.KRAFT:
         return None
-    node = None if step.node is None else seen.node(step.node, NodeRole.BROKER)
+    node = None if step.node is None else seen.node(step.node, Role.BROKER)
     return stray_finding(case_of(seen), node.name) if node is not None and node.strays else None
 
 

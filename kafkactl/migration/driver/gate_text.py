@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
-from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation
+from kafkactl.core.values import Role
+from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation
 from kafkactl.migration.observed.silence import leader_unknown, refusals
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.evidence import evidence_of
@@ -33,7 +34,7 @@ def _refusal(seen: Observation, node: NodeSeen) -> str | None:
 
 
 def _running(seen: Observation, step: Step, node: NodeSeen) -> str:
-    if node.role is NodeRole.CONTROLLER:
+    if node.role is Role.CONTROLLER:
         ready = None if node.api_versions is None else node.api_versions.zk_migration_ready
         if step.file in (File.MIGRATION, File.FINAL) and ready is not None and ready is (step.file is File.FINAL):
             return f"{node.name} answers, and still runs {'with' if ready else 'without'} {MIGRATION_ENABLE}"

@@ -11,8 +11,9 @@ from typing import Final
 
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.kafka_names import ZkMigrationState
+from kafkactl.core.values import Role
 from kafkactl.core.wording import some
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
+from kafkactl.migration.observed.observation import NodeSeen, Observation
 from kafkactl.migration.observed.silence import silent_brokers
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.steps.step import Move, Step
@@ -37,7 +38,7 @@ def others_alive(observation: Observation, step: Step) -> tuple[NodeSeen, ...]:
 
 def majority_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...]:
     """Report the stop of a controller if a majority would not answer without it; two voters have none to lose."""
-    if step.role is not NodeRole.CONTROLLER or not stops_a_living_node(observation, step):
+    if step.role is not Role.CONTROLLER or not stops_a_living_node(observation, step):
         return ()
     quorum = observation.quorum
     voters = (
@@ -77,7 +78,7 @@ def _behind(observation: Observation) -> set[int]:
 
 def replicas_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...]:
     """Report partitions that the stop of a broker would leave without a replica in sync that answers."""
-    if step.role is not NodeRole.BROKER or step.node is None or not stops_a_living_node(observation, step):
+    if step.role is not Role.BROKER or step.node is None or not stops_a_living_node(observation, step):
         return ()
     silent = silent_brokers(observation)
     if not silent:

@@ -15,12 +15,13 @@ from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Outcome, blocker, error_finding
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Applied, Place
 from kafkactl.migration.driver.journal import DriverJournal
 from kafkactl.migration.driver.ports import DriverLock, MigrationPort, MigrationWaitPolicy
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.observed.observation import Mode, NodeRole, Observation
+from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.steps.step import Step
 from kafkactl.zookeeper.znode import Znode, render_znode
 
@@ -122,7 +123,7 @@ def _put(crew: RunContext, step: Step, seq: int, seen: Observation) -> Applied:
 
 def _restart(crew: RunContext, step: Step, seq: int, seen: Observation) -> Applied:
     place = crew.place(step, seq)
-    in_zookeeper = step.role is NodeRole.BROKER and (
+    in_zookeeper = step.role is Role.BROKER and (
         phase_of(step) in _STARTS_IN_ZOOKEEPER or _is_in_zookeeper(seen, place.node)
     )
     return apply.restart(
@@ -136,7 +137,7 @@ def _restart(crew: RunContext, step: Step, seq: int, seen: Observation) -> Appli
 
 
 def _is_in_zookeeper(seen: Observation, broker: int) -> bool:
-    node = seen.node(broker, NodeRole.BROKER)
+    node = seen.node(broker, Role.BROKER)
     return node is None or node.mode is not Mode.KRAFT
 
 

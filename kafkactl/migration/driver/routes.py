@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafkactl.core.findings import Outcome
+from kafkactl.core.values import Role
 from kafkactl.migration.driver.journal import BACK, JournalState
 from kafkactl.migration.driver.moves import StepPlan
 from kafkactl.migration.inventory import Inventory
-from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.names import State
 from kafkactl.migration.steps.forward import plan_forward
 from kafkactl.migration.steps.rollback import plan_rollback
@@ -57,7 +58,7 @@ class ForwardRoute:
             return StepPlan(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
         steps = tuple(step for step in found.steps if self._finalize or step.phase is not State.M10)
         if not any(step.action is Move.RESTART_NODE and step.state is Progress.PENDING for step in steps):
-            files = {NodeRole.BROKER: File.KRAFT, NodeRole.CONTROLLER: File.FINAL}
+            files = {Role.BROKER: File.KRAFT, Role.CONTROLLER: File.FINAL}
             steps = (*steps, *started_again(self._inventory, seen, remembered_of(recorded), files))
         is_left = any(step.state is Progress.PENDING for step in steps)
         return StepPlan(

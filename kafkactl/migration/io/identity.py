@@ -18,11 +18,10 @@ from kafkactl.core.values import Role
 from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.quorum_requests import empty_fetch
-from kafkactl.migration.observed.observation import IdentitySeen, NodeRole
+from kafkactl.migration.observed.observation import IdentitySeen
 from kafkactl.protocol.api_versions import usable_version
 from kafkactl.protocol.schema.definitions import message
 
-_ROLES: Final = {Role.BROKER: NodeRole.BROKER, Role.CONTROLLER: NodeRole.CONTROLLER}
 _NAMES_A_CLUSTER: Final = 12  # Fetch, from this version on
 _DENIED, _OTHER_CLUSTER = 31, 104
 _NOT_DESCRIBED: Final = "quorum-not-described"
@@ -45,7 +44,7 @@ def identify(
 def _identity(met: Visit) -> IdentitySeen:
     nodes = () if met.view is None else met.view.nodes
     return IdentitySeen(
-        role=None if met.role is None else _ROLES[met.role],
+        role=met.role,
         cluster_id=None if met.view is None else met.view.cluster_id or None,
         node_id=met.node_id,
         endpoints={node.id: str(node.address) for node in nodes},

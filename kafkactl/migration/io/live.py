@@ -15,6 +15,7 @@ from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookRun
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import InputError, UnknownOutcomeError, UnreachableError
+from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.hook_calls import ask_node
 from kafkactl.kafka.client_config import ClientConfig
@@ -24,7 +25,7 @@ from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.io.identity import identify
 from kafkactl.migration.io.local_node import run_locally
 from kafkactl.migration.io.lock import take_lock, this_driver
-from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.observed.observation import Observation
 from kafkactl.net.transport import Address
 from kafkactl.zookeeper.client import ZooKeeper, open_zookeeper
 from kafkactl.zookeeper.settings import ZooKeeperSettings
@@ -107,7 +108,7 @@ class LiveWorld:
         """Return True if the node answers on a new connection; a node that does not give its id counts by its port."""
         known = self._node(node)
         deadline = Deadline.after(_ANSWER_MS, self._clock)
-        client = self._client if known.role is NodeRole.BROKER else self._controller_client
+        client = self._client if known.role is Role.BROKER else self._controller_client
         try:
             with connect(_address(known), client.access(), deadline) as connection:
                 seen, error = identify(connection, expected_id=node, cluster_id=None, deadline=deadline)

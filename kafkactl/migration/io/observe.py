@@ -29,7 +29,7 @@ from kafkactl.migration.io.observe_nodes import NodeAnswers, ask_nodes
 from kafkactl.migration.io.observe_places import PlaceFacts, observe_places
 from kafkactl.migration.io.saved import Captured
 from kafkactl.migration.observed.driver_lock import LockSeen
-from kafkactl.migration.observed.observation import NodeRole, Observation, ServerSeen
+from kafkactl.migration.observed.observation import Observation, ServerSeen
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.observed.reading import node_seen
 from kafkactl.migration.observed.silence import NO_ANSWER, REFUSES_CLIENT
@@ -42,7 +42,6 @@ from kafkactl.zookeeper.znode import Znode
 _PATIENCE_MS: Final = 15_000.0  # for what hooks answer and logs hold, so that a slow one does not eat all of the time
 _SILENT_MS: Final = 10_000.0  # for who takes a connection and says nothing: a node, or ZooKeeper before a session
 _SHARE: Final = 1 / 4  # of the time, for each of nodes, places and log; the tree, which can be large, has twice of it
-_ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROLLER}
 _OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "duplicate-znode-path"})  # the reader of the tree reports them
 _CLUSTER_ID: Final = "/cluster/id"
 _BEFORE_COPY: Final = (
@@ -131,8 +130,8 @@ class _Looking:
         self._silent_ms = min(_SILENT_MS, self.share_ms)
         self._tree_ms = 2 * _SHARE * timeout_ms
         paths = {
-            NodeRole.BROKER: inventory.command_config,
-            NodeRole.CONTROLLER: inventory.controller_command_config or inventory.command_config,
+            Role.BROKER: inventory.command_config,
+            Role.CONTROLLER: inventory.controller_command_config or inventory.command_config,
         }
         self._access = {role: self._access_by(path) for role, path in paths.items()}
         self._principals = {role: access.login.principal for role, access in self._access.items()}
@@ -216,7 +215,7 @@ class _Looking:
         if isinstance(answer, _Unmet):
             self._note_unmet(node, answer.error)
             return changed(raw, alive=False if answer.error.id in _SILENT else None)
-        if answer.role is not _ROLES[node.role]:
+        if answer.role is not node.role:
             text = f"{node.address} is a {answer.role.word} listener; what this node says is unknown"
             step = "Correct the address in the inventory: of a broker a client listener, of a controller its own."
             self.findings.append(blocker("node-of-another-role", node.name, text, step))
@@ -232,7 +231,7 @@ class _Looking:
             quorum_error=answer.quorum_error,
         )
         seen, _ = node_seen(met)
-        if node.role is NodeRole.CONTROLLER and seen.has_empty_disk:
+        if node.role is Role.CONTROLLER and seen.has_empty_disk:
             paths = some(directory.path for directory in places.directories or ())
             text = f"{node.name} answers, and the log directories that the inventory names for it are empty: {paths}"
             step = "Correct log_dirs, config or hooks in the inventory: they are another node's, or another machine's."
@@ -246,7 +245,7 @@ class _Looking:
         is_gone = error.id == "connection-refused"
         tell = note if is_gone else warning
         text = f"{node.name} does not respond, so its information is missing: {error.message}"
-        if node.role is NodeRole.CONTROLLER and not is_gone:
+        if node.role is Role.CONTROLLER and not is_gone:
             text += "; its process may hang or be cut off, which is not gone"
         self.findings.append(tell("node-not-observed", node.name, text, error.advice, reason=error.id))
 
@@ -278,7 +277,7 @@ class _Looking:
     def logs(self, nodes: Sequence[RawNode], places: Mapping[int, PlaceFacts]) -> dict[int, LogSource]:
         """Return the logs that can be read from here, and, fetched, the leader's if it is not among them."""
         found = {id: place.log for id, place in places.items() if place.log is not None}
-        met = {node.id: node_seen(node)[0].quorum for node in nodes if node.role is NodeRole.CONTROLLER and node.alive}
+        met = {node.id: node_seen(node)[0].quorum for node in nodes if node.role is Role.CONTROLLER and node.alive}
         leaders = {quorum.leader_id for quorum in met.values() if quorum is not None and quorum.leader_id is not None}
         if met and not (leaders and leaders <= set(found)):
             fetched = self._fetched([controller for controller in self._inventory.controllers if controller.id in met])
@@ -293,7 +292,7 @@ class _Looking:
         addresses = [parse_addresses(controller.address)[0] for controller in controllers]
         limits = Limits(timeout_ms=self.share_ms, request_timeout_ms=self.share_ms)
         client = Client(
-            addresses, Role.CONTROLLER, access=self._access[NodeRole.CONTROLLER], limits=limits, clock=self._clock
+            addresses, Role.CONTROLLER, access=self._access[Role.CONTROLLER], limits=limits, clock=self._clock
         )
         try:
             with client:
@@ -309,9 +308,9 @@ class _Looking:
 _SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-failed", "unknown-host"})
 
 
-def command_key(inventory: Inventory, role: NodeRole) -> str:
+def command_key(inventory: Inventory, role: Role) -> str:
     """Return the key of the inventory that names the login for nodes of a role."""
-    own = role is NodeRole.CONTROLLER and inventory.controller_command_config is not None
+    own = role is Role.CONTROLLER and inventory.controller_command_config is not None
     return "controller_command_config" if own else "command_config"
 
 

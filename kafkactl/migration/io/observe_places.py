@@ -18,10 +18,11 @@ from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, note
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.migration.inventory import Inventory, InventoryNode
-from kafkactl.migration.observed.observation import DirectorySeen, NodeRole
+from kafkactl.migration.observed.observation import DirectorySeen
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.io.partition_ids import read_partition_ids
 from kafkactl.storage.partition_folders import PartitionIds, parse_topic_id, partition_ids
@@ -75,8 +76,8 @@ def observe_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, Plac
             metrics=places.metrics(node),
             strays=None if listed is None else strays_in(listed),
             directories=None if listed is None else places.directories(node, listed),
-            partition_ids=places.partition_ids(node, listed) if node.role is NodeRole.BROKER else None,
-            log=places.log(node, listed) if node.role is NodeRole.CONTROLLER else None,
+            partition_ids=places.partition_ids(node, listed) if node.role is Role.BROKER else None,
+            log=places.log(node, listed) if node.role is Role.CONTROLLER else None,
             findings=tuple(places.findings),
         )
 

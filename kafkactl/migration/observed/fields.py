@@ -13,8 +13,9 @@ from typing import Any
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen
-from kafkactl.migration.observed.observation import DirectorySeen, Mode, NodeRole, ServerSeen
+from kafkactl.migration.observed.observation import DirectorySeen, Mode, ServerSeen
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.partition_folders import PartitionIds
 
@@ -84,11 +85,11 @@ def read_number(value: object) -> float:
     return value
 
 
-def read_role(value: object) -> NodeRole:
+def read_role(value: object) -> Role:
     """Read the role of a node."""
-    if value not in NodeRole.__members__.values():
-        raise ValueError(f"role ({', '.join(NodeRole)})")
-    return NodeRole(str(value))
+    if value not in Role.__members__.values():
+        raise ValueError(f"role ({', '.join(Role)})")
+    return Role(str(value))
 
 
 def read_mode(value: object) -> Mode:

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.log_facts import LogFacts, Mirror
 from kafkactl.storage.partition_folders import PartitionIds
@@ -28,13 +28,6 @@ class Mode(StrEnum):
     ZK = "zk"
     MIGRATING = "migrating"
     KRAFT = "kraft"
-
-
-class NodeRole(StrEnum):
-    """Role of a node; in a migration no node has both."""
-
-    BROKER = "broker"
-    CONTROLLER = "controller"
 
 
 @frozen
@@ -103,7 +96,7 @@ class IdentitySeen:
     requests that this user may not make, and `principal` is that user as far as the login shows it (`User:ops`).
     """
 
-    role: NodeRole | None = None
+    role: Role | None = None
     cluster_id: str | None = None
     asked_cluster_id: str | None = None
     is_of_asked: bool | None = None
@@ -146,7 +139,7 @@ class NodeSeen:
     """
 
     id: int
-    role: NodeRole
+    role: Role
     address: str | None = None
     identity: IdentitySeen | None = None
     alive: bool | None = None
@@ -211,17 +204,17 @@ class Observation:
     @property
     def brokers(self) -> tuple[NodeSeen, ...]:
         """Return the brokers, by id."""
-        return self._of(NodeRole.BROKER)
+        return self._of(Role.BROKER)
 
     @property
     def controllers(self) -> tuple[NodeSeen, ...]:
         """Return the KRaft controllers, by id."""
-        return self._of(NodeRole.CONTROLLER)
+        return self._of(Role.CONTROLLER)
 
-    def _of(self, role: NodeRole) -> tuple[NodeSeen, ...]:
+    def _of(self, role: Role) -> tuple[NodeSeen, ...]:
         return tuple(sorted((node for node in self.nodes if node.role is role), key=lambda node: node.id))
 
-    def node(self, id: int, role: NodeRole | None = None) -> NodeSeen | None:
+    def node(self, id: int, role: Role | None = None) -> NodeSeen | None:
         """Return the node with this id, of this role if one is given; None if it was not observed."""
         return next((node for node in self.nodes if node.id == id and role in (None, node.role)), None)
 
@@ -236,7 +229,7 @@ class Observation:
         """Return the answer of the leader of the newest epoch, its own or through a broker; None without a leader."""
         answers = [
             node.quorum
-            for node in sorted(self.nodes, key=lambda node: (node.role is not NodeRole.CONTROLLER, node.id))
+            for node in sorted(self.nodes, key=lambda node: (node.role is not Role.CONTROLLER, node.id))
             if node.quorum is not None and node.quorum.leader_epoch is not None
         ]
         return max(answers, key=lambda quorum: quorum.leader_epoch or 0, default=None)

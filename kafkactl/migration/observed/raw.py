@@ -16,6 +16,7 @@ from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_input import JsonInputError, parse_json
+from kafkactl.core.values import Role
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.fields import (
     RawAnswer,
@@ -37,7 +38,7 @@ from kafkactl.migration.observed.fields import (
     read_texts,
     read_whole,
 )
-from kafkactl.migration.observed.observation import DirectorySeen, IdentitySeen, Mode, NodeRole, ServerSeen
+from kafkactl.migration.observed.observation import DirectorySeen, IdentitySeen, Mode, ServerSeen
 from kafkactl.storage.partition_folders import PartitionIds
 
 KIND: Final = "migrate.observation"
@@ -53,7 +54,7 @@ class RawNode:
     """A node as the file has it. `quorum_error` is why there is no answer: `closed` where the node hung up."""
 
     id: int
-    role: NodeRole
+    role: Role
     address: str | None = None
     identity: IdentitySeen | None = None
     alive: bool | None = None
@@ -284,7 +285,7 @@ class _FieldReader:
         if not isinstance(value, list):
             self.note("nodes", "list")
             return ()
-        found: dict[tuple[int, NodeRole], RawNode] = {}
+        found: dict[tuple[int, Role], RawNode] = {}
         for number, table in enumerate(value):
             node = self._node(table, f"nodes[{number}]")
             if node is not None and (node.id, node.role) in found:

@@ -13,7 +13,7 @@ from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.findings import Finding, blocker, blockers, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import METADATA_TOPIC, METADATA_VERSION
-from kafkactl.core.values import ZERO_UUID
+from kafkactl.core.values import ZERO_UUID, Role
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.migration.observed.fields import RawAnswer
@@ -21,7 +21,6 @@ from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.observation import (
     ApiVersionsSeen,
     Mode,
-    NodeRole,
     NodeSeen,
     Observation,
     QuorumSeen,
@@ -156,11 +155,11 @@ def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
     return node, tuple(findings)
 
 
-def mode_of(role: NodeRole, api: ApiVersionsSeen | None) -> Mode | None:
+def mode_of(role: Role, api: ApiVersionsSeen | None) -> Mode | None:
     """Return the mode of a node, by its own ApiVersions answer; None without one."""
     if api is None:
         return None
-    if role is NodeRole.CONTROLLER or DESCRIBE_QUORUM in api.supported:
+    if role is Role.CONTROLLER or DESCRIBE_QUORUM in api.supported:
         return Mode.KRAFT
     if api.zk_migration_ready:
         return Mode.MIGRATING

@@ -12,10 +12,11 @@ from typing import Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.features.catalog.release_version import understood
 from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release, newest_with_zookeeper
-from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen
+from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.zktree.settings import is_password_config
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
@@ -166,7 +167,7 @@ def ibp_level(node: NodeSeen) -> int | None:
 
     0 means what is older than the first level. A broker registers exactly this level in migration mode.
     """
-    if node.config is None or node.role is not NodeRole.BROKER or is_kraft_file(node):
+    if node.config is None or node.role is not Role.BROKER or is_kraft_file(node):
         return None
     text, release = given(node, IBP), release_of(node)
     if is_hidden(text):

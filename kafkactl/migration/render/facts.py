@@ -17,7 +17,6 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
 from kafkactl.core.values import Role
 from kafkactl.core.wording import some
-from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
 from kafkactl.protocol.text.properties import parse_properties
@@ -63,9 +62,9 @@ class ConfigPhase(StrEnum):
     FINAL = "final"
 
 
-PHASES: Final[Mapping[NodeRole, tuple[ConfigPhase, ...]]] = {
-    NodeRole.BROKER: (ConfigPhase.ORIGINAL, ConfigPhase.MIGRATION, ConfigPhase.KRAFT),
-    NodeRole.CONTROLLER: (ConfigPhase.ORIGINAL, ConfigPhase.MIGRATION, ConfigPhase.FINAL),
+PHASES: Final[Mapping[Role, tuple[ConfigPhase, ...]]] = {
+    Role.BROKER: (ConfigPhase.ORIGINAL, ConfigPhase.MIGRATION, ConfigPhase.KRAFT),
+    Role.CONTROLLER: (ConfigPhase.ORIGINAL, ConfigPhase.MIGRATION, ConfigPhase.FINAL),
 }
 
 
@@ -77,7 +76,7 @@ class NodeFile:
     """
 
     id: int
-    role: NodeRole
+    role: Role
     file: str
     content: bytes = field(repr=False)
     given: Mapping[str, str] = field(repr=False)
@@ -89,7 +88,7 @@ class NodeFile:
         return f"{self.role} {self.id}"
 
 
-def node_file(id: int, role: NodeRole, content: bytes, *, file: str, kafka_version: str | None = None) -> NodeFile:
+def node_file(id: int, role: Role, content: bytes, *, file: str, kafka_version: str | None = None) -> NodeFile:
     """Read a node's file. Raises DecodeError `malformed-unicode-escape`."""
     given = {key: value.strip() for key, value in parse_properties(content, file=file).mapping.items()}
     return NodeFile(id=id, role=role, file=file, content=content, given=given, kafka_version=kafka_version)
@@ -137,8 +136,8 @@ class ClusterFacts:
 def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
     """Return the settings on which the files of all nodes agree."""
     every = tuple(nodes)
-    brokers = [file for file in every if file.role is NodeRole.BROKER]
-    controllers = [file for file in every if file.role is NodeRole.CONTROLLER]
+    brokers = [file for file in every if file.role is Role.BROKER]
+    controllers = [file for file in every if file.role is Role.CONTROLLER]
     agreed = _AgreedValues()
     quorum = agreed.quorum(controllers)
     names = agreed.same(controllers, CONTROLLER_NAMES) or ""

@@ -15,8 +15,8 @@ from typing import Any
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Severity, blocker
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
-from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.render.broker import broker_edits
 from kafkactl.migration.render.controller import controller_edits
 from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, entered_by, is_withheld
@@ -32,7 +32,7 @@ class Rendered:
     """
 
     node: int
-    role: NodeRole
+    role: Role
     phase: ConfigPhase
     content: bytes | None = field(repr=False)
     set: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
     if phase is ConfigPhase.ORIGINAL:
         return _original(node)
     findings: list[Finding] = []
-    make = broker_edits if node.role is NodeRole.BROKER else controller_edits
+    make = broker_edits if node.role is Role.BROKER else controller_edits
     edits = make(node, phase, facts, findings)
     if edits is None:
         return Rendered(node=node.id, role=node.role, phase=phase, content=None, findings=tuple(findings))
@@ -68,7 +68,7 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
 
 def _original(node: NodeFile) -> Rendered:
     """Return the file as it is; that of a broker which has entered the migration does not serve a rollback."""
-    entered = entered_by(node.given) if node.role is NodeRole.BROKER else None
+    entered = entered_by(node.given) if node.role is Role.BROKER else None
     made = Rendered(node=node.id, role=node.role, phase=ConfigPhase.ORIGINAL, content=node.content)
     if entered is None:
         return made
@@ -79,7 +79,7 @@ def _original(node: NodeFile) -> Rendered:
 
 def render_cluster(nodes: Iterable[NodeFile], facts: ClusterFacts) -> tuple[Rendered, ...]:
     """Return every file of every node: brokers first, each in the order of its phases."""
-    ordered = sorted(nodes, key=lambda file: (file.role is not NodeRole.BROKER, file.id))
+    ordered = sorted(nodes, key=lambda file: (file.role is not Role.BROKER, file.id))
     return tuple(render(file, phase, facts) for file in ordered for phase in PHASES[file.role])
 
 

@@ -12,8 +12,9 @@ from typing import Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
+from kafkactl.core.values import Role
 from kafkactl.migration.observed.log_facts import LogFacts, RegistrationSeen
-from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation, QuorumSeen
 from kafkactl.migration.zktree.values import KafkaTree
 
 ROLES: Final = "process.roles"
@@ -113,7 +114,7 @@ def brokers_of(
     ids |= set() if log is None else set(log.registrations)
     observers = None if quorum is None else {observer.id for observer in quorum.observers}
     sources = _Sources(live=live, replicas=replicas, log=log, observers=observers)
-    return tuple(_broker(id, observation.node(id, NodeRole.BROKER), sources) for id in sorted(ids))
+    return tuple(_broker(id, observation.node(id, Role.BROKER), sources) for id in sorted(ids))
 
 
 @frozen

@@ -18,10 +18,10 @@ from kafkactl.cluster.quorum.voters import parse_static_voters, socket_host
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.core.values import host_port
+from kafkactl.core.values import Role, host_port
 from kafkactl.core.wording import some
 from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
+from kafkactl.migration.observed.observation import NodeSeen, Observation
 from kafkactl.migration.observed.settings import VOTERS, given, is_hidden
 from kafkactl.migration.zktree.values import KafkaTree
 
@@ -86,7 +86,7 @@ def without_strangers(observation: Observation, names: frozenset[str]) -> Observ
         else node
         for node in observation.nodes
     )
-    logs = {id: log for id, log in observation.logs.items() if f"{NodeRole.CONTROLLER} {id}" not in names}
+    logs = {id: log for id, log in observation.logs.items() if f"{Role.CONTROLLER} {id}" not in names}
     return changed(observation, nodes=nodes, logs=logs)
 
 
@@ -198,7 +198,7 @@ def _disks(observation: Observation, expected: str | None) -> Iterator[Finding]:
 
 
 def _disk_of_another_cluster(node: NodeSeen, cluster: str, expected: str) -> Finding:
-    if node.role is NodeRole.CONTROLLER:
+    if node.role is Role.CONTROLLER:
         return disk_of_another_cluster(node, cluster, expected)
     return blocker(
         "node-of-another-cluster",
@@ -307,11 +307,11 @@ def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Fin
     The address of one is that of another listener, by its znode or by the voters.
     """
     voters = voters_in_files(observation)
-    places = {NodeRole.BROKER: {} if tree is None else _endpoints(tree), NodeRole.CONTROLLER: voters}
+    places = {Role.BROKER: {} if tree is None else _endpoints(tree), Role.CONTROLLER: voters}
     for node in observation.nodes:
         others = [id for id, held in places[node.role].items() if any(_same(address, node.address) for address in held)]
         if others and node.id not in others:
-            where = f"/brokers/ids/{others[0]}" if node.role is NodeRole.BROKER else VOTERS
+            where = f"/brokers/ids/{others[0]}" if node.role is Role.BROKER else VOTERS
             yield blocker(
                 "address-of-another-node",
                 node.name,

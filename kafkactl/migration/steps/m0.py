@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.core.kafka_names import ZkMigrationState
-from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.core.values import Role
 from kafkactl.migration.state.conditions import not_up
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder
 from kafkactl.migration.state.names import State
@@ -70,7 +70,7 @@ def _files_back(case: RollbackCase) -> Iterator[Step]:
                 gate="its file is the one from before the migration",
                 why="with the migration's file its next start would look for controllers that are gone",
                 node=broker.id,
-                role=NodeRole.BROKER,
+                role=Role.BROKER,
                 file=File.ORIGINAL,
             )
 

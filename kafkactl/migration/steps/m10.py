@@ -10,7 +10,7 @@ from typing import Final
 
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import MIGRATION_ENABLE, ZkMigrationState
-from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.core.values import Role
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.conditions import is_final
 from kafkactl.migration.state.evidence import Evidence, Holder, file_has_flag, has_flag, state_metric
@@ -37,7 +37,7 @@ def plan(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
     # Before the copy a file without the flag is a mistake.
     is_copied = is_over or e.kraft_state == ZkMigrationState.MIGRATION
     for id in sorted(ids, key=lambda id: (id == leader, id)):
-        node = e.observation.node(id, NodeRole.CONTROLLER)
+        node = e.observation.node(id, Role.CONTROLLER)
         yield controller_step(
             id,
             Move.PUT_CONFIG,
@@ -64,7 +64,7 @@ def plan(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
         gate="the log says POST_MIGRATION, and every controller knows it",
         why="only then ZooKeeper is not needed any more",
         state=Progress.DONE if is_over and _all_know(e) else Progress.PENDING,
-        role=NodeRole.CONTROLLER,
+        role=Role.CONTROLLER,
         phase=State.M10,
     )
 

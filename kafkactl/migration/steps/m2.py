@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import MIGRATION_ENABLE
-from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.core.values import Role
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.conditions import formatted, gets_migration_file
 from kafkactl.migration.state.evidence import Evidence
@@ -41,11 +41,11 @@ def plan(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
             File.MIGRATION,
             gate=f"its file has {MIGRATION_ENABLE}=true and the brokers' zookeeper.* settings",
             why="started without the flag even once, a quorum can never migrate",
-            is_done=not gets_migration_file(e.observation.node(id, NodeRole.CONTROLLER)),
+            is_done=not gets_migration_file(e.observation.node(id, Role.CONTROLLER)),
             phase=State.M2,
         )
     for id in ids:
-        node = e.observation.node(id, NodeRole.CONTROLLER)
+        node = e.observation.node(id, Role.CONTROLLER)
         yield controller_step(
             id,
             Move.FORMAT_DISK,
@@ -84,7 +84,7 @@ def undo(case: RollbackCase) -> Iterator[Step]:
 def wiped(e: Evidence, ids: Iterable[int], unseen: frozenset[int] = frozenset()) -> Iterator[Step]:
     """Yield the wipe of disks that are known to be used, and of those that are not known to be empty (`unseen`)."""
     for id in ids:
-        node = e.observation.node(id, NodeRole.CONTROLLER)
+        node = e.observation.node(id, Role.CONTROLLER)
         log = e.observation.logs.get(id)
         is_used = (log is not None and log.end_offset > 0) or bool(node and (node.meta_properties or answers(node)))
         if is_used or id in unseen:
@@ -101,7 +101,7 @@ def disks_unseen(case: RollbackCase) -> frozenset[int]:
     return frozenset(
         controller.id
         for controller in (() if case.inventory is None else case.inventory.controllers)
-        if (node := case.evidence.observation.node(controller.id, NodeRole.CONTROLLER)) is None
+        if (node := case.evidence.observation.node(controller.id, Role.CONTROLLER)) is None
         or node.meta_properties is not None
         or not controller.log
     )

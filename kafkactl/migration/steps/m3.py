@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import ZkMigrationState
-from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.core.values import Role
 from kafkactl.migration.observed.silence import leader_unknown, refusing
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.conditions import entering
@@ -50,7 +50,7 @@ def plan(e: Evidence, ids: tuple[int, ...]) -> Iterator[Step]:
         gate="one leads, each is ready for the migration and in PRE_MIGRATION, /migration is at offset -1",
         why="a broker that enters before cannot register with any controller",
         state=Progress.DONE if up else Progress.PENDING,
-        role=NodeRole.CONTROLLER,
+        role=Role.CONTROLLER,
         phase=State.M3,
     )
 
@@ -64,14 +64,14 @@ def started(e: Evidence, ids: tuple[int, ...], phase: State) -> Iterator[Step]:
             File.MIGRATION,
             gate="the controller answers with ZkMigrationReady",
             why="a quorum needs a majority of its controllers",
-            is_done=answers(e.observation.node(id, NodeRole.CONTROLLER)) is True,
+            is_done=answers(e.observation.node(id, Role.CONTROLLER)) is True,
             phase=phase,
         )
 
 
 def ids_down(e: Evidence, ids: tuple[int, ...]) -> tuple[int, ...]:
     """Return the controllers that are observed to be down, without those that have their final file already."""
-    nodes = ((id, e.observation.node(id, NodeRole.CONTROLLER)) for id in ids)
+    nodes = ((id, e.observation.node(id, Role.CONTROLLER)) for id in ids)
     return tuple(
         id for id, node in nodes if node is not None and node.alive is False and file_has_flag(node) is not False
     )
@@ -133,7 +133,7 @@ def controllers_stopped(case: RollbackCase) -> Step:
         gate="no controller process runs in two observations, and no service manager restarts one",
         why="with one alive, deleting /controller makes two controllers, and no log says so",
         state=Progress.DONE if is_done else Progress.PENDING,
-        role=NodeRole.CONTROLLER,
+        role=Role.CONTROLLER,
     )
 
 

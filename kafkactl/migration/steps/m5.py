@@ -9,10 +9,11 @@ from typing import Final
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import ZkMigrationState
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import KafkaVersion, find_release, newest_with_zookeeper
 from kafkactl.migration.copy.forecast import CopyForecast, forecast_copy
 from kafkactl.migration.copy.rules import rules_seen
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen
+from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.state.conditions import claimed_uncopied, copied, entering
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder
 from kafkactl.migration.state.names import State
@@ -52,7 +53,7 @@ def plan(e: Evidence, _ids: tuple[int, ...]) -> Iterator[Step]:
         gate="KRaft holds /controller, the log says MIGRATION, the offset in /migration follows the log",
         why="the copy starts automatically once every broker is registered",
         state=Progress.DONE if is_copied and e.has_dual_written else Progress.PENDING,
-        role=NodeRole.CONTROLLER,
+        role=Role.CONTROLLER,
         phase=State.M5,
     )
 

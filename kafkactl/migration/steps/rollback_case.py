@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Role
 from kafkactl.migration.inventory import Inventory
-from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
@@ -59,7 +60,7 @@ class RollbackCase:
         """Return the starts of brokers that an earlier run stopped; none without an inventory."""
         if self.inventory is None:
             return ()
-        files = {NodeRole.BROKER: file}
+        files = {Role.BROKER: file}
         return tuple(started_again(self.inventory, self.evidence.observation, self.remembered, files))
 
 
@@ -72,7 +73,7 @@ def controller_ids(e: Evidence, inventory: Inventory | None) -> tuple[int, ...]:
 
 
 def started_again(
-    inventory: Inventory, observation: Observation, remembered: Remembered, files: Mapping[NodeRole, File]
+    inventory: Inventory, observation: Observation, remembered: Remembered, files: Mapping[Role, File]
 ) -> Iterator[Step]:
     """Yield starts of nodes that an earlier run stopped: a plan from an observation does not know who stopped them."""
     for listed in inventory.nodes:

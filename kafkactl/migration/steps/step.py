@@ -9,7 +9,7 @@ from typing import Final
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome, Severity
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.core.values import Role
 from kafkactl.migration.state.brokers import BrokerEvidence
 from kafkactl.migration.state.names import State
 
@@ -82,7 +82,7 @@ class Step:
     state: Progress = Progress.PENDING
     number: int = 0
     node: int | None = None
-    role: NodeRole | None = None
+    role: Role | None = None
     file: File | None = None
     """Which file the node gets, or is restarted with."""
     path: str | None = None
@@ -157,7 +157,7 @@ def broker_step(
         why=why,
         state=Progress.DONE if is_done else Progress.PENDING,
         node=broker.id,
-        role=NodeRole.BROKER,
+        role=Role.BROKER,
         file=file,
         barrier=barrier,
         phase=phase,
@@ -183,7 +183,7 @@ def controller_step(
         why=why,
         state=Progress.DONE if is_done else Progress.PENDING,
         node=id,
-        role=NodeRole.CONTROLLER,
+        role=Role.CONTROLLER,
         file=file,
         barrier=barrier,
         phase=phase,

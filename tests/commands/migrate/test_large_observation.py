@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.values import Role
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured, load_captured
-from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.storage.partition_folders import PartitionIds
 from tests.migration.large_trees import BROKERS, TIME_MS, large_tree, topic_id
@@ -23,7 +23,7 @@ _SIZES = [
 
 def _saved(folder: Path, partitions: int, *, at_once: bool) -> str:
     ids = PartitionIds(topic_ids={f"topic-{topic}": topic_id(topic) for topic in range(partitions // 50)})
-    nodes = tuple(RawNode(id=id, role=NodeRole.BROKER, partition_ids=ids) for id in range(1, BROKERS + 1))
+    nodes = tuple(RawNode(id=id, role=Role.BROKER, partition_ids=ids) for id in range(1, BROKERS + 1))
     raw = RawObservation(time_ms=TIME_MS, connect="zk:2181/kafka", chroot="/kafka", nodes=nodes)
     save_observation(str(folder), Captured(raw=raw, znodes=tuple(large_tree(partitions, at_once=at_once))))
     return str(folder)
@@ -52,7 +52,7 @@ def test_tree_that_grew_over_time_is_read(kafkactl, tmp_path, partitions: int) -
 @pytest.mark.slow
 def test_topic_ids_of_many_topics_on_each_broker_are_read(tmp_path) -> None:
     ids = PartitionIds(topic_ids={f"a-topic-with-a-longer-name-{topic}": topic_id(topic) for topic in range(200_000)})
-    nodes = tuple(RawNode(id=id, role=NodeRole.BROKER, partition_ids=ids) for id in range(1, BROKERS + 1))
+    nodes = tuple(RawNode(id=id, role=Role.BROKER, partition_ids=ids) for id in range(1, BROKERS + 1))
     save_observation(str(tmp_path / "seen"), Captured(raw=RawObservation(time_ms=TIME_MS, nodes=nodes)))
     captured = load_captured(str(tmp_path / "seen"))
     assert captured.findings == ()

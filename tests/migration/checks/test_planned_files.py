@@ -6,9 +6,9 @@ import pytest
 
 from kafkactl.core.findings import blockers
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.checks.planned_files import planned_files
 from kafkactl.migration.checks.registry import check
-from kafkactl.migration.observed.observation import NodeRole
 from tests.migration.observations import World, world
 
 FLAG = "zookeeper.metadata.migration.enable"
@@ -100,8 +100,7 @@ def test_a_secret_that_a_saved_observation_hides_is_not_missing() -> None:
 def test_files_that_were_not_observed_are_not_made_up() -> None:
     seen = ordinary(fresh()).observation()
     nodes = tuple(
-        changed(node, config_text=None, config=None) if node.role is NodeRole.CONTROLLER else node
-        for node in seen.nodes
+        changed(node, config_text=None, config=None) if node.role is Role.CONTROLLER else node for node in seen.nodes
     )
     blind = changed(seen, nodes=nodes)
     assert planned_files(blind).observation is blind

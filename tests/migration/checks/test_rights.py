@@ -6,9 +6,10 @@ import pytest
 
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.driver.gate import gates_of
-from kafkactl.migration.observed.observation import IdentitySeen, NodeRole, Observation, QuorumSeen
+from kafkactl.migration.observed.observation import IdentitySeen, Observation, QuorumSeen
 from kafkactl.migration.observed.silence import leader_unknown, refusing, silent_brokers
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
@@ -28,7 +29,7 @@ def found(observation: Observation) -> dict[str, Finding]:
 def asked_as(observation: Observation, principal: str) -> Observation:
     """The observation with the login as which the nodes were asked."""
     seen = IdentitySeen(cluster_id=None, principal=principal)
-    nodes = [changed(node, identity=seen) if node.role is NodeRole.CONTROLLER else node for node in observation.nodes]
+    nodes = [changed(node, identity=seen) if node.role is Role.CONTROLLER else node for node in observation.nodes]
     return changed(observation, nodes=tuple(nodes))
 
 
@@ -75,7 +76,7 @@ def test_answers_of_followers_alone_are_a_quorum_without_a_leader() -> None:
 @pytest.mark.parametrize("answer", [QuorumSeen(error_code=41), QuorumSeen(closed=True), None])
 def test_other_answers_than_not_leader_leave_the_leader_unknown(answer: QuorumSeen | None) -> None:
     observation = world("M6").observation()
-    nodes = [changed(node, quorum=answer) if node.role is NodeRole.CONTROLLER else node for node in observation.nodes]
+    nodes = [changed(node, quorum=answer) if node.role is Role.CONTROLLER else node for node in observation.nodes]
     observation = changed(observation, nodes=tuple(nodes))
     assert leader_unknown(observation) is not None
     assert evidence_of(observation).leads is None

@@ -8,19 +8,19 @@ import pytest
 
 from kafkactl.core.findings import Outcome
 from kafkactl.core.frozen import changed
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.migration.compare.case import Difference
 from kafkactl.migration.compare.comparison import compare_observation
 from kafkactl.migration.compare.phase import LAG_ALLOWED_MS, MIRROR_LAG
 from kafkactl.migration.driver.guards import _compared
 from kafkactl.migration.observed.log_facts import Mirror
-from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.migration.steps.step import Move, Step
 from tests.migration.observations import END, migration, world
 
 _NEW = Uuid(bytes(15) + b"\x09")
-_STEP = Step(action=Move.PUT_CONFIG, target="broker 1", gate="", why="", node=1, role=NodeRole.BROKER)
+_STEP = Step(action=Move.PUT_CONFIG, target="broker 1", gate="", why="", node=1, role=Role.BROKER)
 _TOPIC = [("TopicRecord", {"Name": "just-made", "TopicId": _NEW})]
 
 

@@ -11,6 +11,7 @@ from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import RefusedError
 from kafkactl.core.findings import Outcome, warning
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.driver.gate import why_closed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
@@ -19,7 +20,7 @@ from kafkactl.migration.driver.moves import StepPlan
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.observed.observation import IdentitySeen, NodeRole, Observation
+from kafkactl.migration.observed.observation import IdentitySeen, Observation
 from kafkactl.migration.steps.step import File, Move, Step
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import at_phase, open_crew
@@ -227,7 +228,7 @@ def test_a_node_that_fails_before_a_restart_stops_it(how: str, phase: str, victi
 def test_a_controller_is_not_restarted_without_another_majority(dead: tuple[int, ...]) -> None:
     cluster = at_phase("M8")
     step = Step(action=Move.RESTART_NODE, target="controller 3001", gate="", why="", node=3001,
-                role=NodeRole.CONTROLLER, file=File.FINAL)  # fmt: skip
+                role=Role.CONTROLLER, file=File.FINAL)  # fmt: skip
     assert majority_at_risk(cluster.observe(), step) == ()
     for id in dead:
         cluster.kill(id)
@@ -241,7 +242,7 @@ def test_a_controller_is_not_restarted_without_another_majority(dead: tuple[int,
 def test_a_controller_that_lags_is_none_of_the_majority() -> None:
     cluster = at_phase("M8")
     step = Step(action=Move.RESTART_NODE, target="controller 3001", gate="", why="", node=3001,
-                role=NodeRole.CONTROLLER, file=File.FINAL)  # fmt: skip
+                role=Role.CONTROLLER, file=File.FINAL)  # fmt: skip
     seen = cluster.observe()
 
     def behind(seen: Any) -> Any:
@@ -260,7 +261,7 @@ def test_a_controller_that_lags_is_none_of_the_majority() -> None:
 def test_the_last_replica_that_answers_is_not_restarted() -> None:
     """orders-1 has its replicas on brokers 1 and 2; broker 1 was killed, and stays in the ISR for some seconds."""
     cluster = at_phase("M6")
-    step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=NodeRole.BROKER,
+    step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=Role.BROKER,
                 file=File.ORIGINAL)  # fmt: skip
     assert replicas_at_risk(cluster.observe(), step) == ()
     cluster.kill(1)
@@ -273,7 +274,7 @@ def test_gate_of_a_started_node_stays_closed_until_the_node_answers(tmp_path: Pa
     """A broker that ends after its registration keeps its znode and registration for some seconds."""
     cluster = at_phase("M6")
     crew = open_crew(FakeWorld(cluster), tmp_path)
-    step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=NodeRole.BROKER,
+    step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=Role.BROKER,
                 file=File.MIGRATION)  # fmt: skip
     route = StepPlan(outcome=Outcome.PLANNED, state="M6", steps=())
     seen = cluster.observe()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.driver.gate_text import observed_instead
-from kafkactl.migration.observed.observation import NodeRole, Observation, QuorumSeen
+from kafkactl.migration.observed.observation import Observation, QuorumSeen
 from kafkactl.migration.steps.step import File, Move, Step
 from tests.migration.state.states_seen import HEALTHY, Seen, without
 
@@ -14,7 +15,7 @@ _M3, _M4, _M7, _M8 = (HEALTHY[name] for name in ("M3", "M4", "M7", "M8"))
 _FLAG = "zookeeper.metadata.migration.enable"
 
 
-def restart(id: int, role: NodeRole, file: File | None = None) -> Step:
+def restart(id: int, role: Role, file: File | None = None) -> Step:
     return Step(action=Move.RESTART_NODE, target=f"{role} {id}", gate="", why="", node=id, role=role, file=file)
 
 
@@ -33,12 +34,12 @@ def wait(action: Move) -> Step:
 )
 def test_a_controller_that_still_runs_with_its_earlier_file(has_flag: bool, file: File, words: str) -> None:
     observation = _M8.but(flags={3001: has_flag}).observation()
-    assert observed_instead(observation, restart(3001, NodeRole.CONTROLLER, file)) == words
+    assert observed_instead(observation, restart(3001, Role.CONTROLLER, file)) == words
 
 
 def test_a_controller_of_which_only_the_quorum_was_heard() -> None:
     observation = without(_M8.observation(), api_versions=None)
-    step = restart(3001, NodeRole.CONTROLLER, File.FINAL)
+    step = restart(3001, Role.CONTROLLER, File.FINAL)
     assert observed_instead(observation, step) == "controller 3001 answers"
 
 
@@ -54,7 +55,7 @@ def test_a_controller_of_which_only_the_quorum_was_heard() -> None:
     ],
 )
 def test_a_broker_by_its_mode_and_its_own_registration(seen: Seen, id: int, words: str) -> None:
-    assert observed_instead(seen.observation(), restart(id, NodeRole.BROKER)) == words
+    assert observed_instead(seen.observation(), restart(id, Role.BROKER)) == words
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_denied_question_leaves_the_leader_unknown() -> None:
 
 def _with_answer(answer: QuorumSeen) -> Observation:
     observation = _M3.but(leader=False).observation()
-    nodes = [changed(node, quorum=answer) if node.role is NodeRole.CONTROLLER else node for node in observation.nodes]
+    nodes = [changed(node, quorum=answer) if node.role is Role.CONTROLLER else node for node in observation.nodes]
     return changed(observation, nodes=tuple(nodes))
 
 
@@ -95,7 +96,7 @@ def test_who_holds_controller_is_named_while_an_election_or_the_copy_is_waited_f
 
 def test_a_node_that_is_silent_and_a_file_that_is_not_in_place() -> None:
     observation = _M4.but(modes={**_M4.modes, 2: None}).observation()
-    step = restart(2, NodeRole.BROKER, File.MIGRATION)
+    step = restart(2, Role.BROKER, File.MIGRATION)
     assert observed_instead(observation, step) == "broker 2 does not answer yet"
     put = changed(step, action=Move.PUT_CONFIG)
     assert observed_instead(observation, put) == "the file of broker 2 is not its migration file yet"

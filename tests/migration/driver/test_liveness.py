@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.driver.liveness import majority_at_risk, replicas_at_risk, stops_a_living_node
-from kafkactl.migration.observed.observation import NodeRole, Observation
+from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.steps.step import Move, Step
 from tests.migration.state.states_seen import HEALTHY, without
 
 _M8 = HEALTHY["M8"]
 
 
-def restart(id: int, role: NodeRole) -> Step:
+def restart(id: int, role: Role) -> Step:
     return Step(action=Move.RESTART_NODE, target=f"{role} {id}", gate="", why="", node=id, role=role)
 
 
@@ -21,7 +22,7 @@ def seen(*alive: int, of: tuple[int, ...] = (3001, 3002, 3003), observed: tuple[
     """A cluster on KRaft whose voters are `of`; those that are not `observed` are in no inventory."""
     observation = _M8.but(controllers={id: id in alive for id in of}).observation()
     listed = of if observed is None else observed
-    nodes = (node for node in observation.nodes if node.role is NodeRole.BROKER or node.id in listed)
+    nodes = (node for node in observation.nodes if node.role is Role.BROKER or node.id in listed)
     return changed(observation, nodes=tuple(nodes))
 
 
@@ -31,21 +32,21 @@ def seen(*alive: int, of: tuple[int, ...] = (3001, 3002, 3003), observed: tuple[
     ids=["three answer", "two answer", "one answers"],
 )
 def test_a_quorum_of_three_is_left_with_two_that_answer(alive: tuple[int, ...], counted: list[int] | None) -> None:
-    found = majority_at_risk(seen(*alive), restart(3001, NodeRole.CONTROLLER))
+    found = majority_at_risk(seen(*alive), restart(3001, Role.CONTROLLER))
     assert [finding.evidence["alive"] for finding in found] == ([] if counted is None else [counted])
     if counted is not None:
         assert f"only {len(counted)} of 3 controllers" in found[0].message
 
 
 def test_two_controllers_have_no_majority_to_lose() -> None:
-    assert majority_at_risk(seen(3001, of=(3001, 3002)), restart(3001, NodeRole.CONTROLLER)) == ()
+    assert majority_at_risk(seen(3001, of=(3001, 3002)), restart(3001, Role.CONTROLLER)) == ()
 
 
 def test_the_voters_of_the_quorum_are_counted_and_not_only_those_that_were_observed() -> None:
     """Without it two of five would be left, although all three of the inventory answer."""
     three = (3001, 3002, 3003)
     observation = seen(*three, of=(*three, 3004, 3005), observed=three)
-    (found,) = majority_at_risk(observation, restart(3001, NodeRole.CONTROLLER))
+    (found,) = majority_at_risk(observation, restart(3001, Role.CONTROLLER))
     assert found.evidence == {"alive": [3002, 3003], "voters": [3001, 3002, 3003, 3004, 3005]}
     assert "2 of 5 controllers" in found.message
     assert "controller 3004" in found.message
@@ -53,7 +54,7 @@ def test_the_voters_of_the_quorum_are_counted_and_not_only_those_that_were_obser
 
 def test_without_an_answer_of_the_quorum_the_observed_controllers_are_counted() -> None:
     observation = without(seen(3001), quorum=None)
-    (found,) = majority_at_risk(observation, restart(3001, NodeRole.CONTROLLER))
+    (found,) = majority_at_risk(observation, restart(3001, Role.CONTROLLER))
     assert found.evidence == {"alive": [], "voters": [3001, 3002, 3003]}
 
 
@@ -68,7 +69,7 @@ def test_without_an_answer_of_the_quorum_the_observed_controllers_are_counted() 
 )
 def test_only_what_answers_is_stopped(action: Move, alive: bool, stops: bool) -> None:
     observation = _M8.but(controllers={3001: alive}).observation()
-    step = changed(restart(3001, NodeRole.CONTROLLER), action=action)
+    step = changed(restart(3001, Role.CONTROLLER), action=action)
     assert stops_a_living_node(observation, step) is stops
 
 
@@ -81,8 +82,8 @@ def test_the_partitions_that_a_restart_would_leave_without_a_replica_are_counted
     """orders-0 is on the brokers 1, 2 and 3, and all are in its ISR in ZooKeeper."""
     cluster = HEALTHY["M4"]
     one_left = cluster.but(modes={**cluster.modes, 2: None, 3: None}).observation()
-    (found,) = replicas_at_risk(one_left, restart(1, NodeRole.BROKER))
+    (found,) = replicas_at_risk(one_left, restart(1, Role.BROKER))
     assert (found.id, found.evidence) == ("last-replica-at-risk", {"partitions": 1})
     assert "orders-0" in found.message
     two_left = cluster.but(modes={**cluster.modes, 3: None}).observation()
-    assert replicas_at_risk(two_left, restart(1, NodeRole.BROKER)) == ()
+    assert replicas_at_risk(two_left, restart(1, Role.BROKER)) == ()

@@ -11,13 +11,14 @@ import pytest
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.errors import RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Outcome, blocker
+from kafkactl.core.values import Role
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.stops import moved_against, not_caught_up
-from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation, QuorumSeen, ReplicaSeen
+from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation, QuorumSeen, ReplicaSeen
 from kafkactl.migration.steps.step import Barrier
 from tests.fakes.interruption import killed_at_every_act
 from tests.fakes.migrating_cluster import FakeCluster
@@ -391,7 +392,7 @@ def test_a_controller_counts_when_it_has_caught_up(
 ) -> None:
     voters = (ReplicaSeen(id=7, log_end_offset=end_offset),)
     quorum = QuorumSeen(leader_id=1, leader_epoch=2, high_watermark=high_watermark, voters=voters)
-    seen = Observation(time_ms=0, nodes=(NodeSeen(id=1, role=NodeRole.CONTROLLER, quorum=quorum),))
+    seen = Observation(time_ms=0, nodes=(NodeSeen(id=1, role=Role.CONTROLLER, quorum=quorum),))
     assert not_caught_up(seen, 7) == says
 
 

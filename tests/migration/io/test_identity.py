@@ -12,12 +12,13 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.run import HookEnd
 from kafkactl.change.hooks.words import Verb
+from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.connection import Access, connect
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.migration.io.identity import identify
 from kafkactl.migration.io.local_node import run_locally
-from kafkactl.migration.observed.observation import IdentitySeen, NodeRole
+from kafkactl.migration.observed.observation import IdentitySeen
 from kafkactl.net.transport import parse_addresses
 from kafkactl.playground.broker import CLOSE, Asked, FakeBroker, Reply
 from kafkactl.playground.quorum import FakeQuorum
@@ -68,7 +69,7 @@ def test_a_broker_names_its_cluster_and_itself() -> None:
     del node.ranges[55]
     with node:
         seen = asked(node)
-    assert (seen.role, seen.cluster_id, seen.node_id) == (NodeRole.BROKER, OTHER, 3)
+    assert (seen.role, seen.cluster_id, seen.node_id) == (Role.BROKER, OTHER, 3)
     assert seen.endpoints == {7: "b7:9092"}
 
 
@@ -93,7 +94,7 @@ def quorum() -> Iterator[FakeQuorum]:
 
 def test_a_controller_from_3_7_on(quorum: FakeQuorum) -> None:
     seen = asked(str(quorum.address(2)))
-    assert (seen.role, seen.cluster_id, seen.node_id) == (NodeRole.CONTROLLER, OTHER, 2)
+    assert (seen.role, seen.cluster_id, seen.node_id) == (Role.CONTROLLER, OTHER, 2)
 
 
 @pytest.mark.parametrize(("code", "is_ours"), [(104, False), (0, True), (6, True)])
@@ -133,7 +134,7 @@ def test_a_disk_of_another_cluster_or_node_is_not_put_aside(meta: str, wiped: bo
     disk = tmp_path / "disk"
     disk.mkdir()
     (disk / "meta.properties").write_text(meta)
-    node = InventoryNode(id=3001, role=NodeRole.CONTROLLER, host="h", address="h:1", config=str(tmp_path / "c"))
+    node = InventoryNode(id=3001, role=Role.CONTROLLER, host="h", address="h:1", config=str(tmp_path / "c"))
     extra = {"metadata_dir": str(disk), "cluster_id": OURS}
     run = run_locally(node, Request(verb=Verb.WIPE, node=3001, phase="original", seq=6, instruction="", extra=extra))
     assert (run.end is HookEnd.DONE) is wiped, run.message

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.io.source import open_source
@@ -21,7 +22,7 @@ from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.io.mirror import mirror_of
 from kafkactl.migration.io.saved import Captured, load_observation, observation_from
 from kafkactl.migration.observed.log_facts import Mirror
-from kafkactl.migration.observed.observation import NodeRole, NodeSeen
+from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.raw import RawObservation
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.zookeeper.tree import tree_of
@@ -31,7 +32,7 @@ from tests.campaigns.goldens.migrations import RELEASES
 from tests.lab.migration.configs import ENCODER_SECRET as SECRET
 
 STATES = GOLDENS.with_name("states")
-CONTROLLER = NodeSeen(id=3001, role=NodeRole.CONTROLLER, config={"password.encoder.secret": SECRET}, alive=True)
+CONTROLLER = NodeSeen(id=3001, role=Role.CONTROLLER, config={"password.encoder.secret": SECRET}, alive=True)
 
 
 @pytest.fixture(scope="module")

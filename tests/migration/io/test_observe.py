@@ -15,13 +15,14 @@ import pytest
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Severity
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.io.observe import observe
 from kafkactl.migration.io.observe_nodes import ask_nodes
 from kafkactl.migration.io.saved import load_observation, observation_from
 from kafkactl.migration.observed.driver_lock import PATH, Holder, LockSeen
-from kafkactl.migration.observed.observation import Mode, NodeRole, Observation
+from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.net.transport import Address
 from kafkactl.playground.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
@@ -435,7 +436,7 @@ def test_the_command_saves(kafkactl: Kafkactl, tmp_path: Path, zookeeper: None):
         (2, True, "kraft"),
     ]
     assert [log["id"] for log in run.json["logs"]] == [1]
-    assert load_observation(str(tmp_path / "out")).node(11, NodeRole.BROKER) is not None
+    assert load_observation(str(tmp_path / "out")).node(11, Role.BROKER) is not None
     assert not leaks((tmp_path / "out" / "observation.json").read_bytes())
     assert leaks((tmp_path / "two" / "observation.json").read_bytes())
     assert again.code == 3

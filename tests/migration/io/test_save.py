@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.core.findings import warning
+from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured, load_captured, load_observation, observation_from
-from kafkactl.migration.observed.observation import Mode, NodeRole, ServerSeen
+from kafkactl.migration.observed.observation import Mode, ServerSeen
 from kafkactl.migration.observed.raw import RawAnswer, RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.storage.partition_folders import PartitionIds
 from kafkactl.zookeeper.znode import Znode, ZnodeAcl
@@ -36,7 +37,7 @@ def captured(folder: Path) -> Captured:
     more = Znode(path="/kafka/config/users/eve", data=config(**{"SCRAM-SHA-256": CREDENTIAL}), acl=(acl,))
     node = RawNode(
         id=1,
-        role=NodeRole.BROKER,
+        role=Role.BROKER,
         alive=True,
         mode=Mode.ZK,
         config=f"broker.id=1\nssl.key.password={SECRET}\n",
@@ -60,7 +61,7 @@ def captured(folder: Path) -> Captured:
         zxid_before=7,
         zxid_after=7,
         servers=(ServerSeen(address="zk1:2181", mode="standalone", version=None),),
-        nodes=(node, RawNode(id=2, role=NodeRole.BROKER)),
+        nodes=(node, RawNode(id=2, role=Role.BROKER)),
         findings=(warning("node-not-observed", "broker 2", "it is not there", "Start it.", reason="refused"),),
     )
     return Captured(raw=raw, znodes=(*znodes(tree, "/kafka"), more), logs={3001: open_source(str(folder))})
@@ -139,7 +140,7 @@ _ANSWERS = st.none() | st.builds(RawAnswer, version=st.integers(0, 5), body=st.b
 _NODES = st.builds(
     RawNode,
     id=st.integers(0, 2**31 - 1),
-    role=st.sampled_from(NodeRole),
+    role=st.sampled_from(Role),
     alive=st.none() | st.booleans(),
     kafka_version=st.none() | _TEXTS,
     mode=st.none() | st.sampled_from(Mode),

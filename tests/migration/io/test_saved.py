@@ -12,8 +12,9 @@ import pytest
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Outcome
+from kafkactl.core.values import Role
 from kafkactl.migration.io.saved import load_observation
-from kafkactl.migration.observed.observation import Mode, NodeRole
+from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.steps.rollback import plan_rollback
 from kafkactl.protocol.codec import encode_message
 from kafkactl.protocol.schema.definitions import message
@@ -300,4 +301,4 @@ def test_the_longest_log_counts(tmp_path: Path):
         log.write(tmp_path / "metadata" / str(id))
     found = load_observation(folder)
     assert found.log is found.logs[3002]
-    assert found.node(3001, NodeRole.CONTROLLER) is None
+    assert found.node(3001, Role.CONTROLLER) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.core.values import Role
 from kafkactl.migration.render.facts import NodeFile, node_file
 
 BROKER_TEXT = """\
@@ -39,14 +39,14 @@ super.users=User:kafka;User:controller
 
 
 def broker(id: int = 1, text: str = BROKER_TEXT, **changes: str | None) -> NodeFile:
-    return _file(id, NodeRole.BROKER, text, changes)
+    return _file(id, Role.BROKER, text, changes)
 
 
 def controller(id: int = 3001, text: str = CONTROLLER_TEXT, **changes: str | None) -> NodeFile:
-    return _file(id, NodeRole.CONTROLLER, text, changes)
+    return _file(id, Role.CONTROLLER, text, changes)
 
 
-def _file(id: int, role: NodeRole, text: str, changes: dict[str, str | None]) -> NodeFile:
+def _file(id: int, role: Role, text: str, changes: dict[str, str | None]) -> NodeFile:
     """With lines changed, added or (None) left out; `_` in a name is a dot."""
     lines = text.format(id=id).splitlines(keepends=True)
     for name, value in changes.items():

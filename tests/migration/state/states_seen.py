@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafkactl.core.frozen import changed
-from kafkactl.core.values import Uuid
+from kafkactl.core.values import Role, Uuid
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.observed.log_facts import AbortedCopy, ControllerSeen, LogFacts, RegistrationSeen
 from kafkactl.migration.observed.observation import (
     ApiVersionsSeen,
     IdentitySeen,
     Mode,
-    NodeRole,
     NodeSeen,
     Observation,
     QuorumSeen,
@@ -100,7 +99,7 @@ class Seen:
         file = FILES[self.files.get(id, mode or ZK)].format(id=id)
         return NodeSeen(
             id=id,
-            role=NodeRole.BROKER,
+            role=Role.BROKER,
             alive=mode is not None,
             kafka_version=self.version,
             mode=mode,
@@ -119,7 +118,7 @@ class Seen:
         state = self.metric if self.metric is not None else self.log
         return NodeSeen(
             id=id,
-            role=NodeRole.CONTROLLER,
+            role=Role.CONTROLLER,
             alive=alive,
             config_text=file,
             config=properties(file),

@@ -6,8 +6,9 @@ import pytest
 
 from kafkactl.core.findings import Outcome, blockers
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.migration.checks.registry import check
-from kafkactl.migration.observed.observation import DirectorySeen, NodeRole, NodeSeen, Observation
+from kafkactl.migration.observed.observation import DirectorySeen, NodeSeen, Observation
 from kafkactl.migration.observed.raw import RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.identity import identities_of
@@ -30,7 +31,7 @@ def three(name: str) -> Observation:
     seen = with_voters(HEALTHY[name].but(controllers=THREE).observation(), VOTERS)
     nodes = []
     for node in seen.nodes:
-        at = f"b:{9090 + node.id}" if node.role is NodeRole.BROKER else f"c{node.id - 3000}:9093"
+        at = f"b:{9090 + node.id}" if node.role is Role.BROKER else f"c{node.id - 3000}:9093"
         nodes.append(changed(node, address=at))
     seen = changed(seen, nodes=tuple(nodes))
     for node in seen.nodes:
@@ -235,7 +236,7 @@ def test_the_answers_are_saved_and_read_back() -> None:
     ).nodes[0]
     raw = RawObservation(
         cluster_id=CLUSTER_ID,
-        nodes=(RawNode(id=1, role=NodeRole.BROKER, address=node.address, identity=node.identity),),
+        nodes=(RawNode(id=1, role=Role.BROKER, address=node.address, identity=node.identity),),
     )
     read, troubles = parse_observation(render_observation(raw), file="observation.json")
     assert (read, troubles) == (raw, ())
