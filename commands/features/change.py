@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from kafkactl.commands.framework.confirmation import show_unconfirmed, unconfirmed
 from kafkactl.commands.framework.connection import ConnectionArguments, guard_cluster, open_client
 from kafkactl.commands.rendering.output import detail, emit, say
 from kafkactl.commands.rendering.page import Cell, Page, Word
@@ -91,6 +92,9 @@ def tell(text: str) -> None:
 
 def show_change(page: Page, found: FeatureChange, *, server_asked: bool) -> None:
     """Changes, their effects, the steps, what the controller says, the proof, and findings."""
+    if (refusal := unconfirmed(found.findings)) is not None:  # the plan was shown before the question
+        show_unconfirmed(page, refusal)
+        return
     plan, outcome = found.plan, found.outcome
     text, tone = _HEADINGS[outcome]
     page.heading(text, tone)

@@ -7,10 +7,18 @@ refusal is an answer, not an error.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework.deadline import paused
 from kafkactl.commands.rendering import output
 from kafkactl.core.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from kafkactl.commands.rendering.page import Page
+
+_NO = "not-confirmed"
+_IDS = frozenset({_NO, "confirmation-missing", "confirmation-mismatch"})
 
 
 def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
@@ -26,7 +34,7 @@ def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
         )
     with paused():
         agreed = output.agreed(question)
-    return None if agreed else _refusal("not-confirmed", subject, "The question was answered with no.", "")
+    return None if agreed else _refusal(_NO, subject, "The question was answered with no.", "")
 
 
 def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, subject: str) -> Finding | None:
@@ -72,6 +80,18 @@ def confirm_count(what: str, count: int, *, given: int | None, option: str, subj
         f"The number given to confirm is {given}, the plan gives up {count} {what}.",
         "Read the list in the plan, then give its number.",
     )
+
+
+def unconfirmed(findings: Iterable[Finding]) -> Finding | None:
+    """Return the refusal of a question among findings, after which the plan that was shown need not be shown again."""
+    return next((finding for finding in findings if finding.id in _IDS), None)
+
+
+def show_unconfirmed(page: Page, refusal: Finding) -> None:
+    """Show that a question was not answered with yes: nothing was changed."""
+    page.heading("Not confirmed: nothing was changed", "warn")
+    if refusal.id != _NO:
+        page.findings((refusal,))
 
 
 def _refusal(id: str, subject: str, message: str, next_step: str) -> Finding:

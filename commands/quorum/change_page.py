@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from kafkactl.commands.framework.confirmation import show_unconfirmed, unconfirmed
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.simulated import show_simulation
 
@@ -28,7 +29,13 @@ _OBSERVED_AFTER = ("failed", "partial", "unknown")
 
 
 def change_page(page: Page, change: QuorumChange, *, goal: str) -> None:
-    """Show the goal, the steps, the forecast, the findings, and automatic changes that may still happen."""
+    """Show the goal, the steps, the forecast, the findings, and automatic changes that may still happen.
+
+    A plan that was not confirmed was shown before the question, and is not shown again.
+    """
+    if (refusal := unconfirmed(change.findings)) is not None:
+        show_unconfirmed(page, refusal)
+        return
     text, tone = _HEADINGS[change.outcome]
     page.heading(text.format(goal=goal), tone)
     page.fields(_facts(change))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,10 @@ from kafkactl.commands.rendering.page import Page, Word
 if TYPE_CHECKING:
     from kafkactl.storage.api.reading import NodeVerification
 
+_COLUMNS = (
+    ("directory", "path"), ("role", "role"), ("state", "state"), ("cluster", "cluster_id"), ("node", "node_id"),
+    ("directory id", "directory_id"),
+)  # fmt: skip
 _VERDICTS: dict[bool | None, tuple[str, str]] = {
     True: ("starts", "good"),
     False: ("does not start", "bad"),
@@ -64,29 +69,35 @@ def _show(page: Page, verified: NodeVerification) -> None:
     loses = " and loses something" if found.will_start is not False and found.would_lose else ""
     page.heading(f"{who} {verdict} with Kafka {verified.kafka_version}{loses}", "warn" if loses else tone)
     failure = found.expected_failure
+    directories: Sequence[Mapping[str, Any]] = found.directories
+    same = _same_everywhere(directories)
     page.fields(
         (
             ("phase", failure.phase.word if failure else None),
             ("in its log", failure.message if failure else None),
             ("starts with", ", ".join(verified.starts_with or ()) or None),
+            *((name, value) for name, value in same.items()),
         )
     )
     page.table(
         ("lost", "of", "what happens"),
         ((Word(loss.what, "bad"), loss.subject, loss.message) for loss in found.would_lose),
     )
+    columns = [(name, key) for name, key in _COLUMNS if name not in same]
     page.table(
-        ("directory", "role", "state", "cluster", "node", "directory id"),
-        (
-            (
-                directory["path"],
-                directory["role"],
-                directory["state"],
-                directory["cluster_id"],
-                directory["node_id"],
-                directory["directory_id"],
-            )
-            for directory in found.directories
-        ),
+        [name for name, _ in columns],
+        ([_shown(directory[key]) for _, key in columns] for directory in directories),
     )
     page.findings(found.findings)
+
+
+def _same_everywhere(directories: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the cluster and the node if all directories have the same one: it is then no column of the table."""
+    found = {
+        name: {directory[key] for directory in directories} for name, key in _COLUMNS if name in ("cluster", "node")
+    }
+    return {name: str(values.pop()) for name, values in found.items() if len(values) == 1 and None not in values}
+
+
+def _shown(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -137,6 +137,9 @@ def test_a_reassignment_asks(run_quorum):
     assert (refused.code, quorum.sent) == (3, [])
     assert "confirmation-missing" in {finding["id"] for finding in refused.json["findings"]}
     assert "Plan: voters 1,2,3,4,5" in refused.stderr
+    shown = run_quorum(quorum, "reassign", "--target", "1,2,3,4,5", "-o", "table")
+    assert shown.stdout.startswith("Not confirmed: nothing was changed\n")
+    assert "VOTERS AFTER" in shown.stderr and "VOTERS AFTER" not in shown.stdout
     done = run_quorum(quorum, "reassign", "--target", "1,2,3,4,5", "--yes", "-o", "json")
     assert (done.code, done.json["outcome"]) == (0, "done"), done.stderr
     assert [(step["action"], step["id"], step["state"]) for step in done.json["steps"]] == [

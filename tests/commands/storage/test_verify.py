@@ -113,3 +113,10 @@ def test_every_node_of_a_planned_fleet_starts(kafkactl, tmp_path):
         run = kafkactl("storage", "verify", "-c", fleet.config(node_id), "--kafka-version", "4.3", "-o", "json")
         assert (run.code, run.json["will_start"]) == (0, True), run.json["findings"]
         assert "needs-other-nodes" in {finding["id"] for finding in run.json["findings"]}
+
+
+def test_cluster_and_node_that_all_directories_share_are_in_no_column(kafkactl, node):
+    made = node("4.3.1").format(static=True)
+    shown = verify(kafkactl, made).stdout
+    assert "DIRECTORY ID" in shown
+    assert "  NODE  " not in shown and "\nnode " in shown
