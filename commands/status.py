@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -20,6 +18,7 @@ from kafkactl.commands.framework.connection import (
 )
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import PATH
+from kafkactl.commands.rendering.change_log import ChangeLog, clock
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.core.wording import first_few
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 KIND: Final = "status"
 _COLUMNS: Final = 80
 _PERIOD_S: Final = 2
-_CHANGES_SHOWN: Final = 8
 _VERDICT_WIDTH: Final = 9
 _AREA_WIDTH: Final = 14
 _TONES: Final = {"ok": "good", "watch": "warn", "problem": "bad", "unknown": "warn"}
@@ -94,29 +92,19 @@ def command(*, configs: tuple[str, ...], watch_s: float | None, deep: bool, conn
 def _watch(observe: Callable[[], ClusterStatus], period_s: float) -> NoReturn:
     """Show the status again and again, with what changed since the first one."""
     from kafkactl.commands.rendering.watch import watch
-    from kafkactl.core.errors import UnreachableError
     from kafkactl.status.api.screen import status_changes
 
-    statuses: list[ClusterStatus] = []
-    changes: deque[tuple[int, str]] = deque(maxlen=_CHANGES_SHOWN)
+    changes: ChangeLog[ClusterStatus] = ChangeLog(status_changes)
+    period_ms = round(period_s * 1000)
 
     def next_status() -> tuple[ClusterStatus, int]:
-        try:
-            status = observe()
-        except UnreachableError as error:
-            if not changes or changes[-1][1] != error.message:
-                changes.append((int(time.time() * 1000), error.message))
-            raise
-        if statuses:
-            changes.extend((status.time_ms, line) for line in status_changes(statuses[-1], status))
-        statuses[1:] = [status]
+        status = observe()
         return status, _CODES[status.verdict]
 
     def render(page: Page, status: ClusterStatus) -> None:
-        began_ms = (statuses or [status])[0].time_ms
-        show_status(page, status, period_s=period_s, began_ms=began_ms, changes=tuple(changes))
+        show_status(page, status, changes=changes, period_ms=period_ms)
 
-    watch(KIND, next_status, render=render, interval_ms=round(period_s * 1000))
+    watch(KIND, changes.observing(next_status), render=render, interval_ms=period_ms)
 
 
 def _words(connection: ConnectionArguments, cluster: FoundCluster) -> list[str] | None:
@@ -139,13 +127,12 @@ def show_status(
     page: Page,
     status: ClusterStatus,
     *,
-    period_s: float | None = None,
-    began_ms: int = 0,
-    changes: Sequence[tuple[int, str]] = (),
+    changes: ChangeLog[ClusterStatus] | None = None,
+    period_ms: float = 0,
 ) -> None:
     """Show the status: the verdict first and last, what is bad before what is in order.
 
-    With a period the page is one of many, with the changes since the first.
+    With `changes` the page is one of many, a period apart, with the changes since the first.
     """
     from kafkactl.status.api.screen import worst_first
 
@@ -153,24 +140,17 @@ def show_status(
     for line in verdict:
         page.line(line)
     page.line(_facts_line(status))
-    if period_s is not None:
-        page.line(Word(f"every {period_s:g} s since {_clock(began_ms)}; Ctrl-C ends it", "dim"))
+    if changes is not None:
+        changes.show_period(page, period_ms)
     page.line()
     for area in worst_first(status.areas):
         for line in _area_lines(area):
             page.line(line)
-    if changes:
-        page.line()
-    for time_ms, text in changes:
-        for part in textwrap.wrap(f"{_clock(time_ms)}  {text}", _COLUMNS, subsequent_indent=" " * 10):
-            page.line(part)
+    if changes is not None:
+        changes.show_changes(page)
     page.line()
     for line in verdict:
         page.line(line)
-
-
-def _clock(time_ms: int) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(time_ms / 1000))
 
 
 def _verdict_lines(status: ClusterStatus) -> list[Word]:
@@ -190,9 +170,9 @@ def _facts_line(status: ClusterStatus) -> str:
         level,
         f"by {files or status.found.by}",
     )
-    clock = _clock(status.time_ms)
+    time_of_day = clock(status.time_ms)
     text = " · ".join(str(part) for part in parts if part)
-    return f"{text:<{_COLUMNS - len(clock) - 1}} {clock}"
+    return f"{text:<{_COLUMNS - len(time_of_day) - 1}} {time_of_day}"
 
 
 def _area_lines(area: AreaStatus) -> Iterator[Word]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -44,7 +44,9 @@ _LEAST_PATIENCE_MS = 3_000.0
     help="Also read this metadata log directory; several are those of several nodes. Without an address only these.",
 )  # fmt: skip
 @bundle_option
-@click.option("--watch", is_flag=True, help="Update continuously, until Ctrl-C or --timeout.")
+@click.option(
+    "--watch", is_flag=True, help="Update continuously, with what changed meanwhile, until Ctrl-C or --timeout."
+)
 @click.option(
     "--interval", "interval_ms", type=Duration(), default="2s", show_default=True, metavar="TIME",
     help="With --watch: the time between two updates.",
@@ -87,11 +89,32 @@ def command(
             return found, exit_codes.PROBLEMS_FOUND if found.is_broken else exit_codes.DONE
 
         if watch:
-            from kafkactl.commands.rendering.watch import watch as watch_on
-
-            watch_on(KIND, observed, render=render, interval_ms=interval_ms)
+            _watch(observed, render, interval_ms)
         found, code = observed()
         emit(KIND, found, render=render, exit_code=code)
+
+
+def _watch(
+    observe: Callable[[], tuple[QuorumDescription, int]],
+    render: Callable[[Page, QuorumDescription], None],
+    interval_ms: int,
+) -> NoReturn:
+    """Show the quorum again and again, with the time, and with what changed since the first observation."""
+    from kafkactl.commands.rendering.change_log import ChangeLog, clock
+    from kafkactl.commands.rendering.page import Word
+    from kafkactl.commands.rendering.watch import watch
+    from kafkactl.quorum.api.observation import differences
+
+    log: ChangeLog[QuorumDescription] = ChangeLog(differences)
+
+    def show(page: Page, answer: QuorumDescription) -> None:
+        page.line(Word(clock(answer.time_ms), "strong"))
+        log.show_period(page, interval_ms)
+        page.line()
+        render(page, answer)
+        log.show_changes(page)
+
+    watch(KIND, log.observing(observe), render=show, interval_ms=interval_ms)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from kafkactl.core.answers import by_fields, json_of, read_fields
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
+from kafkactl.quorum.differences import quorum_differences
 from kafkactl.quorum.health import check_health, is_broken
 
 if TYPE_CHECKING:
@@ -85,6 +86,11 @@ class QuorumDescription:
     def from_dict(cls, saved: Mapping[str, Any]) -> QuorumDescription:
         """Return a saved answer. Of the state it has what is shown. Raises ValueError where it has another shape."""
         return read_fields(cls, {**saved, "state": {**saved, "nodes": {}, "findings": []}})
+
+
+def differences(before: QuorumDescription, after: QuorumDescription) -> tuple[str, ...]:
+    """Return what changed from one observation to a later one, a line each: leader, voters, nodes that are alive."""
+    return quorum_differences(before.state, after.state)
 
 
 class QuorumWatch:
