@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkactl.cluster import nodes
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
-from kafkactl.cluster.io import view as feature_view
+from kafkactl.cluster.io import view as state_view
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.nodes import NodeRow
 from kafkactl.cluster.quorum.identity import two_processes
@@ -41,8 +41,8 @@ def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
 
     Raises UnreachableError where no node answers.
     """
-    patience = patience_ms(feature_view.PATIENCE_MS, timeout_ms)
-    view = feature_view.observe_features(client, patience_ms=patience)
+    patience = patience_ms(state_view.PATIENCE_MS, timeout_ms)
+    view = state_view.observe_cluster_state(client, patience_ms=patience)
     return NodeList(
         cluster_id=view.state.cluster_id,
         active_controller=view.state.active_controller,

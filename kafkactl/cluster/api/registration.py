@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kafkactl.cluster.api import unregister as sending
 from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
 from kafkactl.cluster.api.unregister import PATIENCE_MS, observe_and_plan
-from kafkactl.cluster.io import view as feature_view
-from kafkactl.cluster.io.view import FeatureView
+from kafkactl.cluster.io import view as state_view
+from kafkactl.cluster.io.view import ObservedCluster
 from kafkactl.core.answers import json_of
 from kafkactl.core.findings import Finding, Outcome
 from kafkactl.core.frozen import changed, frozen
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class UnregisterResult:
     """Taking a registration out of the metadata log: as it was planned on `view`, and the outcome."""
 
-    view: FeatureView
+    view: ObservedCluster
     plan: UnregisterPlan
     outcome: Outcome
     is_stopped: bool = False
@@ -50,7 +50,7 @@ def plan_unregister(
     that the process does not run, which settles what cannot be seen, never a sign of life. The leader is watched for
     2 s; a silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError where no node answers.
     """
-    observe_ms = patience_ms(feature_view.PATIENCE_MS, timeout_ms)
+    observe_ms = patience_ms(state_view.PATIENCE_MS, timeout_ms)
     asked = Role(role) if role else None
     view, plan = observe_and_plan(client, node_id, asked, stopped=stopped, observe_ms=observe_ms)
     found = UnregisterResult(view=view, plan=plan, outcome=plan.outcome, is_stopped=stopped)
@@ -73,6 +73,6 @@ def unregister_node(client: Client, planned: UnregisterResult, *, timeout_ms: fl
         planned.view.state,
         stopped=planned.is_stopped,
         patience_ms=patience_ms(PATIENCE_MS, timeout_ms),
-        observe_ms=patience_ms(feature_view.PATIENCE_MS, timeout_ms),
+        observe_ms=patience_ms(state_view.PATIENCE_MS, timeout_ms),
     )
     return changed(planned, plan=found.plan, outcome=found.outcome, notes=tuple(found.findings))

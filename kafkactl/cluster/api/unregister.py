@@ -7,7 +7,7 @@ from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.cluster.io.view import PATIENCE_MS as OBSERVE_MS
-from kafkactl.cluster.io.view import FeatureView, observe_features
+from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import DecodeError, UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome
@@ -35,14 +35,14 @@ class Unregistered:
 
 def observe_and_plan(
     client: Client, node_id: int, role: Role | None, *, stopped: bool = False, observe_ms: float = OBSERVE_MS
-) -> tuple[FeatureView, UnregisterPlan]:
+) -> tuple[ObservedCluster, UnregisterPlan]:
     """Return one observation of the cluster, and the plan for a node; one silent node takes `observe_ms`.
 
     It lasts as long as a watch of the leader (2 s), in which a node that runs would be seen to fetch. Raises
-    UnreachableError as `observe_features` does, RefusedError where the bootstrap nodes belong to several clusters.
+    UnreachableError as `observe_cluster_state` does, RefusedError where the bootstrap nodes belong to several clusters.
     """
     client.check_one_cluster()
-    view = observe_features(client, patience_ms=observe_ms, doubted=node_id)
+    view = observe_cluster_state(client, patience_ms=observe_ms, doubted=node_id)
     return view, plan_unregister(view.state, node_id, role, stopped=stopped)
 
 
@@ -86,7 +86,7 @@ class _LiveRegistry:
 
     def observe(self) -> ClusterState:
         """Observe the state as `observe_and_plan` does. Raise RefusedError if another cluster answers."""
-        state = observe_features(self._client, patience_ms=self._observe_ms, doubted=self._node_id).state
+        state = observe_cluster_state(self._client, patience_ms=self._observe_ms, doubted=self._node_id).state
         check_planned_for(self._cluster_id, state.cluster_id, who=str(self._client.bootstrap[0]))
         return state
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kafkactl.cluster.io.configured import own_settings_request
 from kafkactl.cluster.io.places import Seat
-from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
+from kafkactl.cluster.io.view import PATIENCE_MS, ObservedCluster
 from kafkactl.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
@@ -63,7 +63,7 @@ class SettingsView:
 
 
 def observe_settings(
-    client: Client, view: FeatureView, files: Iterable[NodeSettings] = (), *, patience_ms: float = PATIENCE_MS
+    client: Client, view: ObservedCluster, files: Iterable[NodeSettings] = (), *, patience_ms: float = PATIENCE_MS
 ) -> SettingsView:
     """Ask every node of `view` that answers; `files` stand in for nodes that could not be asked. Raises nothing."""
     given = {(settings.role, settings.id): settings for settings in files}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.cluster.io.view import FeatureView
+from kafkactl.cluster.io.view import ObservedCluster
 from kafkactl.cluster.node import Silence
 from kafkactl.cluster.state import Member
 from kafkactl.core.findings import Finding, warning
@@ -40,7 +40,7 @@ _ALIVE = (
 )
 
 
-def silent_nodes(view: FeatureView) -> Iterator[Finding]:
+def silent_nodes(view: ObservedCluster) -> Iterator[Finding]:
     """Yield a warning for each queried node that does not answer."""
     addresses = {(seat.role, seat.id): seat.addresses for seat in view.seats}
     for member in view.state.members:

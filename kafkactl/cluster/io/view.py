@@ -1,4 +1,4 @@
-"""The feature levels of a live cluster as a value: from every node, the quorum, and the registrations in the log.
+"""The state of a live cluster, observed: from every node, the quorum, and the registrations in the log.
 
 What was not observed is None and reported as a finding, never assumed. A node is called silent only if nothing at its
 address answers: a listener that refuses this user, or is of another kind, leaves its node unknown. A node that hangs
@@ -39,8 +39,8 @@ _MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised", L
 
 
 @frozen
-class FeatureView:
-    """A state, what there is to say about how it was seen, and whom to ask again.
+class ObservedCluster:
+    """State of a cluster, findings about the observation, and the nodes to ask again.
 
     `leader_error` is why the quorum was not described, `log_error` why the metadata log was not read.
     """
@@ -52,14 +52,14 @@ class FeatureView:
     log_error: UnreachableError | None = None
 
 
-def observe_features(
+def observe_cluster_state(
     client: Client,
     *,
     with_log: bool = True,
     patience_ms: float | None = None,
     doubted: int | None = None,
     registrations: Callable[[], Registrations] | None = None,
-) -> FeatureView:
+) -> ObservedCluster:
     """Observe the basis of a change of feature levels until it is known which nodes follow the leader.
 
     Without `with_log` the metadata log is read only if a node would stay unknown, and the leader is asked once: that is
@@ -72,25 +72,25 @@ def observe_features(
     """
     with _patient(client, patience_ms) as patient:
         watches = with_log and registrations is None
-        observer = _FeatureObserver(
+        observer = _ClusterObserver(
             patient, patience_ms or PATIENCE_MS, watches=watches, doubted=doubted, read=registrations
         )
         return observer.view(with_log=with_log)
 
 
 def observe_levels(
-    client: Client, view: FeatureView, *, patience_ms: float | None = None, watches: bool = False
-) -> FeatureView:
+    client: Client, view: ObservedCluster, *, patience_ms: float | None = None, watches: bool = False
+) -> ObservedCluster:
     """Return the same nodes once more: their levels and who leads now; the log is not read again. Raises nothing.
 
     With `watches` it is also seen again who follows the leader, as before a request that changes something.
     """
     with _patient(client, patience_ms) as patient:
-        observer = _FeatureObserver(patient, patience_ms or PATIENCE_MS, watches=watches)
+        observer = _ClusterObserver(patient, patience_ms or PATIENCE_MS, watches=watches)
         observer.registrations, observer.brokers_known = view.state.registrations, view.state.brokers_known
         observer.ask_quorum()
         state = observer.state(view.seats, cluster_id=view.state.cluster_id)
-        return FeatureView(
+        return ObservedCluster(
             state=state, findings=tuple(observer.findings), seats=view.seats, leader_error=observer.leader_error
         )
 
@@ -99,7 +99,7 @@ def _patient(client: Client, patience_ms: float | None) -> Client:
     return client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS)
 
 
-class _FeatureObserver:
+class _ClusterObserver:
     """Answers so far, and the findings about missing ones."""
 
     def __init__(
@@ -126,7 +126,7 @@ class _FeatureObserver:
         self._own = NodesNamed()
         self._errors: list[UnreachableError] = []
 
-    def view(self, *, with_log: bool) -> FeatureView:
+    def view(self, *, with_log: bool) -> ObservedCluster:
         self._check_any_node_answers()
         no_leader = self.ask_quorum()
         self._ask_cluster()
@@ -146,7 +146,7 @@ class _FeatureObserver:
         if not self.brokers_known:
             self.findings.append(_brokers_not_known())
         state = self.state(found, cluster_id=self._cluster_id(found))
-        return FeatureView(
+        return ObservedCluster(
             state=state,
             findings=tuple(self.findings),
             seats=found,
@@ -328,7 +328,7 @@ def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:
     )
 
 
-def check_not_empty(view: FeatureView) -> None:
+def check_not_empty(view: ObservedCluster) -> None:
     """Raise UnreachableError `no-node-answered` where nodes are named and not one of them shows its levels."""
     if not view.state.is_empty:
         return

@@ -9,7 +9,7 @@ from kafkactl.change.engine import Engine
 from kafkactl.change.journal import RunJournal
 from kafkactl.change.progress import ProgressCallback
 from kafkactl.cluster.io.leader import check_leader_asked
-from kafkactl.cluster.io.view import FeatureView, observe_features, observe_levels
+from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state, observe_levels
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import UnknownOutcomeError, UnreachableError
 from kafkactl.core.findings import Finding, Outcome, blockers
@@ -46,7 +46,7 @@ _SERVER_TIMEOUT_MS = 30_000  # ignored by KRaft controllers
 class ChangeRun:
     """Progress of a change. `results` are answers, of the dry run if no request was sent (`sent`)."""
 
-    view: FeatureView
+    view: ObservedCluster
     plan: FeaturePlan
     sent: bool = False
     results: tuple[FeatureResult, ...] = ()
@@ -56,14 +56,14 @@ class ChangeRun:
     findings: tuple[Finding, ...] = ()
 
 
-def observe_for(client: Client, request: FeatureRequest) -> FeatureView:
+def observe_for(client: Client, request: FeatureRequest) -> ObservedCluster:
     """Observe the cluster once for this request.
 
-    Raises RefusedError where the bootstrap nodes belong to several clusters, UnreachableError as `observe_features`,
-    and where the leader or the levels could not be asked for: nothing can be planned then.
+    Raises RefusedError where the bootstrap nodes belong to several clusters, UnreachableError as
+    `observe_cluster_state`, and where the leader or the levels could not be asked for: nothing can be planned then.
     """
     client.check_one_cluster()
-    view = observe_features(client)
+    view = observe_cluster_state(client)
     check_leader_asked(view.leader_error)
     if not view.state.levels_known and view.log_error is not None:
         raise view.log_error
@@ -122,7 +122,7 @@ class LiveFeatures:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._cluster_id: str | None = None
-        self.view: FeatureView | None = None
+        self.view: ObservedCluster | None = None
 
     @property
     def clock(self) -> Clock:

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal
 
 from kafkactl.change.clock import Deadline
-from kafkactl.cluster.io.view import FeatureView, check_not_empty, observe_features, observe_levels
+from kafkactl.cluster.io.view import ObservedCluster, check_not_empty, observe_cluster_state, observe_levels
 from kafkactl.core.answers import json_of
 from kafkactl.core.callbacks import NoteCallback, ignore_note
 from kafkactl.core.errors import KafkactlError
@@ -213,7 +213,7 @@ def _not_asked(error: KafkactlError | None) -> list[Finding]:
 class LevelProof:
     """Levels of every node compared with the wanted ones; `wanted` are those levels by feature."""
 
-    view: FeatureView
+    view: ObservedCluster
     wanted: Mapping[str, int]
     proof: Proof
 
@@ -247,7 +247,7 @@ def verify_levels(
     for words that are not understood, UnreachableError where no node answers.
     """
     wanted = _wanted(metadata, tuple(features), release_version)
-    view = observe_features(client)
+    view = observe_cluster_state(client)
     check_not_empty(view)
     levels = wanted or dict(view.state.finalized)
     until = Deadline.after(wait_ms, client.clock)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from kafkactl.cluster.io.node_settings import describe_own
-from kafkactl.cluster.io.view import PATIENCE_MS, FeatureView
+from kafkactl.cluster.io.view import PATIENCE_MS, ObservedCluster
 from kafkactl.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE
 from kafkactl.cluster.state import MinInsync
 from kafkactl.core.errors import KafkactlError
@@ -27,14 +27,14 @@ _TOPIC_RESOURCE: Final = 2
 _TOPICS_AT_ONCE: Final = 1000
 
 
-def with_min_insync(client: Client, view: FeatureView, request: FeatureRequest) -> FeatureView:
+def with_min_insync(client: Client, view: ObservedCluster, request: FeatureRequest) -> ObservedCluster:
     """Return the view with min.insync.replicas where the request turns eligible leader replicas on; else as it is."""
     if not request.levels.get(ELR_VERSION) or view.state.level(ELR_VERSION):
         return view
     return changed(view, state=changed(view.state, min_insync=observe_min_insync(client, view)))
 
 
-def observe_min_insync(client: Client, view: FeatureView) -> MinInsync:
+def observe_min_insync(client: Client, view: ObservedCluster) -> MinInsync:
     """Ask every live node for its own value, and a broker for the topics'. Raises nothing."""
     brokers: dict[int, str] = {}
     controllers: dict[int, str] = {}
@@ -87,7 +87,7 @@ def _of(config: Mapping[str, Any], source: int) -> str | None:
     return next((str(synonym["Value"]) for synonym in config["Synonyms"] or () if synonym["Source"] == source), None)
 
 
-def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
+def _topics(client: Client, view: ObservedCluster) -> tuple[int | None, int | None]:
     """Return the numbers of topics without and with a value of their own; (None, None) if no broker returns them."""
     addresses = [address for seat in view.seats if seat.role is Role.BROKER for address in seat.addresses]
     with client.sibling(Role.BROKER, addresses) as asking:

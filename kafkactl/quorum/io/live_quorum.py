@@ -241,9 +241,9 @@ class LiveQuorum(Closing):
         )
 
     def _brokers(self) -> dict[int, ClusterNode]:
-        from kafkactl.cluster.io.view import observe_features
+        from kafkactl.cluster.io.view import observe_cluster_state
 
-        found = observe_features(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
+        found = observe_cluster_state(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
         return {
             node.id: ClusterNode(id=node.id, role=Role.BROKER, answers=node.answers, versions=node.versions)
             for node in found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.silence import silent_nodes
-from kafkactl.cluster.io.view import FeatureView, observe_features
+from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
 from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.settings_verdict import verdict_of
 from kafkactl.core.closing import Closing
@@ -141,8 +141,8 @@ class StatusWatch(Closing):
         found = self._quorum.observe()
         return ObservedQuorum(state=found.state, findings=found.findings, is_broken=found.is_broken)
 
-    def _ask_nodes(self) -> tuple[FeatureView, ObservedNodes]:
-        view = observe_features(self._client, patience_ms=_PATIENCE_MS, registrations=self._registrations)
+    def _ask_nodes(self) -> tuple[ObservedCluster, ObservedNodes]:
+        view = observe_cluster_state(self._client, patience_ms=_PATIENCE_MS, registrations=self._registrations)
         fenced = self._fenced() if view.state.registrations is None else None
         return view, ObservedNodes(state=view.state, findings=(*view.findings, *silent_nodes(view)), fenced=fenced)
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.cluster import followers
 from kafkactl.cluster.api.unregister import Unregistered, observe_and_plan, unregister_node
-from kafkactl.cluster.io.view import observe_features
+from kafkactl.cluster.io.view import observe_cluster_state
 from kafkactl.core.findings import Outcome
 from kafkactl.core.values import Role
 from tests.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
@@ -26,7 +26,7 @@ def unregistered(
     cluster: UnregisteringCluster, node_id: int = DEAD_BROKER, listener: Role = Role.CONTROLLER
 ) -> Unregistered:
     with cluster.client(listener) as client:
-        state = observe_features(client).state
+        state = observe_cluster_state(client).state
         _, plan = observe_and_plan(client, node_id, None)
         assert plan.outcome is Outcome.PLANNED, plan.findings
         return unregister_node(client, plan, state, patience_ms=600)
@@ -68,7 +68,7 @@ def test_the_outcome_is_read_and_never_guessed(how: str, outcome: Outcome, ids: 
 def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Role.CONTROLLER) as client:
-        state = observe_features(client).state
+        state = observe_cluster_state(client).state
         _, plan = observe_and_plan(client, DEAD_BROKER, None)
         cluster.registered[DEAD_BROKER] = {"metadata.version": (7, 30)}
         result = unregister_node(client, plan, state)
@@ -80,7 +80,7 @@ def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
 def test_a_node_that_another_operator_has_unregistered() -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Role.CONTROLLER) as client:
-        state = observe_features(client).state
+        state = observe_cluster_state(client).state
         _, plan = observe_and_plan(client, DEAD_BROKER, None)
         del cluster.registered[DEAD_BROKER]
         assert unregister_node(client, plan, state).outcome is Outcome.NOTHING_TO_DO

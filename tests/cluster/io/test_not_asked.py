@@ -10,7 +10,7 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.list import NodeList, list_nodes
-from kafkactl.cluster.io.view import observe_features
+from kafkactl.cluster.io.view import observe_cluster_state
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding, Outcome, change_exit_code
 from kafkactl.core.values import Role
@@ -190,7 +190,7 @@ def test_second_login_opens_the_controllers() -> None:
     cluster = Guarded()
     cluster.controllers = Access()
     with cluster.client() as client:
-        view = observe_features(client)
+        view = observe_cluster_state(client)
     assert [finding.id for finding in view.findings] == []
     assert all(node.answers for node in view.state.nodes)
     assert view.state.registrations is not None
@@ -198,7 +198,7 @@ def test_second_login_opens_the_controllers() -> None:
 
 def test_controllers_with_another_login_are_not_asked() -> None:
     with Guarded().client() as client:
-        view = observe_features(client)
+        view = observe_cluster_state(client)
         listed = list_nodes(client)
     plan = plan_of_state(view.state, UP)
     stopping = [finding for finding in plan.findings if finding.severity == "blocker"]
@@ -216,7 +216,7 @@ def test_controllers_with_another_login_are_not_asked() -> None:
 
 def test_other_blocker_next_to_missing_access_is_a_refusal() -> None:
     with Guarded().client() as client:
-        view = observe_features(client)
+        view = observe_cluster_state(client)
     plan = plan_of_state(view.state, feature_request("downgrade", metadata="3.9-IV0"))
     assert change_exit_code(Outcome.REFUSED, plan.findings) == 3
     assert change_exit_code(Outcome.UNKNOWN, plan.findings) == 6

@@ -9,7 +9,7 @@ import pytest
 
 from kafkactl.cluster.io import view as views
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
-from kafkactl.cluster.io.view import FeatureView, observe_features, observe_levels
+from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state, observe_levels
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client, Limits
@@ -19,12 +19,12 @@ from tests.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster, Fak
 OLD = {"metadata.version": (1, 21)}
 
 
-def seen(cluster: FakeCluster, listener: Role = Role.BROKER, *, with_log: bool = True) -> FeatureView:
+def seen(cluster: FakeCluster, listener: Role = Role.BROKER, *, with_log: bool = True) -> ObservedCluster:
     with cluster.client(listener) as client:
-        return observe_features(client, with_log=with_log, patience_ms=1200)
+        return observe_cluster_state(client, with_log=with_log, patience_ms=1200)
 
 
-def ids(view: FeatureView) -> list[str]:
+def ids(view: ObservedCluster) -> list[str]:
     return [finding.id for finding in view.findings]
 
 
@@ -78,7 +78,7 @@ def test_a_node_that_is_slow_delays_no_question_to_others_and_counts(
 
     cluster.answer = slowly  # type: ignore[method-assign]
     with cluster.client(Role.BROKER) as client:
-        view = observe_features(client, with_log=with_log, patience_ms=60_000)
+        view = observe_cluster_state(client, with_log=with_log, patience_ms=60_000)
     assert {member.name: member.answers for member in view.state.members if not member.answers} == {}
     assert cluster.nodes[12].connections == (2 if with_log else 1)
 
@@ -114,8 +114,8 @@ def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pyt
 
     monkeypatch.setattr(cluster, "_described", inner_names)
     with cluster.client(Role.BROKER) as client, client.sibling(Role.BROKER, client.bootstrap[:1]) as first:
-        found = observe_features(client, with_log=False, patience_ms=1200).state.members
-        view = observe_features(first, with_log=False, patience_ms=1200)
+        found = observe_cluster_state(client, with_log=False, patience_ms=1200).state.members
+        view = observe_cluster_state(first, with_log=False, patience_ms=1200)
     assert [member.answers for member in found if member.id == 12] == [True], "it answers at an address of the start"
     assert [member.answers for member in view.state.members if member.id == 12] == [None]
     assert "broker-12.inside.invalid" in view.findings[0].message
@@ -150,7 +150,7 @@ def test_a_broker_that_waits_for_the_active_controller_is_not_called_silent() ->
     for broker in cluster.of(Role.BROKER):
         broker.answers["DescribeQuorum"] = SILENCE
     with cluster.client(Role.BROKER) as client:
-        view, port = observe_features(client, patience_ms=1200), cluster.nodes[11].address.port
+        view, port = observe_cluster_state(client, patience_ms=1200), cluster.nodes[11].address.port
     (unseen,) = [finding for finding in view.findings if finding.id == "quorum-not-seen"]
     assert f"the broker 127.0.0.1:{port} answers, but not DescribeQuorum, which it forwards" in unseen.message
     assert "quorum describe --bootstrap-controller" in (unseen.next_step or "")
@@ -201,7 +201,7 @@ def test_no_answer_at_all_is_an_error() -> None:
     with FakeBroker() as gone:
         address = gone.address
     with Client([address], Role.BROKER, limits=LIMITS) as client, pytest.raises(UnreachableError) as caught:
-        observe_features(client)
+        observe_cluster_state(client)
     assert caught.value.id == "connection-refused"
 
 
@@ -210,7 +210,7 @@ def test_the_wrong_kind_of_port_is_an_error() -> None:
     with cluster.client(Role.CONTROLLER) as controllers:
         wrong = Client(controllers.bootstrap, Role.BROKER, limits=LIMITS)
         with wrong, pytest.raises(UnreachableError) as caught:
-            observe_features(wrong)
+            observe_cluster_state(wrong)
     assert caught.value.id == "wrong-endpoint-type"
 
 
@@ -227,7 +227,7 @@ def test_levels_are_those_of_the_active_controller_else_of_who_read_furthest() -
 def test_levels_again_after_a_change() -> None:
     cluster = FakeCluster()
     with cluster.client(Role.BROKER) as client:
-        view = observe_features(client)
+        view = observe_cluster_state(client)
         cluster.levels["metadata.version"] = 26
         again = observe_levels(client, view)
     assert again.state.level("metadata.version") == 26

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkactl.cluster import followers
-from kafkactl.cluster.io import view as feature_view
+from kafkactl.cluster.io import view as state_view
 from kafkactl.core.values import Role
 from kafkactl.features.api import change as feature_change
 from kafkactl.playground.broker import CLOSE, SILENCE
@@ -26,7 +26,7 @@ CONTROLLERS_28 = {"metadata.version": (7, 28), "group.version": (0, 1), "kraft.v
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value_ms in (("PROOF_MS", 600.0), ("SETTLE_MS", 600.0), ("_GRACE_MS", 100.0), ("_POLL_MS", 20.0)):
         monkeypatch.setattr(feature_change, name, value_ms)
-    monkeypatch.setattr(feature_view, "PATIENCE_MS", 1000.0)
+    monkeypatch.setattr(state_view, "PATIENCE_MS", 1000.0)
     monkeypatch.setattr(followers, "WATCH_MS", 400)
 
 

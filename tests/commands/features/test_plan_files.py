@@ -13,7 +13,7 @@ import pytest
 
 from kafkactl.change.plan_document import checksum
 from kafkactl.cluster import followers
-from kafkactl.cluster.io import view as feature_view
+from kafkactl.cluster.io import view as state_view
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.features.api import change as feature_change
 from kafkactl.features.plan.plan import FeaturePlan
@@ -32,7 +32,7 @@ TWO_STEPS = ("--metadata", "4.1", "--feature", "group.version=1")
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value_ms in (("PROOF_MS", 600.0), ("SETTLE_MS", 600.0), ("_GRACE_MS", 100.0), ("_POLL_MS", 20.0)):
         monkeypatch.setattr(feature_change, name, value_ms)
-    monkeypatch.setattr(feature_view, "PATIENCE_MS", 1000.0)
+    monkeypatch.setattr(state_view, "PATIENCE_MS", 1000.0)
     monkeypatch.setattr(followers, "WATCH_MS", 400)
 
 

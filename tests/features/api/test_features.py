@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkactl.change.clock import Deadline
-from kafkactl.cluster.io.view import FeatureView, observe_features
+from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
 from kafkactl.core import frozen
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import blockers
@@ -331,7 +331,7 @@ def test_a_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypa
     """What was done by then is known, and would be lost with an error in its place."""
     cluster, usual, looks = Scripted(), feature_change.observe_for, iter(range(9))
 
-    def look(client: Client, request: FeatureRequest) -> FeatureView:
+    def look(client: Client, request: FeatureRequest) -> ObservedCluster:
         if next(looks) == 1:
             raise UnreachableError("no node answers", id="connection-refused")
         return usual(client, request)
@@ -354,7 +354,7 @@ def test_a_dry_run_that_cannot_be_had_stops_the_change() -> None:
 def test_a_dry_run_compares_what_is_expected_with_what_is_answered() -> None:
     cluster = Scripted()
     with cluster.client(Role.BROKER) as client:
-        state = observe_features(client).state
+        state = observe_cluster_state(client).state
         plan = plan_change(state, FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 31}))
         asked = validate(client, plan, state)
     assert (dict(asked.predictions), asked.results[0].error_code) == ({"metadata.version": False}, 0)
