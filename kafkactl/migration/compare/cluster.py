@@ -122,7 +122,7 @@ def features(case: Case) -> Iterator[Answer]:
     kraft = None if level is None else names.get(level, str(level))
     odd: dict[str, list[int]] = {}
     for id, text in sorted(case.inter_broker_protocol.items()):
-        name = metadata_version_name(text, LAST_LEVEL_BEFORE_4_0) or text
+        name = metadata_version_name(text, LAST_LEVEL_BEFORE_4_0, LAST_LEVEL_BEFORE_4_0) or text
         if name != kraft:
             odd.setdefault(name, []).append(id)
     if odd:

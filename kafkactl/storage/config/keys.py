@@ -119,12 +119,14 @@ def _table(name: str = "config/server.json") -> Any:
 class ReadingRules:
     """Rules for values that depend on the release in addition to the keys.
 
-    anything_before_host: see `parse_static_voters`. newest_level: the newest metadata.version level it can name.
+    anything_before_host: see `parse_static_voters`. newest_level: the newest metadata.version level it can name;
+    newest_stable_level: the newest of a release that it knows by the release's name alone (`3.9`).
     release: by which classes of Kafka are known (`4.3`).
     """
 
     anything_before_host: bool
     newest_level: int
+    newest_stable_level: int
     release: str = ""
 
 
@@ -320,7 +322,7 @@ def _bootstrap_complaints(value: list[str], rules: ReadingRules) -> Iterator[str
 
 
 def _version_complaints(value: str, rules: ReadingRules) -> Iterator[str]:
-    if metadata_version_name(value, rules.newest_level) is None:
+    if metadata_version_name(value, rules.newest_level, rules.newest_stable_level) is None:
         yield f"Version {value} is not a valid version"
 
 
@@ -351,20 +353,25 @@ _BEFORE_LEVELS = (
 ).split()
 
 
-def metadata_version_name(text: str, newest_level: int) -> str | None:
+def metadata_version_name(text: str, newest_level: int, newest_stable_level: int) -> str | None:
     """Return the name (`3.3-IV3`) of a version as written in inter.broker.protocol.version (`3.3`, `3.3.1`,
     `3.3-IV3`).
 
     The name of a release is its newest version. None where a release that knows levels up to `newest_level` does
-    not know it (`MetadataVersion.fromVersionString`).
+    not know it (`MetadataVersion.fromVersionString`); it knows a release without a stable level by no name.
     """
     from kafkactl.features.catalog.index import metadata_versions
 
     segments = text.split(".")
     kept = ".".join(segments[: 3 if text.startswith("0.") else 2])
-    names = [*_BEFORE_LEVELS, *(version.name for version in metadata_versions() if version.level <= newest_level)]
-    matching = [name for name in names if kept in (name, name.partition("-")[0])]
+    names = dict.fromkeys(_BEFORE_LEVELS, True)
+    names |= {row.name: row.level <= newest_stable_level for row in metadata_versions() if row.level <= newest_level}
+    matching = [name for name, is_stable in names.items() if kept == name or (is_stable and kept == _release_of(name))]
     return matching[-1] if matching else None
+
+
+def _release_of(name: str) -> str:
+    return name.partition("-")[0]
 
 
 def predates_kraft(name: str) -> bool:

@@ -66,7 +66,7 @@ def check_inter_broker_protocol(view: ConfigView) -> Iterator[Problem]:
     text = view.get(key)
     if not view.is_kraft or not view.is_given(key) or text is None:
         return
-    name = metadata_version_name(text, view.release.testing_level)
+    name = metadata_version_name(text, view.release.testing_level, view.release.production_level)
     if name is not None and predates_kraft(name):
         words = f"A non-KRaft version {text} given for {key}. The minimum version is 3.0-IV1"
         yield Problem(id="inter-broker-protocol-before-kraft", key=key, words=words, next_step=f"Remove {key}.")

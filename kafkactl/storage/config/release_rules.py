@@ -45,7 +45,12 @@ def config_rules(release: Release) -> ConfigRules:
 def reading_rules(release: Release) -> ReadingRules:
     """Return what the release decides in reading single values."""
     overlooks = config_rules(release).overlooks_text_before_host
-    return ReadingRules(anything_before_host=overlooks, newest_level=release.testing_level, release=release.name)
+    return ReadingRules(
+        anything_before_host=overlooks,
+        newest_level=release.testing_level,
+        newest_stable_level=release.production_level,
+        release=release.name,
+    )
 
 
 @functools.cache
