@@ -18,6 +18,11 @@ def releases_with(name: str) -> tuple[str, ...]:
     return tuple(_table().get(name, ()))
 
 
+def all_classes() -> frozenset[str]:
+    """Return every class of the table."""
+    return frozenset(_table())
+
+
 def is_missing(name: str, release_name: str) -> bool:
     """Return True for a class of Kafka that other releases have and this one has not."""
     known = releases_with(name)

@@ -9,8 +9,9 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * Reads settings as a node of its release does. Each line of the input is `server` or `topic` and a text in the form of
- * a properties file, its line breaks written as \n; each line of the output is empty, or the error.
+ * Reads settings as a node of its release does. Each line of the input is `server`, `topic` or `tokens` and a text in the
+ * form of a properties file, its line breaks written as \n; each line of the output is empty, or the error. Of `tokens`
+ * it is `true` or `false`: whether a node with this file has delegation tokens.
  */
 public class SettingOracle {
     public static void main(String[] arguments) throws Exception {
@@ -28,15 +29,31 @@ public class SettingOracle {
 
     private static String answer(String kind, Properties settings) throws ReflectiveOperationException {
         try {
+            if (kind.equals("tokens"))
+                return String.valueOf(hasTokens(server(settings)));
             if (kind.equals("server"))
-                Class.forName("kafka.server.KafkaConfig").getMethod("fromProps", Properties.class, boolean.class)
-                    .invoke(null, settings, false);
+                server(settings);
             else
                 topics().getMethod("fromProps", Map.class, Properties.class)
                     .invoke(null, new HashMap<>(), settings);
             return "";
         } catch (InvocationTargetException error) {
             return String.valueOf(error.getCause());
+        }
+    }
+
+    private static Object server(Properties settings) throws ReflectiveOperationException {
+        return Class.forName("kafka.server.KafkaConfig").getMethod("fromProps", Properties.class, boolean.class)
+            .invoke(null, settings, false);
+    }
+
+    /** The answer moved out of the class of all settings with 4.1. */
+    private static Object hasTokens(Object config) throws ReflectiveOperationException {
+        try {
+            return config.getClass().getMethod("tokenAuthEnabled").invoke(config);
+        } catch (NoSuchMethodException moved) {
+            Class<?> tokens = Class.forName("org.apache.kafka.server.config.DelegationTokenManagerConfigs");
+            return tokens.getMethod("tokenAuthEnabled").invoke(tokens.getConstructors()[0].newInstance(config));
         }
     }
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -19,9 +18,9 @@ from kafkactl.storage.config.release_rules import reading_rules
 from scripts.import_server_config import SOURCE, parsed
 from tests.lab.harness import java, maven, releases
 from tests.lab.harness.compiler import compiled
+from tests.lab.oracles.settings import kafka_says
 from tests.lab.storage.config_variants import Variant
 
-ORACLE = Path(__file__).parents[1] / "java" / "SettingOracle.java"
 ALWAYS = {"3.9.2", "4.2.1"}  # between them are most of the bounds that changed
 RELEASES = [
     pytest.param(version, marks=() if version in ALWAYS else pytest.mark.campaign) for version in releases.VERSIONS
@@ -52,17 +51,6 @@ TEXTS: Mapping[str, Sequence[str]] = {
 REFUSED_ON_PURPOSE = ("metadata.log.dir", "")
 EARLY_TIERED = {"local.retention.ms", "local.retention.bytes"}
 """Compared with the retention of the topic by 3.3, before there was tiered storage (3.6); not by kafkactl."""
-
-
-def kafka_says(release: str, lines: Iterable[str]) -> list[str]:
-    """The errors of Kafka's classes, empty for a text that they take."""
-    path = os.pathsep.join((str(compiled("setting-oracle", [ORACLE])), maven.class_path(release)))
-    command = [str(java.java_binary()), "-Xmx400m", "-XX:+UseSerialGC", "-cp", path, "SettingOracle"]
-    run = subprocess.run(
-        command, env=java.environment(), input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=240,
-        check=True,
-    )  # fmt: skip
-    return run.stdout.split("\n")[:-1]
 
 
 def values_of(key: ServerKey) -> Sequence[str]:

@@ -537,4 +537,6 @@ REPRESENTATIVES: tuple[tuple[str, str], ...] = (
     ("first start interrupted", "4.3.1"),
     ("formatted by 4.4.0", "4.3.1"),
     ("started once with 4.4.0", "4.3.1"),
+    ("standalone by 4.4.0 for 3.6 becomes static", "3.6.2"),
+    ("standalone by 3.9.2 for 3.6 becomes static", "3.7.2"),
 )

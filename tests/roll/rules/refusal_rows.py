@@ -46,7 +46,11 @@ FILE_REFUSALS: list[tuple[str, str, tuple[str, ...]]] = [
     ("share.coordinator.append.linger.ms", "-1", since("4.0", "4.1")),
     ("share.coordinator.snapshot.update.records.per.snapshot", "501", since("4.0")),
     ("group.consumer.assignors", "uniform,range", since("3.5", "3.9")),
-    ("inter.broker.protocol.version", "3.9", since("3.3", "3.7")),
+    ("inter.broker.protocol.version", "3.9", since("3.3", "3.8")),
+    ("inter.broker.protocol.version", "3.9-IV0", since("3.3", "3.7")),
+    ("inter.broker.protocol.version", "3.8", since("3.3", "3.7")),
+    ("inter.broker.protocol.version", "4.0", since("3.3", "3.9")),
+    ("inter.broker.protocol.version", "4.0-IV0", since("3.3", "3.8")),
 ]
 # Settings that are refused only together, with the rest of the file or with a default: what is set, the releases.
 COMBINATIONS: list[tuple[dict[str, str], tuple[str, ...]]] = [
