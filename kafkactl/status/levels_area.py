@@ -43,7 +43,7 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
             (
                 "nodes differ" if differing else "all nodes agree",
                 _possible_text(current, possible),
-                f"{len(stale)} stale registrations" if len(stale) > 1 else f"{stale[0].name} is stale" if stale else "",
+                _stale_text(stale),
             )
         ),
         headlines=(finding.message for finding in findings),
@@ -109,9 +109,16 @@ def _possible_text(current: int, possible: int | None) -> str:
     return "highest level"
 
 
+def _stale_text(stale: list[Member]) -> str | None:
+    if len(stale) > 1:
+        return f"{len(stale)} stale registrations"
+    return f"stale registration of {stale[0].name}" if stale else None
+
+
 def _stale_finding(member: Member) -> Finding:
     id = "stale-broker-registration" if member.role is Role.BROKER else "stale-controller-registration"
-    return warning(id, member.name, f"{member.name} is gone, and still registered", answers=member.answers)
+    text = f"{member.name} does not run and is registered: its levels count for every change"
+    return warning(id, member.name, text, answers=member.answers)
 
 
 def _name(level: int) -> str:

@@ -49,6 +49,8 @@ _LIMIT_MS: Final = 2_400.0  # for an area, so that the command ends within 3 s
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
 _FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
 _DEEP_LIMIT_MS: Final = 20_000.0
+_SHARE_OF_TIME: Final = 0.9  # of the time of the command, so that the answer can still be given
+_JOIN_S: Final = 0.5
 
 
 class StatusWatch(Closing):
@@ -78,8 +80,9 @@ class StatusWatch(Closing):
         self._quorum.__exit__(None, None, None)
         for client in (self._client, self._log_client, self._leader_client, self._quorum_client):
             client.close()
+        deadline_s = time.monotonic() + _JOIN_S
         for question in self._questions.values():
-            question.join(1.0)
+            question.join(deadline_s)
 
     def observe(self) -> Observation:
         """Return one observation. Raise UnreachableError if no node answers, or none answers what it is asked."""
@@ -130,7 +133,8 @@ class StatusWatch(Closing):
         limits["log"] = limits["partitions"] = self._log_limit_ms()
         if self._deep:
             limits["settings"] = limits["next_failure"] = limits["host"] = _DEEP_LIMIT_MS
-        return limits
+        most_ms = _SHARE_OF_TIME * self._log_client.left_ms
+        return {name: min(limit, most_ms) for name, limit in limits.items()}
 
     def _log_limit_ms(self) -> float:
         return _FIRST_LOG_MS if self._is_first else _LIMIT_MS

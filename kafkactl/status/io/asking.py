@@ -62,9 +62,8 @@ class Question:
                 raise self._bug
             return self._answer
 
-    def join(self, timeout_s: float) -> None:
-        """Wait until a pending request has ended, for at most this time."""
-        deadline_s = time.monotonic() + timeout_s
+    def join(self, deadline_s: float) -> None:
+        """Wait until a pending request has ended, or until this monotonic time."""
         with self._news:
             while self._is_pending and (left_s := deadline_s - time.monotonic()) > 0:
                 self._news.wait(left_s)

@@ -27,7 +27,7 @@ def test_late_question_is_unknown_and_keeps_no_other():
     assert asked == [1], "a pending question was asked a second time"
     gate.set()
     assert questions["late"].answer(time.monotonic() + 20) == 1
-    questions["late"].join(20)
+    questions["late"].join(time.monotonic() + 20)
 
 
 def test_error_of_a_question_is_its_answer():

@@ -1,0 +1,36 @@
+"""`kafkactl status` on a real controller with a generated log of 200,000 partitions."""
+
+from __future__ import annotations
+
+import time
+
+from kafkactl.status.api import StatusVerdict, StatusWatch
+from tests.dryrun.clusters import cluster, image_of, partition
+from tests.lab.harness.cluster_fixtures import ClusterOf
+from tests.lab.harness.generated import GENERATED, write_image
+
+TOPICS, PARTITIONS = 2_000, 100
+BUSY_MACHINE = 10  # times as long as on a quiet one, where the second status takes below a second
+
+
+def test_second_status_of_a_large_cluster_takes_no_second(new_cluster: ClusterOf) -> None:
+    orders = [tuple(1 + (at + step) % 3 for step in range(3)) for at in range(PARTITIONS)]
+    whole = [partition(ids, leader=ids[0], isr=ids) for ids in orders]
+    topics = {f"t{number}": whole for number in range(TOPICS)} | {"last": [partition((1, 2, 3), leader=1, isr=(1,))]}
+    small, _ = cluster("kafka 4.3\nbrokers 1 2 3\ncluster min.insync.replicas=2\n")
+    image = image_of(dict(small.brokers), topics, dict(small.configs), dict(small.features))
+    made = new_cluster("4.3.1", **GENERATED)
+    write_image(made, image)
+    made.start(timeout_s=240)
+    with made.client() as client, StatusWatch(client) as watch:
+        first = watch.status()
+        begin_s = time.monotonic()
+        second = watch.status()
+        took_s = time.monotonic() - begin_s
+    for found in (first, second):
+        partitions = next(area for area in found.areas if area.area == "partitions")
+        assert partitions.counts["partitions"] == TOPICS * PARTITIONS + 1
+        assert (partitions.counts["under_min_isr"], partitions.counts["out_of_sync"]) == (1, 1)
+        assert found.verdict is StatusVerdict.PROBLEM
+    print(f"second status: {took_s:.2f} s")
+    assert took_s < BUSY_MACHINE
