@@ -36,6 +36,9 @@ from kafkactl.quorum.api.observation import QuorumDescription
 from kafkactl.quorum.api.recover.collect import RecoveryCopy
 from kafkactl.quorum.recover.published import QuorumRecover, QuorumRecoverVerify
 from kafkactl.roll.api.observing import SavedRoll
+from kafkactl.roll.checks.run import RollCheck
+from kafkactl.roll.planning import RollPlan
+from kafkactl.roll.position import RollStatus
 from kafkactl.simulator.api.simulation import Simulation
 from kafkactl.spark.api import LogExport
 from kafkactl.status.answer import ClusterStatus
@@ -92,7 +95,10 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
     "migrate.rollback": DriveResult,
     "migrate.run": DriveResult,
     "migrate.status": MigrationStatus,
+    "roll.check": RollCheck,
     "roll.observe": SavedRoll,
+    "roll.plan": RollPlan,
+    "roll.status": RollStatus,
     "nodes.list": NodeList,
     "nodes.unregister": UnregisterResult,
     "nodes.verify": SettingsVerification,

@@ -7,7 +7,10 @@ import click
 from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
 
 VERBS = {
+    "check": Entry("kafkactl.commands.roll.check", "command", "Report what stops or harms a roll, node by node."),
     "observe": Entry("kafkactl.commands.roll.observe", "command", "Save the input of the other commands in a folder."),
+    "plan": Entry("kafkactl.commands.roll.plan", "command", "Show every step, its effects and its gates."),
+    "status": Entry("kafkactl.commands.roll.status", "command", "Show the position of the cluster, node by node."),
 }
 
 
@@ -15,7 +18,12 @@ VERBS = {
     "roll",
     cls=LazyGroup,
     entries=VERBS,
-    examples=("kafkactl roll observe --inventory roll.toml --out observation",),
+    examples=(
+        "kafkactl roll check --inventory roll.toml --to 4.3.1",
+        "kafkactl roll plan --inventory roll.toml --to 4.3.1",
+        "kafkactl roll status --observation observation",
+        "kafkactl roll observe --inventory roll.toml --out observation",
+    ),
 )
 def command() -> None:
     """Restart or upgrade the nodes of a live KRaft cluster one by one, and back.

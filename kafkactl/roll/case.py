@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 
@@ -64,6 +64,31 @@ class RollRequest:
     batch: int = 1
     until: Until | None = None
     accepted: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        to: str | None,
+        only: Collection[int] | None,
+        skip: Collection[int],
+        rendered: Mapping[int, str],
+        order: Sequence[int] | None,
+        batch: int,
+        until: str | None,
+        accepted: Collection[str],
+    ) -> RollRequest:
+        """Return the request of options as they were given."""
+        return cls(
+            to=to,
+            only=None if only is None else frozenset(only),
+            skip=frozenset(skip),
+            rendered=rendered,
+            order=None if order is None else tuple(order),
+            batch=batch,
+            until=None if until is None else Until(until),
+            accepted=frozenset(accepted),
+        )
 
 
 @frozen

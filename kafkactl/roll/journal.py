@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kafkactl.change.journal import JournalFold
 from kafkactl.change.journal_lines import Entry
-from kafkactl.core.answers import by_fields, read_fields
+from kafkactl.core.answers import by_fields, json_of, read_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.roll.mark import NodeMark
 
@@ -56,16 +56,7 @@ class RollRecord:
     entries: int
     last_ms: int | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the journal as an answer shows it."""
-        return {
-            "to": self.to,
-            "way": self.way,
-            "from": {str(id): release for id, release in sorted(self.from_releases.items())},
-            "outcome": self.outcome,
-            "entries": self.entries,
-            "last_ms": self.last_ms,
-        }
+    to_dict = json_of("to", "way", "from=from_releases", "outcome", "entries", "last_ms")
 
 
 def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:

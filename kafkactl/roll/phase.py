@@ -10,7 +10,7 @@ from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.order import is_restarted
-from kafkactl.roll.plan import levels_of
+from kafkactl.roll.planning import levels_of
 from kafkactl.roll.releases import is_older, is_same, line_of, rules_of
 
 

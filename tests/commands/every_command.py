@@ -93,6 +93,9 @@ LINES: Mapping[str, Sequence[str]] = {
     "migrate observe": (f"{FOLDER} --out {{new}}",),
     "migrate run": (f"{FOLDER} --dry-run",),
     "migrate finalize": (f"{FOLDER} --dry-run",),
+    "roll check": ("--observation {roll-seen} --to 4.3.1", "--inventory {inventory}"),
+    "roll plan": ("--observation {roll-seen} --to 4.3.1", "--inventory {text} --out {new}-plan"),
+    "roll status": ("--observation {roll-seen}", "--inventory {text} --to {text}"),
     "roll observe": ("--inventory {inventory} --out {new}-roll", "--inventory {text} --out {new}-roll"),
     "bundle": (
         "--out {new} -c {config} --log-dir {log} --include-log --observation {observation} --tiered {text}",

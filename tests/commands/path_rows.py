@@ -16,7 +16,8 @@ PATHS = frozenset(
 )
 OTHERS = frozenset(
     "[ID] FINDING ID HOST:PORT,… PATTERN KEY CLUSTER_ID NAME K NAME=LEVEL ENTITY F V URL VERSION R RELEASE USER:GROUP"
-    " TEXT ID=HOST:PORT K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST NAME://HOST:PORT LAYOUT NAMES".split()
+    " TEXT ID=HOST:PORT K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST NAME://HOST:PORT LAYOUT NAMES"
+    " auto|IDS one|rack|N PHASE ID[@NODE]".split()
 )
 KINDS = ("device", "fifo", "sparse")
 NO_SPARSE = KINDS[:2]  # segments are read in pieces, whatever their size, until --timeout
@@ -151,6 +152,9 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("--out", "migrate render", "migrate render --inventory {migration} --out {@manifest.json}", (1, 2, 3)),
     Row("--out", "migrate observe", "migrate observe --inventory {migration} --out {}", (1, 2, 3)),
     Row("--inventory", "roll *", "roll observe --out {new} --inventory {}"),
+    Row("--observation", "roll *", "roll status --observation {@observation.json}"),
+    Row("--rendered", "roll *", "roll check --observation {roll-seen} --rendered {@1.properties}"),
+    Row("--out", "roll plan", "roll plan --observation {roll-seen} --out {}", (1, 2, 3)),
     Row("--out", "roll observe", "roll observe --inventory {roll} --out {}", (1, 2, 3)),
     Reader("--rendered", "migrate *", "rendered file"),
     Row("--config", "bundle", "bundle --out {new} -c {}", (5, 6)),

@@ -21,6 +21,9 @@ from kafkactl.metadata.io.source import open_source
 from kafkactl.migration.io.save import save_observation
 from kafkactl.migration.io.saved import Captured
 from kafkactl.migration.observed.raw import RawNode, RawObservation
+from kafkactl.roll.io.saved import CapturedRoll
+from kafkactl.roll.io.saved import save_observation as save_roll_observation
+from kafkactl.roll.observation import RollNode, make_observation
 from kafkactl.zookeeper.znode import encode_znodes
 from scripts import make_reference
 from tests.commands import test_hostile_text, test_secrets_hidden
@@ -73,6 +76,18 @@ def _inventory(folder: Path, config: Path, words: str) -> Path:
     return file
 
 
+def _roll_observation(folder: Path, log: Path, config: Path, words: str) -> Path:
+    """Save the observation of a roll with the log and the file of a node; `words` is what its hooks said."""
+    node = RollNode(
+        id=1, roles=(Role.BROKER, Role.CONTROLLER), host=words, rack=words, alive=True, release=words, java=words,
+        config=config.read_text(),
+    )  # fmt: skip
+    quorum = {"leader_id": 1, "leader_epoch": 1, "voters": [{"id": 1, "alive": True}], "observers": []}
+    seen = make_observation(time_ms=1, cluster_id=None, nodes=[node], quorum=quorum)
+    save_roll_observation(folder, CapturedRoll(observation=seen, logs={1: open_source(str(log))}))
+    return folder
+
+
 def world(folder: Path, log: Path, config: Path, client: Path, captured: Captured, text: str) -> dict[str, str]:
     """The things that the lines name."""
     save_observation(str(folder / "observation"), captured)
@@ -91,6 +106,7 @@ def world(folder: Path, log: Path, config: Path, client: Path, captured: Capture
         "id": ID, "text": text, "new": str(folder / "new"),
         "report": str(folder / "report.html"), "details": str(folder / "details"),
         "rendered": str(folder / "rendered"),
+        "roll-seen": str(_roll_observation(folder / "roll-seen", log, config, text)),
     }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.commands.test_bounded_inputs import CODE, MOST_BYTES, READERS, SEGMENT, planted
 from tests.metadata.goldens import golden
 from tests.migration.zk_trees import small, znodes
+from tests.roll.rolls import Roll, save_roll
 from tests.samples.test_hostile_inputs import STATE, _inventory
 from tests.storage.fleet.fleets import FleetBuilder
 from tests.tiered.logs import TIERED, LogOf, Topic, observed, partition_seen, save_observation
@@ -126,7 +127,8 @@ class Things:
             "": str(self.hostile), "log": str(log), "id": ID, "tree": str(folder / "zk.jsonl.gz"),
             "observation": str(next((folder / "seen").rglob("observation.json")).parent),
             "fleet": str(made.inventory), "config": str(made.config(1)), "plan": str(made.plan),
-            "migration": str(migration), "roll": str(roll), "new": str(folder / "new"),
+            "migration": str(migration), "roll": str(roll), "roll-seen": str(save_roll(Roll(), folder / "roll-seen")),
+            "new": str(folder / "new"),
             "remote": _remote(folder / "remote"),
         }  # fmt: skip
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from kafkactl.change.journal_lines import entry_line
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.io.source import SEGMENT, LogFile
+from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.schema.record_versions import record_version
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.case import RollCase, RollRequest, make_case
@@ -119,8 +123,6 @@ class Roll:
     def log_bytes(self) -> bytes:
         log = LogWriter(epoch=self.log_epoch)
         data = {"LeaderId": self.leader, "Voters": [{"VoterId": id} for id in self.voters], "GrantingVoters": []}
-        from kafkactl.protocol.control_records import ControlType, encode_control_record
-
         log._append([encode_control_record(ControlType.LEADER_CHANGE, data)], is_control=True)
         for type_, content in self.control:
             log._append([encode_control_record(type_, content)], is_control=True)
@@ -216,3 +218,15 @@ def node(id: int, roles: Sequence[Role], release: str) -> RollNode:
         config=config(id, [role.value for role in roles]),
         features=dict[str, Versions](ranges(find_release(release))),
     )
+
+
+def save_roll(roll: Roll, folder: Path) -> Path:
+    """Save the observation of a cluster as `roll observe` does."""
+    content = roll.log_bytes()
+    log = folder / "metadata" / str(roll.leader) / "__cluster_metadata-0"
+    log.mkdir(parents=True)
+    (log / "00000000000000000000.log").write_bytes(content)
+    (folder / "observation.json").write_text(json.dumps(roll.observation().to_dict()))
+    if roll.journal is not None:
+        (folder / "journal.jsonl").write_bytes(b"".join(map(entry_line, roll.journal)))
+    return folder

@@ -7,24 +7,42 @@ from typing import TYPE_CHECKING
 from kafkactl.core.lazy import lazy_names
 
 __all__ = [
+    "RollCheck",
     "RollInventory",
     "RollObservation",
+    "RollPlan",
+    "RollRequest",
+    "RollStatus",
     "SavedRoll",
+    "check",
     "load_observation",
     "observe",
+    "plan",
     "read_inventory",
+    "read_rendered",
     "save_observation",
+    "status",
 ]
 
 if TYPE_CHECKING:
+    from kafkactl.roll.api.judging import check, plan, read_rendered, status
     from kafkactl.roll.api.observing import SavedRoll, observe, read_inventory, save_observation
+    from kafkactl.roll.case import RollRequest
+    from kafkactl.roll.checks.run import RollCheck
     from kafkactl.roll.inventory import RollInventory
     from kafkactl.roll.io.saved import load_observation
     from kafkactl.roll.observation import RollObservation
+    from kafkactl.roll.planning import RollPlan
+    from kafkactl.roll.position import RollStatus
 else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "kafkactl.roll.api.judging": ("check", "plan", "read_rendered", "status"),
+            "kafkactl.roll.case": ("RollRequest",),
+            "kafkactl.roll.checks.run": ("RollCheck",),
+            "kafkactl.roll.planning": ("RollPlan",),
+            "kafkactl.roll.position": ("RollStatus",),
             "kafkactl.roll.api.observing": ("SavedRoll", "observe", "read_inventory", "save_observation"),
             "kafkactl.roll.inventory": ("RollInventory",),
             "kafkactl.roll.io.saved": ("load_observation",),

@@ -16,12 +16,13 @@ from kafkactl.features.catalog.levels import default_levels
 from kafkactl.features.catalog.releases import Release
 from kafkactl.roll.back import AFTER
 from kafkactl.roll.case import RollCase, Until, Way
-from kafkactl.roll.check.run import RollCheck, check_roll
+from kafkactl.roll.checks.run import RollCheck, check_roll
 from kafkactl.roll.gates import BEFORE, RollGate, gates_before
+from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.order import RollOrder, batches_of, is_away, nodes_to_do, roll_order
 from kafkactl.roll.predict import StepPrediction, predict_steps
 from kafkactl.roll.releases import rules_of
-from kafkactl.roll.rollback import How, old_release, path_under
+from kafkactl.roll.rollback_path import How, old_release, path_under
 
 KIND: Final = "roll.plan"
 SCHEMA_VERSION: Final = 1
@@ -178,7 +179,7 @@ def _numbered(steps: Iterator[RollStep]) -> Iterator[RollStep]:
 
 def _steps(case: RollCase, order: RollOrder, batches: Sequence[tuple[int, ...]]) -> Iterator[RollStep]:
     """Yield the steps: those of the nodes in order, then levels and proof as far as they are asked for."""
-    until = case.request.until or (Until.PROOF if case.way is Way.RESTART else Until.BINARIES)
+    until = Until(case.request.until or (Until.PROOF if case.way is Way.RESTART else Until.BINARIES))
     controllers: list[Stop] = [(Until.CONTROLLERS, (id,)) for id in order.controllers]
     brokers: list[Stop] = [(Until.BROKERS, batch) for batch in batches]
     if case.way is Way.DOWNGRADE:
@@ -224,8 +225,9 @@ def _of_nodes(
     rendered = tuple(id for id in nodes if id in case.request.rendered)
     if rendered:
         yield _step(phase, Action.PUT_CONFIG, rendered, way=way, reason=reason)
-    stop = _step(phase, Action.STOP, nodes, way=way, reason=reason)
-    yield changed(stop, gate_before=before, predicted=predicted)
+    if not all(is_alive(case, node_id) is False for node_id in nodes):
+        stop = _step(phase, Action.STOP, nodes, way=way, reason=reason)
+        yield changed(stop, gate_before=before, predicted=predicted)
     start = _step(phase, Action.START, nodes, way=way, reason=reason, release=release)
     yield changed(start, least_ms=_least_ms(case, nodes))
     yield changed(_step(phase, Action.WAIT, nodes, way=way, reason=reason, release=release), gate_after=after)

@@ -9,7 +9,7 @@ from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.core.wording import first_few, plural
 from kafkactl.roll.back import gates_after, since
 from kafkactl.roll.case import RollCase
-from kafkactl.roll.check.row import CheckRow, RollFinding, about
+from kafkactl.roll.checks.row import CheckRow, RollFinding, about
 from kafkactl.roll.gates import (
     PARTITION_STOPS,
     WITHOUT_SPARE,

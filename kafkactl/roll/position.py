@@ -14,7 +14,7 @@ from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
 from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase
-from kafkactl.roll.check.cluster import ROWS
+from kafkactl.roll.checks.cluster import ROWS
 from kafkactl.roll.gates import gates_before, is_unknown, passes
 from kafkactl.roll.journal import RollRecord
 from kafkactl.roll.liveness import is_alive
@@ -22,7 +22,7 @@ from kafkactl.roll.observation import RollNode
 from kafkactl.roll.order import is_restarted, roll_order
 from kafkactl.roll.phase import Phase, phase_of
 from kafkactl.roll.releases import rules_of
-from kafkactl.roll.rollback import How, RollbackPath, rollback_path
+from kafkactl.roll.rollback_path import How, RollbackPath, rollback_path
 
 
 @frozen

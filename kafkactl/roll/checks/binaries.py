@@ -13,7 +13,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG
 from kafkactl.roll.case import RollCase, Way
-from kafkactl.roll.check.row import CheckRow, RollFinding, about
+from kafkactl.roll.checks.row import CheckRow, RollFinding, about
 from kafkactl.roll.java import java_release
 from kafkactl.roll.levels import LevelFit, can_be_lowered
 from kafkactl.roll.observation import RollNode
@@ -287,8 +287,9 @@ def check_defaults(case: RollCase) -> Iterator[RollFinding]:
             warning(
                 "default-changed",
                 f"{plural('node', len(nodes))} {', '.join(map(str, nodes[:SHOWN]))}",
-                f"the default of {key} changes from {before} to {after}, and the file does not set it. {effect}",
-                f"Set {key} in the file if the new value is not wanted.",
+                f"the default of {key} changes from {before or 'none'} to {after or 'none'}, and the file does not set "
+                f"it. {effect}",
+                f"Set {key} in the file if the new value is not wanted." if after is not None else "",
                 nodes=nodes[:SHOWN],
                 key=key,
                 before=before,

@@ -12,10 +12,10 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
 from kafkactl.roll.case import RollCase, Way
-from kafkactl.roll.check import binaries, cluster
-from kafkactl.roll.check.row import CheckRow
+from kafkactl.roll.checks import binaries, cluster
+from kafkactl.roll.checks.row import CheckRow
 from kafkactl.roll.levels import LevelFit, level_fits
-from kafkactl.roll.rollback import RollbackPath, rollback_path
+from kafkactl.roll.rollback_path import RollbackPath, rollback_path
 from kafkactl.roll.start import StartFailure, forecast_start
 
 ROWS: Final[tuple[CheckRow, ...]] = (*binaries.ROWS, *cluster.ROWS)

@@ -1,0 +1,164 @@
+"""Options that the verbs of `kafkactl roll` share: what is looked at, and which nodes are rolled how.
+
+@leaf_command("check", ...)
+@source_options
+@request_options
+def command(*, source: RollSource, asked: RequestOptions) -> None:
+    observation = open_observation(source)
+    request = request_of(asked, observation)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import click
+
+from kafkactl.commands.framework import completing
+from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.framework.options import Choice, ConnectionOption
+from kafkactl.commands.roll.inventory import inventory_option, read_inventory, time_for_nodes_ms
+
+if TYPE_CHECKING:
+    from kafkactl.roll.api import RollObservation, RollRequest
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+AUTO: Final = "auto"
+ONE: Final = "one"
+RACK: Final = "rack"
+UNTIL: Final = ("controllers", "brokers", "binaries", "levels", "proof")
+
+
+class IdList(click.ParamType["tuple[int, ...]"]):
+    """Node ids separated by commas."""
+
+    name = "ids"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the ids, each once."""
+        if not isinstance(value, str):
+            return tuple(value)
+        parts = [part.strip() for part in value.split(",")]
+        if not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
+            self.fail(f"{value!r} is not a list of node ids such as 11,12,13.", param, ctx)
+        return tuple(dict.fromkeys(map(int, parts)))
+
+
+class OrderOption(IdList):
+    """`auto`, or node ids separated by commas."""
+
+    name = "order"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return None for `auto`, else the ids."""
+        return None if value in (None, AUTO) else super().convert(value, param, ctx)
+
+
+class BatchOption(click.ParamType[int]):
+    """`one`, `rack`, or the largest number of brokers."""
+
+    name = "batch"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the largest number of brokers; 0 for all of a rack."""
+        if isinstance(value, int):
+            return value
+        words = {ONE: 1, RACK: 0}
+        if value in words:
+            return words[value]
+        if not (value.isascii() and value.isdigit() and 1 <= len(value) <= 4 and int(value) > 0):
+            self.fail(f"{value!r} is not one, rack, or a number of brokers.", param, ctx)
+        return int(value)
+
+
+class RollSource(NamedTuple):
+    """Arguments about the observation; no file is read yet."""
+
+    inventory: str | None = None
+    observation: str | None = None
+
+
+class RequestOptions(NamedTuple):
+    """Options about the roll as they were given."""
+
+    to: str | None = None
+    only: tuple[int, ...] | None = None
+    skip: tuple[int, ...] = ()
+    order: tuple[int, ...] | None = None
+    batch: int = 1
+    rendered: str | None = None
+    until: str | None = None
+    accepted: tuple[str, ...] = ()
+
+
+def source_options(function: Function) -> Function:
+    """Decorator: `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
+    text = "A saved observation instead of the cluster (roll observe)."
+    saved = click.option("--observation", cls=ConnectionOption, metavar="DIR", help=text)
+    return option_group("source", RollSource, inventory_option, saved)(function)
+
+
+def to_option(function: Function) -> Function:
+    """Decorator: `--to RELEASE`."""
+    text = "Release to roll to, such as 4.3.1. [default: the present one, a restart]"
+    decorated: Any = click.option(
+        "--to", metavar="RELEASE", shell_complete=completing.releases, help=text
+    )(function)  # fmt: skip
+    return decorated  # type: ignore[no-any-return]
+
+
+def request_options(function: Function) -> Function:
+    """Decorator: the options that say which nodes are rolled how; the function gets the parameter `asked`."""
+    options = (
+        to_option,
+        click.option("--only", type=IdList(), metavar="IDS", help="Roll only these nodes."),
+        click.option("--skip", type=IdList(), default=(), metavar="IDS", help="Leave these nodes out."),
+        click.option(
+            "--order", type=OrderOption(), metavar="auto|IDS",
+            help="Order of the brokers. [default: the one that moves the fewest leaders]",
+        ),
+        click.option(
+            "--batch", type=BatchOption(), default=ONE, show_default=True, metavar="one|rack|N",
+            help="Brokers of one rack that are stopped together, if every partition allows it.",
+        ),
+        click.option("--rendered", metavar="DIR", help="New configuration files: ID.properties for each node."),
+        click.option(
+            "--until", type=Choice(UNTIL), metavar="PHASE",
+            help=f"Last phase: {', '.join(UNTIL)}. [default: binaries with --to, else proof]",
+        ),
+        click.option(
+            "--accept", "accepted", multiple=True, metavar="ID[@NODE]", shell_complete=completing.findings,
+            help="Accept a warning that you have checked yourself. Blockers cannot be accepted.",
+        ),
+    )  # fmt: skip
+    return option_group("asked", RequestOptions, *options)(function)
+
+
+def open_observation(source: RollSource) -> RollObservation:
+    """Return the saved observation, or one that is made now. Raise click.UsageError for neither or both."""
+    from kafkactl.roll.api import load_observation, observe
+
+    if source.observation is not None:
+        if source.inventory is not None:
+            raise click.UsageError("Give --inventory or --observation, not both.")
+        return load_observation(source.observation)
+    if source.inventory is None:
+        raise click.UsageError("Give --inventory FILE for the live cluster, or --observation DIR for a saved one.")
+    return observe(read_inventory(source.inventory), timeout_ms=time_for_nodes_ms())
+
+
+def request_of(asked: RequestOptions, observation: RollObservation) -> RollRequest:
+    """Return the request that the options make; the files of --rendered are read."""
+    from kafkactl.roll.api import RollRequest, read_rendered
+
+    return RollRequest.of(
+        to=asked.to,
+        only=asked.only,
+        skip=asked.skip,
+        rendered={} if asked.rendered is None else read_rendered(asked.rendered, observation),
+        order=asked.order,
+        batch=asked.batch,
+        until=asked.until,
+        accepted=asked.accepted,
+    )

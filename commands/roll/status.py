@@ -1,0 +1,65 @@
+"""`kafkactl roll status`: where the cluster stands, and which node may be stopped now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.roll.options import RollSource, open_observation, source_options, to_option
+from kafkactl.commands.roll.shown import rollback_line, word_of
+
+if TYPE_CHECKING:
+    from kafkactl.roll.api import RollStatus
+
+
+@leaf_command(
+    "status",
+    examples=(
+        "kafkactl roll status --inventory roll.toml",
+        "kafkactl roll status --observation observation --to 4.3.1 -o json",
+    ),
+    codes=exit_codes.READING,
+    timeout="2m",
+)
+@source_options
+@to_option
+def command(*, source: RollSource, to: str | None) -> None:
+    """Show the position of a cluster in a roll: the release of each node, if it is back, if it may be stopped.
+
+    The phase is derived from all nodes together, never from the journal. --to names the goal if no journal
+    does. The exit code is 7 if a node is not back, or a gate of the open step is violated.
+    """
+    from kafkactl.roll.api import RollRequest, status
+
+    found = status(open_observation(source), RollRequest(to=to))
+    code = exit_codes.PROBLEMS_FOUND if found.has_problems else exit_codes.DONE
+    emit("roll.status", found, render=_show, exit_code=code)
+
+
+def _show(page: Page, found: RollStatus) -> None:
+    page.findings(found.findings)
+    goal = f" of the roll to {found.goal}" if found.goal else ""
+    page.heading(f"Phase{goal}: {found.phase.value}", "bad" if found.has_problems else "good")
+    page.table(
+        ("node", "roles", "release", "done", "back", "may be stopped", "why"),
+        [
+            (
+                node.id,
+                ", ".join(node.roles),
+                node.release,
+                word_of(node.done),
+                word_of(node.back),
+                word_of(node.may_stop),
+                ", ".join(dict.fromkeys(finding.id for finding in node.why)) or None,
+            )
+            for node in found.nodes
+        ],
+    )
+    step = found.open_step
+    if step is not None:
+        page.line(f"Open step {step.number}: {step.action} of {', '.join(map(str, step.nodes))}")
+    page.line(rollback_line(found.rollback))
+    page.line(f"Next: {found.next_action}")

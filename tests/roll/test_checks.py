@@ -1,0 +1,218 @@
+"""Checks of a roll: each row of the table by one change to a healthy cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.core.findings import Severity
+from kafkactl.protocol.control_records import ControlType
+from kafkactl.protocol.schema.spec import Versions
+from kafkactl.roll.checks.run import ROWS, check_roll, open_warnings
+from tests.roll.rolls import JAVA, Roll, config
+
+
+def found(roll: Roll, to: str | None = None, **request):
+    return {finding.id: finding for finding in check_roll(roll.case(to, **request)).findings}
+
+
+def ids(roll: Roll, to: str | None = None, severity: Severity = Severity.BLOCKER, **request):
+    findings = check_roll(roll.case(to, **request)).findings
+    return {finding.id for finding in findings if finding.severity is severity}
+
+
+def healthy(release: str = "4.3.1") -> Roll:
+    return Roll(release).topic("orders", [11, 12, 13], [12, 13, 11], [13, 11, 12], min_insync_replicas="2")
+
+
+def test_healthy_cluster_has_no_findings():
+    assert found(healthy()) == {}
+    assert ids(Roll("4.3.1"), "4.4.0") == set()
+
+
+def test_level_is_below_and_above_the_range_of_a_release():
+    below = found(Roll("3.9.2", level=5), "4.0.2")["level-below-supported"]
+    assert below.evidence == {"feature": "metadata.version", "finalized": 5, "min": 7, "max": 25}
+    above = found(Roll("4.3.1"), "3.9.2")["level-above-supported"]
+    assert above.evidence == {"feature": "metadata.version", "finalized": 30, "min": 1, "max": 21}
+    assert "cannot be lowered" in above.next_step
+
+
+def test_level_that_can_be_lowered_has_the_command():
+    finding = found(Roll("4.2.1"), "4.0.2")["level-above-supported"]
+    assert "kafkactl features downgrade --feature metadata.version=25" in finding.next_step
+
+
+def test_finding_of_a_level_is_shown_with_each_node():
+    check = check_roll(Roll("4.3.1").case("3.9.2"))
+    assert all([finding.id for finding in node.findings] == ["level-above-supported"] for node in check.nodes)
+    assert [level.to_dict() for level in check.levels] == [
+        {"name": "metadata.version", "finalized": 30, "target_min": 1, "target_max": 21, "fits": False}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "id", "evidence"),
+    [
+        (
+            {"config": config(11, ["broker"], log_segment_bytes="100000")},
+            "setting-refused",
+            {"node": 11, "key": "log.segment.bytes", "value": "100000"},
+        ),
+        ({"java": JAVA[11]}, "java-too-old", {"needs": 17, "found": 11}),
+        (
+            {"config": config(11, ["broker"], metric_reporters="org.apache.kafka.common.metrics.JmxReporter")},
+            None,
+            {},
+        ),
+        (
+            {"config": config(11, ["broker"], authorizer_class_name="kafka.security.authorizer.AclAuthorizer")},
+            "missing-class",
+            {"node": 11},
+        ),
+        ({"config": "log.dirs=/a\nbroker.id=11\nzookeeper.connect=z:2181\n"}, "unsupported-path", {"node": 11}),
+    ],
+)
+def test_node_that_a_release_does_not_take_is_a_blocker(change, id, evidence):
+    check = check_roll(Roll("3.9.2").change(11, **change).case("4.0.2"))
+    blocking = {finding.id: finding for finding in check.findings if finding.severity is Severity.BLOCKER}
+    if id is None:
+        assert blocking == {}
+        return
+    assert blocking[id].evidence.items() >= evidence.items()
+    assert id in [finding.id for node in check.nodes if node.id == 11 for finding in node.findings]
+    assert all(
+        not node.findings or node.id == 11 or "default-changed" in {f.id for f in node.findings} for node in check.nodes
+    )
+
+
+def test_stored_topic_setting_is_a_blocker_with_its_entity():
+    roll = Roll("3.9.2").topic("small", [11], segment_bytes="100000")
+    finding = found(roll, "4.3.1")["stored-setting-refused"]
+    assert (finding.evidence["entity"], finding.evidence["key"]) == ("topic:small", "segment.bytes")
+    assert "stored-setting-refused" not in found(roll, "4.0.2")
+    assert "stored-setting-refused" not in found(roll, "4.3.1", only=frozenset({1, 2, 3}))
+
+
+def test_dynamic_setting_of_a_broker_that_is_refused_is_only_ignored():
+    roll = Roll("3.9.2")
+    roll.configs.append((4, "11", "log.segment.bytes", "100000"))
+    assert found(roll, "4.0.2")["setting-ignored"].severity is Severity.WARNING
+    assert ids(roll, "4.0.2") == set()
+
+
+def test_key_that_a_release_does_not_have_any_more_is_a_warning():
+    roll = Roll("3.9.2").change(11, config=config(11, ["broker"], password_encoder_iterations="5000"))
+    assert found(roll, "4.0.2")["setting-ignored"].evidence["key"] == "password.encoder.iterations"
+    assert "setting-ignored" not in found(roll)
+
+
+def test_default_that_changes_is_a_warning_with_its_effect():
+    finding = found(Roll("3.9.2"), "4.0.2")["default-changed"]
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["effect"]
+    assert "default-changed" not in found(Roll("4.0.2"))
+
+
+def test_dynamic_quorum_is_not_readable_before_3_9():
+    roll = Roll("3.9.2", level=19)
+    roll.control.append((ControlType.KRAFT_VERSION, {"Version": 0, "KRaftVersion": 1}))
+    assert "log-not-readable" in ids(roll, "3.7.2")
+    assert "log-not-readable" not in ids(roll, "3.9.2")
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda roll: roll.topic("t", ((11, 12), (11,))), {"isr-not-whole", "node-not-back"}),
+        (lambda roll: roll.kill(12), {"broker-down"}),
+        (lambda roll: roll.fence(12), {"broker-down", "node-not-back"}),
+        (lambda roll: roll.topic("t", [11, 12]) and roll.adding.update({("t", 0): [13]}), {"reassignment-running"}),
+        (lambda roll: setattr(roll, "log_epoch", 6), {"election-unsettled"}),
+        (lambda roll: roll.dead.update({1}), {"quorum-without-spare"}),
+        (lambda roll: roll.unknown_voters.update({1, 2}), {"quorum-without-spare"}),
+    ],
+)
+def test_cluster_that_is_not_whole_is_a_blocker(make, expected):
+    roll = healthy()
+    make(roll)
+    assert ids(roll) & expected == expected
+
+
+def test_missing_replica_is_a_warning_if_its_broker_is_left_out_and_the_rest_is_enough():
+    roll = healthy().topic("wide", ((11, 12, 13), (11, 13)), min_insync_replicas="1")
+    roll.kill(12)
+    kinds = {id: finding.severity for id, finding in found(roll, skip=frozenset({12})).items()}
+    assert kinds["isr-not-whole"] is Severity.WARNING
+    assert kinds["broker-down"] is Severity.WARNING
+    roll.topic("narrow", ((11, 12), (11,)), min_insync_replicas="1")
+    assert "isr-not-whole" in ids(roll, skip=frozenset({12}))
+
+
+def test_small_quorum_is_a_warning():
+    for controllers in ((1,), (1, 2)):
+        finding = found(Roll("4.3.1", controllers=controllers))["quorum-without-spare"]
+        assert finding.severity is Severity.WARNING
+
+
+def test_partition_that_cannot_do_without_a_replica_is_a_warning():
+    roll = healthy().topic("one", [11]).topic("strict", [12, 13], min_insync_replicas="2").topic("pair", [12, 13])
+    finding = found(roll)["partition-stops-while-down"]
+    assert (finding.evidence["partitions"], finding.evidence["total"]) == (["one-0", "strict-0"], 2)
+
+
+def test_registrations_of_nodes_that_are_gone_are_warnings():
+    roll = healthy()
+    broker, controller = dict(roll.registered[11]), dict(roll.registered[1])
+    roll.registered |= {19: {**broker, "fenced": True}, 9: controller}
+    roll.nodes[19] = roll.nodes[11]
+    log = roll.log_bytes
+    del roll.nodes[19]
+    roll.log_bytes = lambda: _with(roll, log)  # type: ignore[method-assign]
+    assert ids(roll, severity=Severity.WARNING) >= {"stale-broker-registration", "stale-controller-registration"}
+    assert ids(roll) == set()
+
+
+def _with(roll, log):
+    roll.nodes[19] = roll.nodes[11]
+    try:
+        return log()
+    finally:
+        del roll.nodes[19]
+
+
+def test_registration_through_older_controllers_lacks_features():
+    roll = Roll("3.7.2").runs("4.3.1")
+    roll.registered[11]["ranges"] = {"metadata.version": Versions(7, 30)}
+    finding = found(roll, "4.3.1")["features-not-registered"]
+    assert "group.version" in finding.evidence["features"]
+    assert finding.severity is Severity.WARNING
+
+
+def test_broker_of_a_newer_release_than_a_controller_is_for_information():
+    assert found(Roll("3.9.2").runs("4.3.1", 11), "4.3.1")["brokers-ahead-of-controllers"].severity is Severity.INFO
+
+
+def test_release_without_hook_and_ranges_is_unknown():
+    roll = healthy().change(1, release=None, features=None)
+    roll.registered[1]["ranges"] = {"metadata.version": Versions(7, 29999)}
+    assert "release-unknown" in ids(roll, severity=Severity.WARNING)
+    named = healthy().change(1, release=None)
+    assert found(named) == {}
+    assert check_roll(named.case()).nodes[0].release == "4.3"
+
+
+def test_clients_are_mentioned_on_the_way_to_4_0():
+    assert "client-too-old" in found(Roll("3.9.2"), "4.0.2")
+    assert "client-too-old" not in found(Roll("4.0.2"), "4.3.1")
+
+
+def test_accepted_warning_is_not_open():
+    check = check_roll(healthy().topic("one", [11]).case())
+    assert [finding.id for finding in open_warnings(check, frozenset())] == ["partition-stops-while-down"]
+    assert open_warnings(check, frozenset({"partition-stops-while-down"})) == ()
+
+
+def test_table_names_every_finding_once():
+    names = [id for row in ROWS for id in row.ids]
+    assert len(set(names)) == len(names)
+    assert len(names) >= 22
