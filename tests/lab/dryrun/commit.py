@@ -10,7 +10,7 @@ import contextlib
 
 from kafkactl.core.errors import KafkactlError
 from kafkactl.dryrun.api.clusters import open_clusters
-from kafkactl.dryrun.api.logs import choose, read_contexts
+from kafkactl.dryrun.api.logs import choose, read_chosen
 from kafkactl.dryrun.engine.local import records_in
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.metadata.image.model import BROKER_CONFIG
@@ -73,10 +73,7 @@ def _set_everywhere(cluster: KafkaCluster, value: str) -> bool:
 def _world(cluster: KafkaCluster, *nodes: int) -> ScenarioContext:
     logs = {str(cluster.disks.metadata_log(node)): str(cluster.disks.metadata_log(node)) for node in nodes}
     (found,) = open_clusters(logs)
-    (world,) = read_contexts([choose(found)], release=None, static=None)
-    if isinstance(world, KafkactlError):
-        raise world
-    return world
+    return read_chosen(choose(found))
 
 
 def _records(cluster: KafkaCluster, node_id: int) -> list[tuple[int, object]]:

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kafkactl.core.errors import KafkactlError
 from kafkactl.dryrun.api.clusters import open_clusters
-from kafkactl.dryrun.api.logs import choose, read_contexts, read_static
+from kafkactl.dryrun.api.logs import choose, read_chosen, read_static
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.appended import records_of
@@ -79,15 +78,12 @@ class Stage:
         """The log of a controller as it is on the disk now."""
         log = str(self.cluster.disks.metadata_log(node_id))
         (cluster,) = open_clusters({log: log})
-        (world,) = read_contexts(
-            [choose(cluster)],
+        return read_chosen(
+            choose(cluster),
             release=find_release(self.cluster.shape.release),
             static=read_static(str(self.cluster.config_file(node_id))),
             restarts=restarts,
         )
-        if isinstance(world, KafkactlError):
-            raise world
-        return world
 
     def settle(self, holds: Holds, timeout_s: float = 120) -> ScenarioContext:
         """Wait until the log says so and then says nothing new for a while."""
