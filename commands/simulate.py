@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, EngineArguments, check_master
 from kafkactl.commands.framework.exit_codes import DONE, INTERRUPTED, PROBLEMS_FOUND, UNKNOWN
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import PATH, Choice, Duration
 from kafkactl.commands.framework.settings import current_settings
-from kafkactl.commands.rendering.output import emit, wipe_passing, write_passing
+from kafkactl.commands.rendering.output import detail, emit, wipe_passing, write_passing
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.progress import shown_progress
+from kafkactl.core.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.simulator.api.simulation import Simulation
+    from kafkactl.dryrun.api.engines import Engine
+    from kafkactl.simulator.api.simulation import Simulation, SimulationRequest
     from kafkactl.simulator.run import Outcome
 
 PROFILES = ("chaos", "rolling-restart", "voter-change", "disk-loss")
@@ -28,6 +35,7 @@ _EVERY_S = 0.2  # between two counts of the runs that are over
 _SHOWN = 200  # lines of a timeline in the terminal
 _MOST_DIGITS = 18
 _MOST_VOTERS = 15
+_MOST_WEIGHED = 1000  # parts of the work
 
 
 class _Nodes(click.ParamType[tuple[int, ...]]):
@@ -80,7 +88,8 @@ class _Nodes(click.ParamType[tuple[int, ...]]):
               help="How long a profile makes faults, in virtual time.")  # fmt: skip
 @click.option("--no-shrink", is_flag=True, help="Do not look for the fewest faults of a failing run.")
 @click.option("--html", metavar="FILE", type=PATH, help="Also write an HTML page with one lane a node.")
-def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
+@option_group("where", EngineArguments, *ENGINE_OPTIONS)
+def command(*, no_shrink: bool, html: str | None, where: EngineArguments, **asked: Any) -> None:
     """Simulate a quorum of controllers in virtual time, with crashes, lost disks and broken networks.
 
     The nodes follow the rules of released Kafka. After every event twelve invariants are checked: one
@@ -95,9 +104,14 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
     if (asked["script"] is None) == (asked["profile"] is None):
         raise click.UsageError("Give --script FILE or --profile NAME.")
     check_page(html)
+    check_master(where.engine, where.master)
+    request = SimulationRequest(shrinks=not no_shrink, **asked)
+    engine = _engine(where, request)
+    detail(engine.why)
     progress = _Progress(asked["runs"])
     try:
-        found = simulate(SimulationRequest(shrinks=not no_shrink, **asked), on_progress=progress)
+        with shown_progress("Waiting for Spark", "tasks") if engine.name == "spark" else nullcontext():
+            found = simulate(request, on_progress=progress, engine=engine.name, master=engine.master)
     finally:
         progress.clear()
     emit(
@@ -106,6 +120,22 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
         render=_show,
         exit_code=INTERRUPTED if found.interrupted else _CODES[found.verdict],
         listing="timeline",
+    )
+
+
+def _engine(where: EngineArguments, request: SimulationRequest) -> Engine:
+    """Choose the engine by the options and by the work."""
+    from kafkactl.dryrun.api.engines import engine_for, weighed
+    from kafkactl.simulator.api.simulation import seconds_of
+
+    seconds = [seconds_of(request)] * min(request.runs, _MOST_WEIGHED)
+    each = request.runs / len(seconds)
+    what = counted(request.runs, "run")
+    return engine_for(
+        where.engine,
+        where.master,
+        None,
+        lambda: weighed([part * each for part in seconds], os.cpu_count() or 1, what=what),
     )
 
 

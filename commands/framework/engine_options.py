@@ -1,9 +1,9 @@
-"""Where a log is replayed: the options that the dry run and the audit of tiered storage share."""
+"""Where work is done: the options of the commands that may take long."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,10 +15,17 @@ ENGINE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=Choice(("auto", "local", "spark")),
         default="auto",
         show_default=True,
-        help="Where the log is replayed.",
+        help="Where the work is done.",
     ),
     click.option("--master", metavar="URL", help="The Spark master; implies the Spark engine."),
 )
+
+
+class EngineArguments(NamedTuple):
+    """The options that choose the engine."""
+
+    engine: str
+    master: str | None
 
 
 def check_master(engine: str, master: str | None) -> None:

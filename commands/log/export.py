@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
+from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, EngineArguments, check_master
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import check_point, point_options
 from kafkactl.commands.framework.option_group import option_group
@@ -17,13 +17,6 @@ from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.spark.api import LogExport
-
-
-class EngineArguments(NamedTuple):
-    """The options that choose the engine."""
-
-    engine: str
-    master: str | None
 
 
 @leaf_command(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, Literal
 
 from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import UnknownOutcomeError
-from kafkactl.core.frozen import frozen
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import Case, Timed, as_script, plan_of
 from kafkactl.simulator.quorum import Quorum
@@ -164,8 +165,8 @@ def outcomes(asked: Asked, quorum: Quorum) -> Iterator[Outcome]:
         yield outcome_of(asked, quorum, seed, traced=False)
 
 
-class _Tally:
-    """Counts of the finished runs."""
+class Tally:
+    """Counts of finished runs, in the order of their seeds."""
 
     def __init__(self) -> None:
         self.runs = self.passed = self.events = self.elections = self.committed = self.epoch = 0
@@ -174,6 +175,7 @@ class _Tally:
         self.remarks: dict[int, Remark] = {}
 
     def add(self, outcome: Outcome) -> None:
+        """Count one more run."""
         self.events += outcome.events
         self.elections += outcome.elections
         self.committed += outcome.committed
@@ -187,6 +189,19 @@ class _Tally:
         # Both at once, and last: a run that an interruption cuts off here is made again.
         self.runs, self.passed = self.runs + 1, self.passed + outcome.passed
 
+    def join(self, later: Tally) -> None:
+        """Count runs of later seeds that were counted elsewhere."""
+        self.events += later.events
+        self.elections += later.elections
+        self.committed += later.committed
+        self.epoch = max(self.epoch, later.epoch)
+        self.failovers += later.failovers
+        self.failures = (self.failures + later.failures)[:SHOWN_FAILURES]
+        for line, found in later.remarks.items():
+            known = self.remarks.get(line) or Remark(first=found.first, seed=found.seed, runs=0)
+            self.remarks[line] = Remark(first=known.first, seed=known.seed, runs=known.runs + found.runs)
+        self.runs, self.passed = self.runs + later.runs, self.passed + later.passed
+
 
 @frozen
 class _Reported:
@@ -198,18 +213,45 @@ class _Reported:
     after: int = 0
 
 
-def simulate(asked: Asked, progress: Callable[[int], None] = lambda _: None) -> Summary:
+def ranges_of(asked: Asked, count: int) -> list[Asked]:
+    """Return the request as so many requests of about as many seeds each, in the order of the seeds.
+
+    >>> [(part.seed, part.runs) for part in ranges_of(Asked(seed=5, runs=7), 3)]
+    [(5, 2), (7, 2), (9, 3)]
+    """
+    bounds = [asked.runs * at // count for at in range(count + 1)]
+    return [changed(asked, seed=asked.seed + begin, runs=end - begin) for begin, end in pairwise(bounds) if end > begin]
+
+
+def tally_of(asked: Asked) -> Tally:
+    """Return the counts of all runs of a request."""
+    quorum, _ = quorum_of(asked)
+    tally = Tally()
+    for outcome in outcomes(asked, quorum):
+        tally.add(outcome)
+    return tally
+
+
+def simulate(
+    asked: Asked, progress: Callable[[int], None] = lambda _: None, counted: Iterable[Tally] | None = None
+) -> Summary:
     """Run everything, show the first failure (or the first run) with its timeline, and shrink a plan that failed.
 
-    `progress` gets how many runs are over, after each. An interruption, or the end of the time, ends it with the runs
-    that are over, of which none is shrunk; where none is, it is raised.
+    `progress` gets how many runs are over, after each. `counted` are the runs if they are made elsewhere, in the order
+    of their seeds. An interruption, or the end of the time, ends it with the runs that are over, of which none is
+    shrunk; if none is, it is raised.
     """
     quorum, release = quorum_of(asked)
-    tally, reported, ended = _Tally(), None, ""
+    tally, reported, ended = Tally(), None, ""
     try:
-        for outcome in outcomes(asked, quorum):
-            tally.add(outcome)
-            progress(tally.runs)
+        if counted is None:
+            for outcome in outcomes(asked, quorum):
+                tally.add(outcome)
+                progress(tally.runs)
+        else:
+            for part in counted:
+                tally.join(part)
+                progress(tally.runs)
         reported = _report(asked, quorum, release, tally)
     except (KeyboardInterrupt, UnknownOutcomeError) as error:
         if not tally.runs:
@@ -236,11 +278,11 @@ def simulate(asked: Asked, progress: Callable[[int], None] = lambda _: None) -> 
     )
 
 
-def _shown(asked: Asked, quorum: Quorum, tally: _Tally) -> Outcome:
+def _shown(asked: Asked, quorum: Quorum, tally: Tally) -> Outcome:
     return outcome_of(asked, quorum, tally.failures[0].seed if tally.failures else asked.seed, traced=True)
 
 
-def _report(asked: Asked, quorum: Quorum, release: str, tally: _Tally) -> _Reported:
+def _report(asked: Asked, quorum: Quorum, release: str, tally: Tally) -> _Reported:
     shown = _shown(asked, quorum, tally)
     if not tally.failures or asked.script is not None or not asked.shrinks:
         return _Reported(shown=shown)

@@ -13,6 +13,7 @@ from kafkactl.core.progress import heard_by
 from kafkactl.dryrun.api import find_scenario, predict_copy
 from kafkactl.dryrun.api.answering import Answered, Question, answer_question, answers_on_spark, read_state
 from kafkactl.dryrun.api.clusters import Cluster, open_clusters
+from kafkactl.simulator.api.simulation import SimulationRequest, simulate
 from kafkactl.spark.session import spark_session
 from kafkactl.spark.tasks import done_in_tasks
 from kafkactl.tiered.api import Request, audit, load
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "kafkactl dryrun replay"
+SCRIPT = sorted((Path(__file__).parents[1] / "scripts" / "simulator").rglob("*.txt"))[0]
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,17 @@ def test_audit_of_tiered_storage_is_the_same_on_spark(session: SparkSession, tmp
         LogOf(number).add(topic.copied(number, "a", 0, 9), topic.started(0, f"b{number}", 10, 19)).save(tmp_path)
     here, there = (load(Request(sources=(str(tmp_path),), engine=engine)) for engine in ("local", "spark"))
     assert {**audit(there).to_dict(), "engine": None} == {**audit(here).to_dict(), "engine": None}
+
+
+@pytest.mark.parametrize("request", [
+    SimulationRequest(profile="chaos", seed=5, runs=9, duration_ms=3_000),
+    SimulationRequest(script=str(SCRIPT), runs=5),
+])  # fmt: skip
+def test_simulation_is_the_same_on_spark(session: SparkSession, request: SimulationRequest) -> None:
+    counts: list[int] = []
+    there = simulate(request, engine="spark", on_progress=counts.append)
+    assert there.to_dict() == simulate(request).to_dict()
+    assert counts[-1] == request.runs
 
 
 def broken(item: int) -> int:

@@ -25,6 +25,7 @@ SPARK: Final = "spark"
 SPARK_START_S: Final = 8.0
 SPARK_RATIO: Final = 1.3
 REPLAY_S_PER_GB: Final = 15.0
+WORTH: Final = 1.5  # times sooner, as the figures are of one machine, and an interruption loses less in process
 
 
 @frozen
@@ -106,7 +107,7 @@ def weighed(seconds: Sequence[float], cores: int, *, what: str, more_on_spark: f
     local = sum(seconds)
     spark = SPARK_START_S + more_on_spark + SPARK_RATIO * max(max(seconds, default=0.0), local / cores)
     text = f"{what}, about {local:.0f} s of work in process and {spark:.0f} s on Spark with {counted(cores, 'core')}"
-    return Weighed(spark < local, text)
+    return Weighed(spark * WORTH < local, text)
 
 
 def _bytes(log: LogSource) -> int:

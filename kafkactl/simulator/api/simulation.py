@@ -5,7 +5,7 @@ Nothing is read but the script, no cluster is asked, and equal arguments give eq
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
@@ -15,7 +15,18 @@ from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.features.catalog.releases import find_release, first_with_dynamic_quorum
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.simulator.campaign import Asked, Figures, Summary, failover_ms, figures, quorum_of, verdict_of
+from kafkactl.simulator.campaign import (
+    Asked,
+    Figures,
+    Summary,
+    Tally,
+    failover_ms,
+    figures,
+    quorum_of,
+    ranges_of,
+    tally_of,
+    verdict_of,
+)
 from kafkactl.simulator.campaign import simulate as run_all
 from kafkactl.simulator.profiles import PROFILES
 from kafkactl.simulator.run import Outcome
@@ -27,6 +38,8 @@ PASSED: Final = "passed"
 FAILED: Final = "failed"
 UNKNOWN: Final = "unknown"
 _SHOWN: Final = 5
+_RANGES_OF_A_CORE: Final = 4
+_RUN_S: Final = {"rolling-restart": 0.06, "voter-change": 0.2, "chaos": 0.2, "disk-loss": 0.52}
 
 
 @frozen
@@ -119,8 +132,21 @@ def ignore_progress(runs: int) -> None:
     """Leave it unsaid."""
 
 
-def simulate(request: SimulationRequest, *, on_progress: Callable[[int], None] = ignore_progress) -> Simulation:
+def seconds_of(request: SimulationRequest) -> float:
+    """Return the estimated seconds of one run in process: of a profile as measured for a virtual minute."""
+    return _RUN_S.get(request.profile or "", 0.1) * (request.duration_ms / 60_000 if request.profile else 1)
+
+
+def simulate(
+    request: SimulationRequest,
+    *,
+    on_progress: Callable[[int], None] = ignore_progress,
+    engine: str = "local",
+    master: str | None = None,
+) -> Simulation:
     """Run a script, or a profile of faults, for each seed; `on_progress` gets how many runs are over, after each.
+
+    With the engine `spark` tasks run a range of seeds each, on `master`, and the result is the same.
 
     Raises InputError: `invalid-script` with file, line and column; `invalid-simulation` for arguments that do not go
     together; and as `read_input` for the file. An interruption (KeyboardInterrupt) ends it with the runs that are
@@ -144,8 +170,19 @@ def simulate(request: SimulationRequest, *, on_progress: Callable[[int], None] =
     if script is not None:
         quorum, _ = quorum_of(asked)
         check_nodes(script, {*quorum.voters, *quorum.observers})
-    summary = run_all(asked, on_progress)
+    counted = _on_spark(asked, master) if engine == "spark" else None
+    summary = run_all(asked, on_progress, counted)
     return Simulation(request=request, summary=summary, findings=tuple(_findings(asked, summary)))
+
+
+def _on_spark(asked: Asked, master: str | None) -> Iterator[Tally]:
+    from kafkactl.spark.session import spark_session
+    from kafkactl.spark.tasks import done_in_tasks
+
+    with spark_session(master, "kafkactl simulate") as session:
+        cores = max(1, session.sparkContext.defaultParallelism)
+        tallies = done_in_tasks(session, tally_of, ranges_of(asked, _RANGES_OF_A_CORE * cores))
+    yield from tallies
 
 
 def write_page(path: str, found: Simulation) -> Simulation:

@@ -66,7 +66,7 @@ def test_work_on_several_logs_is_for_spark_and_on_one_log_never(log: LogSource) 
         file.truncate(500_000_000)
     assert engines.chosen_engine("auto", None, None, [[log]], passes=100, cores=8).name == "local"
     assert engines.chosen_engine("auto", None, None, [[log]] * 2, cores=8).name == "local"
-    assert engines.chosen_engine("auto", None, None, [[log]] * 2, passes=6, cores=8).name == "spark"
+    assert engines.chosen_engine("auto", None, None, [[log]] * 4, passes=6, cores=8).name == "spark"
     assert engines.chosen_engine("auto", None, None, [[log]] * 8, cores=8).name == "spark"
     assert engines.chosen_engine("auto", None, None, [[log]] * 8, cores=1).name == "local"
 
