@@ -14,6 +14,7 @@ from kafkactl.core.frozen import frozen
 
 if TYPE_CHECKING:  # a description is read for `--help`, too
     from kafkactl.core.findings import Finding
+    from kafkactl.dryrun.brokers.worst import Loss
     from kafkactl.dryrun.controller.facts import Facts
     from kafkactl.dryrun.engine.loader import Started
     from kafkactl.dryrun.engine.local import Loaded
@@ -41,6 +42,8 @@ class ScenarioContext:
 
     `observed` is the live quorum of that cluster, if it was asked. `started` are the states of nodes that start from
     this log, read for the scenario `restart` only. `notes` are findings about the sources, whatever the scenario.
+    `losses` are the worst sets of brokers that were asked for, and the number of all sets, if they were searched by
+    tasks.
     """
 
     loaded: Loaded
@@ -49,6 +52,7 @@ class ScenarioContext:
     started: tuple[Started, ...] = ()
     notes: tuple[Finding, ...] = ()
     observed: Observed | None = None
+    losses: tuple[list[Loss], int] | None = None
 
     @property
     def image(self) -> Image:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
 from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
 from kafkactl.core.progress import heard_by
@@ -70,6 +72,17 @@ def test_answers_equal_those_in_process_for_all_logs(
     assert [payload_of(result) for result in found] == [payload_of(local(cluster, asked)) for cluster in clusters]
     failed = [result for result in found if isinstance(result, KafkactlError)]
     assert 0 < len(failed) < 4 < len(found)
+
+
+def test_search_that_is_split_gives_the_same_answer(session: SparkSession, tmp_path: Path) -> None:
+    for brokers in (50, 5):  # the sets of the second are too few to be split
+        write_log(tmp_path / str(brokers), Shape(records=3_000, partitions=200, brokers=brokers))
+    several = open_clusters({name: str(tmp_path / name) for name in ("50", "5")})
+    asked = Question(scenario="broker-loss", asked=find_scenario("broker-loss").input_of({"worst": 4}))
+    found = answers_on_spark(several, asked, None, NAME)
+    assert [payload_of(result) for result in found] == [payload_of(local(cluster, asked)) for cluster in several]
+    first = payload_of(found[0])
+    assert first["effects"]["sets"] == 230_300
 
 
 def test_copy_from_zookeeper_is_the_same_on_spark(session: SparkSession, tmp_path: Path) -> None:

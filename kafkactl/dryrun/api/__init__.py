@@ -24,8 +24,9 @@ from kafkactl.dryrun.scenario import Document, Needs, Observed, Option, OptionsE
 from kafkactl.metadata.image.model import Image
 
 if TYPE_CHECKING:
-    from kafkactl.dryrun.api.answering import Answered, Opened, Question, answer_question, answers_on_spark, read_state
+    from kafkactl.dryrun.api.answering import Answered, Opened, Question, answer_question, read_state
     from kafkactl.dryrun.api.copy import PredictedCopy, predict_copy
+    from kafkactl.dryrun.api.on_spark import answers_on_spark
     from kafkactl.features.catalog.releases import Release
 else:
     __getattr__ = lazy_names(
@@ -36,10 +37,10 @@ else:
                 "Opened",
                 "Question",
                 "answer_question",
-                "answers_on_spark",
                 "read_state",
             ),
             f"{__name__}.copy": ("PredictedCopy", "predict_copy"),
+            f"{__name__}.on_spark": ("answers_on_spark",),
         },
     )
 

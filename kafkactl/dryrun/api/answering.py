@@ -6,9 +6,7 @@ so: docs/decisions/0014-the-spark-plan.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkactl.core.answers import plain_values
@@ -23,12 +21,11 @@ from kafkactl.dryrun.api.outputs import answer_of, detail_tables, log_report, pa
 from kafkactl.dryrun.api.reporting import report
 from kafkactl.dryrun.by_name import find_scenario, run
 from kafkactl.dryrun.detail_tables import Table
-from kafkactl.dryrun.io.detail_files import WrittenTable, written_table
+from kafkactl.dryrun.io.detail_files import WrittenTable
 from kafkactl.dryrun.page.build import SimulatedScenario
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Observed, ScenarioContext
 from kafkactl.features.catalog.releases import find_release
-from kafkactl.metadata.io.places import fetched_folders, for_tasks
 
 
 @frozen
@@ -153,35 +150,3 @@ def _reported(opened: Opened, question: Question, processes: int | None) -> Answ
 
 def _prediction(found: Prediction, opened: Opened, question: Question) -> PredictionDict:
     return answer_of(found, with_records=question.with_records, facts=opened.context.facts)
-
-
-# --- on Spark ------------------------------------------------------------------------------------------------------
-
-
-def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: str | None, name: str) -> list[Result]:
-    """Return the answer about each cluster, or its error, each from one task of the application `name`.
-
-    Raises as `spark_session`.
-    """
-    from kafkactl.spark.session import spark_session
-    from kafkactl.spark.tasks import done_in_tasks
-
-    sizes = [_bytes(cluster) for cluster in clusters]
-    with spark_session(master, name) as session:
-        if not session.sparkContext.master.startswith("local"):
-            for folder in fetched_folders(log for cluster in clusters for log in cluster.logs):
-                session.sparkContext.addFile(folder, recursive=True)
-        portable = [changed(cluster, logs=tuple(map(for_tasks, cluster.logs))) for cluster in clusters]
-        return done_in_tasks(session, partial(_in_task, question), portable, sizes)
-
-
-def _bytes(cluster: Cluster) -> int:
-    return sum(Path(file.name).stat().st_size for log in cluster.logs for file in log.segments)
-
-
-def _in_task(question: Question, cluster: Cluster) -> Result:
-    try:
-        found = answer_question(read_state(cluster, question, "spark"), question, processes=1)
-    except KafkactlError as error:
-        return error
-    return found if found.tables is None else found._replace(tables=[written_table(table) for table in found.tables])

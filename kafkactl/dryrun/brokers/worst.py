@@ -11,8 +11,8 @@ additions instead of 435 times 100,000 elections.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
 from math import comb
 from typing import Any, NamedTuple, TypeAlias
 
@@ -38,6 +38,7 @@ from kafkactl.metadata.image.model import (
 )
 
 MOST_SETS = 5_000_000
+MOST_SHOWN = 10
 Group: TypeAlias = tuple[int, ...]
 Settings: TypeAlias = tuple[int, bool]
 _Exact: TypeAlias = tuple[Settings, tuple[Any, ...], tuple[Any, ...]]
@@ -75,15 +76,37 @@ class Loss:
     )  # fmt: skip
 
 
-def worst_losses(
-    image: Image, facts: Facts, size: int, *, voters: Collection[int] = (), most: int = 10
-) -> tuple[list[Loss], int]:
-    """Return the worst sets of `size` live brokers, the worst first, and how many sets there are. `voters` are those of
-    the quorum: without a majority of them nothing is elected, and all that the lost brokers lead is out of reach.
+@frozen
+class Search:
+    """A search for the worst sets of `size` of the `live` brokers. `parts` are g(T), `led` the number of partitions
+    that each broker leads, `voters` those of the quorum."""
 
-    Raises InputError `too-many-sets` where they are too many, `too-few-brokers` where there are none.
+    live: Group
+    size: int
+    parts: Mapping[Group, Sequence[int]]
+    led: Mapping[int, int]
+    voters: Group
+
+    @property
+    def count(self) -> int:
+        """The number of sets."""
+        return comb(len(self.live), self.size)
+
+    def loss_of(self, chosen: Group) -> Loss:
+        """Return the loss of a set of brokers."""
+        if self.voters and tolerates(self.voters, set(self.voters).difference(chosen)) < 0:
+            away = sum(self.led.get(broker, 0) for broker in chosen)
+            return Loss(brokers=chosen, harm=Harm(away, 0, away), loses_majority=True)
+        return Loss(brokers=chosen, harm=_sum(self.parts, chosen))
+
+
+def search_of(image: Image, facts: Facts, size: int, *, voters: Collection[int] = ()) -> Search:
+    """Return the search for the worst sets of `size` live brokers. `voters` are those of the quorum: without a majority
+    of them nothing is elected, and all that the lost brokers lead is out of reach.
+
+    Raises InputError `too-many-sets` if they are too many, `too-few-brokers` if there are none.
     """
-    live = [broker for broker in sorted(image.brokers) if not image.brokers[broker].fenced]
+    live = tuple(broker for broker in sorted(image.brokers) if not image.brokers[broker].fenced)
     count = comb(len(live), size) if size > 0 else 0
     if not count:
         raise InputError(f"{len(live)} brokers are alive, {size} cannot be lost", id="too-few-brokers")
@@ -91,20 +114,29 @@ def worst_losses(
         raise InputError(
             f"{len(live)} brokers have {count} sets of {size}; {MOST_SETS} are the most", id="too-many-sets"
         )
-    parts = _parts(image, facts, size)
-    led: Counter[int] = Counter(fields[LEADER_AT] for _, _, fields in ActiveController(image, facts).all_fields())
+    led = Counter(fields[LEADER_AT] for _, _, fields in ActiveController(image, facts).all_fields())
+    return Search(live=live, size=size, parts=_parts(image, facts, size), led=led, voters=tuple(voters))
 
-    def loss_of(chosen: Group) -> Loss:
-        if voters and tolerates(voters, set(voters).difference(chosen)) < 0:
-            away = sum(led[broker] for broker in chosen)
-            return Loss(brokers=chosen, harm=Harm(away, 0, away), loses_majority=True)
-        return Loss(brokers=chosen, harm=_sum(parts, chosen))
 
-    losses = map(loss_of, combinations(live, size))
+def worst_in(search: Search, first: int = 0, stop: int | None = None, *, most: int = MOST_SHOWN) -> list[Loss]:
+    """Return the worst of the sets from number `first` to before `stop` (default: of all), the worst first."""
+    return worst_of(map(search.loss_of, islice(combinations(search.live, search.size), first, stop)), most=most)
+
+
+def worst_of(losses: Iterable[Loss], *, most: int = MOST_SHOWN) -> list[Loss]:
+    """Return the worst losses, the worst first, and of equal ones that of the lower ids."""
     import heapq
 
-    worst = heapq.nsmallest(most, losses, key=lambda loss: ([-part for part in loss.sort_key], loss.brokers))
-    return worst, count
+    return heapq.nsmallest(most, losses, key=lambda loss: ([-part for part in loss.sort_key], loss.brokers))
+
+
+def worst_losses(
+    image: Image, facts: Facts, size: int, *, voters: Collection[int] = (), most: int = MOST_SHOWN
+) -> tuple[list[Loss], int]:
+    """Return the worst sets of `size` live brokers, the worst first, and how many sets there are. Raises as
+    `search_of`."""
+    search = search_of(image, facts, size, voters=voters)
+    return worst_in(search, most=most), search.count
 
 
 def _sum(parts: Mapping[Group, Sequence[int]], chosen: Group) -> Harm:

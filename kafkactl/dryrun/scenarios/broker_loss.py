@@ -190,7 +190,7 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
 
 def _worst(context: ScenarioContext, size: int) -> Prediction:
     image, facts, voters = context.image, context.facts, context.voters
-    losses, count = worst_losses(image, facts, size, voters=voters)
+    losses, count = context.losses or worst_losses(image, facts, size, voters=voters)
     worst = losses[0].brokers
     # More than six brokers are lost in too many orders to be listed; the harm was found in all of them.
     in_order = size > MOST_TOGETHER and not losses[0].loses_majority

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from bench.log_generator import Shape
+from bench.make_metadata_log import write_log
 from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.frozen import changed
-from kafkactl.dryrun.api import find_scenario
-from kafkactl.dryrun.api.answering import Answered, Question, _in_task, answer_question, read_state
+from kafkactl.dryrun.api import find_scenario, on_spark
+from kafkactl.dryrun.api.answering import Answered, Question, answer_question, read_state
 from kafkactl.dryrun.api.clusters import Cluster, open_clusters
+from kafkactl.dryrun.api.on_spark import Asked, Search, answer_or_search, joined, ranges_of, worst_of_range
 from kafkactl.dryrun.io.detail_files import written_table
 from kafkactl.metadata.io.places import for_tasks
 from tests.spark.logs import write_all_logs
@@ -52,13 +55,28 @@ def test_answers_of_tasks_equal_those_in_process_for_all_logs(tmp_path: Path, mo
     assert len(clusters) > 30
     errors = set()
     for asked in QUESTIONS:
-        for cluster in clusters:
+        for cluster in clusters if asked.scenario is not None else clusters[::4]:
             monkeypatch.chdir(tmp_path)
             expected = shown(in_process(cluster, asked))
-            sent = pickle.dumps((asked, changed(cluster, logs=tuple(map(for_tasks, cluster.logs)))))
+            sent = pickle.dumps((asked, Asked(changed(cluster, logs=tuple(map(for_tasks, cluster.logs))))))
             monkeypatch.chdir("/")
-            found = pickle.loads(pickle.dumps(_in_task(*pickle.loads(sent))))
+            found = pickle.loads(pickle.dumps(answer_or_search(*pickle.loads(sent))))
             assert shown(found) == expected, cluster.title
             if isinstance(found, KafkactlError):
                 errors.add(found.id)
     assert {"empty-metadata-log", "unknown-broker"} <= errors
+
+
+def test_search_of_many_sets_in_ranges_gives_the_same_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_log(tmp_path, Shape(records=3_000, partitions=300, brokers=9))
+    (cluster,) = open_clusters({str(tmp_path): str(tmp_path)})
+    asked = question("broker-loss", worst=3)
+    sent = Asked(changed(cluster, logs=tuple(map(for_tasks, cluster.logs))))
+    monkeypatch.setattr(on_spark, "FEW_SETS", 10)
+    search = answer_or_search(asked, sent)
+    assert isinstance(search, Search) and search.count == 84
+    ranges = pickle.loads(pickle.dumps(ranges_of(0, search, 5)))
+    found = joined(ranges, map(worst_of_range, ranges))
+    answer = answer_or_search(asked, sent._replace(losses=found[0]))
+    assert not isinstance(answer, Search)
+    assert shown(answer) == shown(in_process(cluster, asked))

@@ -1,0 +1,123 @@
+"""Answers of `kafkactl dryrun` by tasks of Spark: a task reads one log, and answers the question about it.
+
+A search for the worst set of many is split: the task of the log returns what is searched, tasks search ranges of the
+sets, and another task answers with the sets that they found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.frozen import changed
+from kafkactl.dryrun.api.answering import Question, Result, answer_question, read_state
+from kafkactl.dryrun.api.clusters import Cluster
+from kafkactl.dryrun.brokers.worst import Loss, Search, search_of, worst_in, worst_of
+from kafkactl.dryrun.io.detail_files import written_table
+from kafkactl.dryrun.scenario import ScenarioContext
+from kafkactl.metadata.io.places import fetched_folders, for_tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FEW_SETS: Final = 200_000  # a second or two of one task
+_RANGES_OF_A_CORE: Final = 2
+
+
+class Asked(NamedTuple):
+    """A cluster with the worst losses, if they were searched, and the number of sets."""
+
+    cluster: Cluster
+    losses: tuple[list[Loss], int] | None = None
+
+
+class Range(NamedTuple):
+    """Sets of a search from number `first` to before `stop`; `number` is that of the cluster."""
+
+    number: int
+    search: Search
+    first: int
+    stop: int
+
+
+def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: str | None, name: str) -> list[Result]:
+    """Return the answer about each cluster, or its error, each from one task of the application `name`.
+
+    Raises as `spark_session`.
+    """
+    from kafkactl.spark.session import spark_session
+
+    sizes = [
+        sum(Path(file.name).stat().st_size for log in cluster.logs for file in log.segments) for cluster in clusters
+    ]
+    asked = [Asked(changed(cluster, logs=tuple(map(for_tasks, cluster.logs)))) for cluster in clusters]
+    with spark_session(master, name) as session:
+        if not session.sparkContext.master.startswith("local"):
+            for folder in fetched_folders(log for cluster in clusters for log in cluster.logs):
+                session.sparkContext.addFile(folder, recursive=True)
+        return _answers(session, question, asked, sizes)
+
+
+def _answers(session: SparkSession, question: Question, asked: Sequence[Asked], sizes: Sequence[int]) -> list[Result]:
+    from kafkactl.spark.tasks import done_in_tasks
+
+    first = done_in_tasks(session, partial(answer_or_search, question), asked, sizes)
+    searches = {number: found for number, found in enumerate(first) if isinstance(found, Search)}
+    if not searches:
+        return [found for found in first if not isinstance(found, Search)]
+    count = _RANGES_OF_A_CORE * max(1, session.sparkContext.defaultParallelism)
+    ranges = [part for number, search in searches.items() for part in ranges_of(number, search, count)]
+    found = joined(ranges, done_in_tasks(session, worst_of_range, ranges))
+    again = [Asked(asked[number].cluster, found[number]) for number in searches]
+    answers = iter(done_in_tasks(session, partial(answer_or_search, question), again, [sizes[at] for at in searches]))
+    results = (next(answers) if isinstance(result, Search) else result for result in first)
+    return [result for result in results if not isinstance(result, Search)]
+
+
+def answer_or_search(question: Question, asked: Asked) -> Result | Search:
+    """Return the answer about a cluster, or its error; or a search that is worth to be split."""
+    try:
+        state = read_state(asked.cluster, question, "spark")
+        if asked.losses is None:
+            search = _search(question, state.context)
+            if search is not None and search.count > FEW_SETS:
+                return search
+        state = state._replace(context=changed(state.context, losses=asked.losses))
+        found = answer_question(state, question, processes=1)
+    except KafkactlError as error:
+        return error
+    return found if found.tables is None else found._replace(tables=[written_table(table) for table in found.tables])
+
+
+def _search(question: Question, context: ScenarioContext) -> Search | None:
+    size = getattr(question.asked, "worst", None)
+    if question.scenario != "broker-loss" or size is None:
+        return None
+    try:
+        return search_of(context.image, context.facts, size, voters=context.voters)
+    except InputError:
+        return None  # the scenario raises it, with what else there is to say
+
+
+def ranges_of(number: int, search: Search, count: int) -> list[Range]:
+    """Return the sets of a search as so many ranges."""
+    bounds = [search.count * at // count for at in range(count + 1)]
+    return [Range(number, search, bounds[at], bounds[at + 1]) for at in range(count)]
+
+
+def worst_of_range(part: Range) -> list[Loss]:
+    """Return the worst sets of a range."""
+    return worst_in(part.search, part.first, part.stop)
+
+
+def joined(ranges: Iterable[Range], found: Iterable[list[Loss]]) -> dict[int, tuple[list[Loss], int]]:
+    """Return the worst sets of each cluster, and the number of its sets."""
+    losses: dict[int, list[Loss]] = {}
+    counts: dict[int, int] = {}
+    for part, worst in zip(ranges, found, strict=True):
+        losses.setdefault(part.number, []).extend(worst)
+        counts[part.number] = part.search.count
+    return {number: (worst_of(each), counts[number]) for number, each in losses.items()}
