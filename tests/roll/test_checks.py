@@ -8,6 +8,7 @@ from kafkactl.core.findings import Severity
 from kafkactl.protocol.control_records import ControlType
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.checks.run import ROWS, check_roll, open_warnings
+from tests.migration.migration_logs import record
 from tests.roll.rolls import JAVA, Roll, config
 
 
@@ -83,6 +84,14 @@ def test_node_that_a_release_does_not_take_is_a_blocker(change, id, evidence):
     assert all(
         not node.findings or node.id == 11 or "default-changed" in {f.id for f in node.findings} for node in check.nodes
     )
+
+
+@pytest.mark.parametrize(("state", "blocks"), [(0, False), (1, True), (2, True), (3, False)])
+def test_migration_that_is_not_finished_blocks_a_release_without_zookeeper(state, blocks):
+    roll = Roll("3.9.2")
+    roll.extra.append(record("ZkMigrationStateRecord", ZkMigrationState=state))
+    assert ("unsupported-path" in ids(roll, "4.0.2")) is blocks
+    assert "unsupported-path" not in ids(roll, "3.8.1")
 
 
 def test_stored_topic_setting_is_a_blocker_with_its_entity():

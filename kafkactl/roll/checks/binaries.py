@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kafkactl.core.findings import Finding, blocker, note, warning
-from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES, ZkMigrationState
 from kafkactl.core.wording import first_few, plural
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.releases import Release
@@ -200,7 +200,7 @@ def check_log(case: RollCase) -> Iterator[RollFinding]:
 
 
 def check_path(case: RollCase) -> Iterator[RollFinding]:
-    """Find releases without KRaft in production, and nodes in ZooKeeper mode."""
+    """Find releases without KRaft in production, nodes in ZooKeeper mode, and a migration that is not finished."""
     if case.goal is not None and is_before_kraft(case.goal):
         text = f"Kafka {case.goal} has no KRaft in production; 3.3 is the first release that can be rolled to"
         yield about(blocker("unsupported-path", f"release {case.goal}", text), [node.id for node in case.nodes])
@@ -221,6 +221,16 @@ def check_path(case: RollCase) -> Iterator[RollFinding]:
                 ),
                 [node.id],
             )
+
+    without = [node.id for node, release in _targets(case) if not release.zookeeper_mode]
+    if without and case.image.zk_migration_state in MIGRATING_STATES:
+        state = ZkMigrationState(case.image.zk_migration_state).name
+        text = (
+            f"the migration from ZooKeeper is not finished (state {state}): Kafka {case.goal} does not write to"
+            " ZooKeeper, and the migration can no longer be rolled back"
+        )
+        step = "Finish the migration or roll it back first: kafkactl migrate status --help"
+        yield about(blocker("unsupported-path", "metadata log", text, step, state=state), without)
 
 
 def check_ignored_settings(case: RollCase) -> Iterator[RollFinding]:

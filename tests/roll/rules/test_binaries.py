@@ -1,11 +1,11 @@
-"""Java, feature ranges and paths of releases (kafkactl.roll.rules.binaries)."""
+"""Java and feature ranges of releases (kafkactl.roll.rules.binaries)."""
 
 from __future__ import annotations
 
 import pytest
 
 from kafkactl.features.catalog.releases import find_release, known_releases
-from kafkactl.roll.rules.binaries import java_needed, ranges, unsupported_path
+from kafkactl.roll.rules.binaries import java_needed, ranges
 
 
 def test_java_17_is_needed_from_4_0_on() -> None:
@@ -20,10 +20,3 @@ def test_java_17_is_needed_from_4_0_on() -> None:
 def test_range_of_metadata_version_is_that_of_the_release(release: str, lowest: int, highest: int) -> None:
     found = ranges(find_release(release))["metadata.version"]
     assert (found.lowest, found.highest) == (lowest, highest)
-
-
-def test_path_below_3_3_is_unsupported() -> None:
-    assert unsupported_path("3.2", "4.3") is not None
-    assert unsupported_path("4.3", "2.8.1") is not None
-    assert unsupported_path("3.3.1", "4.4.0") is None
-    assert unsupported_path("4.4.0", "3.9") is None
