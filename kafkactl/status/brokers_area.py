@@ -37,7 +37,7 @@ def brokers_area(observation: Observation, target: Target) -> AreaStatus:
     command = target.command(["nodes", "list"])
     nodes = observation.nodes
     if isinstance(nodes, NotAsked):
-        return unknown_area(AREA, nodes, COUNTS, command)
+        return unknown_area(AREA, nodes, COUNTS, target.command(["quorum", "describe"]))
     brokers = _brokers(nodes, observation)
     if isinstance(brokers, NotAsked):
         return unknown_area(AREA, brokers, COUNTS, command)

@@ -26,7 +26,7 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
     command = target.command(["features", "describe"])
     nodes = observation.nodes
     if isinstance(nodes, NotAsked):
-        return unknown_area(AREA, nodes, COUNTS, command)
+        return unknown_area(AREA, nodes, COUNTS, target.command(["quorum", "describe"]))
     state = nodes.state
     if not state.levels_known:
         why = NotAsked(reason="no node shows its levels", step="Ask a node of Kafka 3.4 or later.")

@@ -21,7 +21,7 @@ def settings_area(observation: Observation, target: Target) -> AreaStatus | None
     if found is None:
         return None
     if isinstance(found, NotAsked):
-        return unknown_area(AREA, found, COUNTS, command)
+        return unknown_area(AREA, found, COUNTS, target.command(["quorum", "describe"]))
     verdict = StatusVerdict.WATCH if found.differences else StatusVerdict.OK
     if verdict is StatusVerdict.OK and not found.is_complete:
         verdict = StatusVerdict.UNKNOWN

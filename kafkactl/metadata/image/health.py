@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.image.model import (
     ADDING_AT,
+    BROKER_CONFIG,
     ISR_AT,
     LEADER_AT,
     REMOVING_AT,
@@ -68,6 +69,13 @@ def least_in_sync(image: Image, default: int | None) -> Callable[[str], int]:
     }
     other = NOT_KNOWN if default is None else default
     return lambda name: own.get(name, other)
+
+
+def cluster_minimum(image: Image) -> int | None:
+    """Return min.insync.replicas of the whole cluster in the log; None if there is none, or a broker has its own."""
+    if any(kind == BROKER_CONFIG and name and MIN_INSYNC in held for (kind, name), held in image.configs.items()):
+        return None
+    return _number(image.configs.get((BROKER_CONFIG, ""), {}).get(MIN_INSYNC))
 
 
 def image_health(image: Image, default: int | None) -> PartitionHealth:

@@ -97,7 +97,7 @@ class StatusWatch(Closing):
             partitions=partitions,
             settings=_part(found.get("settings")),
             host=_part(found.get("host")),
-            next_failure=_part(found.get("next_failure")),
+            next_failure=self._predicted(found["next_failure"]),
             releases=self._releases,
         )
 
@@ -113,6 +113,11 @@ class StatusWatch(Closing):
             context=context,
             time_ms=int(time.time() * 1000),
         )
+
+    def _predicted(self, found: Any) -> PredictedFailure | NotAsked | None:
+        """Return the prediction; one that was not asked for is left out if it is late."""
+        part: PredictedFailure | NotAsked | None = _part(found)
+        return None if isinstance(part, NotAsked) and not self._deep else part
 
     def _asked(self) -> dict[str, Callable[[], Any]]:
         asked: dict[str, Callable[[], Any]] = {

@@ -13,19 +13,22 @@ from kafkactl.core.errors import KafkactlError
 
 
 class Question:
-    """A question that is asked again and again. One that is still pending is not asked a second time."""
+    """A question that is asked again and again.
+
+    One that is still pending is not asked a second time, and an answer that came too late is the next one.
+    """
 
     def __init__(self, ask: Callable[[], Any]) -> None:
         self._ask = ask
         self._news = threading.Condition()
-        self._is_pending = False
+        self._is_pending = self._is_unread = False
         self._answer: Any = None
         self._bug: BaseException | None = None
 
     def start(self) -> None:
-        """Ask on a thread, unless an earlier request is pending."""
+        """Ask on a thread, unless an earlier request is pending, or its answer has not been read."""
         with self._news:
-            if self._is_pending:
+            if self._is_pending or self._is_unread:
                 return
             self._is_pending, self._answer, self._bug = True, None, None
         threading.Thread(target=self._work, daemon=True).start()
@@ -40,7 +43,7 @@ class Question:
         except BaseException as error:  # raised again by the thread that waits
             bug = error
         with self._news:
-            self._answer, self._bug, self._is_pending = answer, bug, False
+            self._answer, self._bug, self._is_pending, self._is_unread = answer, bug, False, True
             self._news.notify_all()
 
     def answer(self, deadline_s: float) -> Any:
@@ -62,6 +65,11 @@ class Question:
                 raise self._bug
             return self._answer
 
+    def mark_read(self) -> None:
+        """Ask again at the next start, if the request is not pending."""
+        with self._news:
+            self._is_unread = False
+
     def join(self, deadline_s: float) -> None:
         """Wait until a pending request has ended, or until this monotonic time."""
         with self._news:
@@ -74,7 +82,10 @@ def ask_all(questions: Mapping[str, Question], limits_ms: Mapping[str, float]) -
     begin_s = time.monotonic()
     for question in questions.values():
         question.start()
-    return {name: question.answer(begin_s + limits_ms[name] / 1000) for name, question in questions.items()}
+    found = {name: question.answer(begin_s + limits_ms[name] / 1000) for name, question in questions.items()}
+    for question in questions.values():
+        question.mark_read()
+    return found
 
 
 def not_asked(error: KafkactlError) -> NotAsked:

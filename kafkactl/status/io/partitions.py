@@ -19,6 +19,7 @@ from kafkactl.metadata.image.health import (
     NOT_KNOWN,
     PartitionHealth,
     PartitionRow,
+    cluster_minimum,
     count_partitions,
     image_health,
 )
@@ -76,8 +77,9 @@ class PartitionCounter:
         )
 
     def _default_minimum(self, image: Image) -> tuple[int | None, tuple[Finding, ...]]:
-        brokers = self._places(image)
-        value = self._asked(Role.BROKER, brokers)
+        value = cluster_minimum(image)
+        if value is None:
+            value = self._asked(Role.BROKER, self._places(image))
         if value is not None:
             return value, ()
         controllers = {

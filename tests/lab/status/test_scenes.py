@@ -211,8 +211,8 @@ def test_cluster_without_a_leader_is_a_problem(stage: Stage, release: str) -> No
     assert areas["partitions"]["verdict"] == "unknown"
     by_broker = stage.until(lambda areas: areas["quorum"]["verdict"] == "problem", controllers=False)
     assert by_broker["brokers"]["counts"]["silent"] in (None, 2)
-    run = shlex.split(areas["quorum"]["command"])
-    assert run[:3] == ["kafkactl", "quorum", "describe"]
+    stage.check_commands(areas)
+    stage.check_commands(by_broker)
 
 
 def test_node_of_another_cluster_is_a_problem(

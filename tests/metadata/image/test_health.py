@@ -8,8 +8,15 @@ import pytest
 
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.core.frozen import changed
-from kafkactl.metadata.image.health import KINDS, PartitionHealth, PartitionRow, count_partitions, image_health
-from kafkactl.metadata.image.model import Image, PackedTopics, Topic
+from kafkactl.metadata.image.health import (
+    KINDS,
+    PartitionHealth,
+    PartitionRow,
+    cluster_minimum,
+    count_partitions,
+    image_health,
+)
+from kafkactl.metadata.image.model import BROKER_CONFIG, Image, PackedTopics, Topic
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.log_replay import LogReplay
 from tests.dryrun.clusters import cluster
@@ -89,3 +96,11 @@ def test_columns_are_counted_as_plain_topics_are(default: int | None):
 def test_cluster_without_topics_has_no_partition():
     image, _ = cluster("brokers 1")
     assert counted(image_health(image, 1)) == dict.fromkeys(KINDS, 0)
+
+
+def test_value_of_the_cluster_counts_if_no_broker_has_its_own():
+    image, _ = cluster("brokers 1 2\ncluster min.insync.replicas=2\n")
+    assert cluster_minimum(image) == 2
+    own = {**image.configs, (BROKER_CONFIG, "2"): {"min.insync.replicas": "1"}}
+    assert cluster_minimum(changed(image, configs=own)) is None
+    assert cluster_minimum(cluster("brokers 1")[0]) is None

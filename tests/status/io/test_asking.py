@@ -30,6 +30,21 @@ def test_late_question_is_unknown_and_keeps_no_other():
     questions["late"].join(time.monotonic() + 20)
 
 
+def test_late_answer_is_that_of_the_next_observation():
+    gate, asked = threading.Event(), []
+
+    def wait() -> int:
+        asked.append(1)
+        gate.wait(30)
+        return len(asked)
+
+    question = Question(wait)
+    assert isinstance(ask_all({"slow": question}, {"slow": 20})["slow"], NotAsked)
+    gate.set()
+    question.join(time.monotonic() + 20)
+    assert [ask_all({"slow": question}, {"slow": 20_000})["slow"] for _ in range(2)] == [1, 2]
+
+
 def test_error_of_a_question_is_its_answer():
     error = UnreachableError("no node answers", id="no-node-answered")
 
