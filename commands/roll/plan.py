@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         "kafkactl roll plan --inventory roll.toml --to 4.3.1 --out roll.json",
     ),
     codes=(*exit_codes.READING, exit_codes.REFUSED),
-    timeout="2m",
+    timeout="10m",
 )
 @source_options
 @request_options

@@ -23,7 +23,7 @@ from kafkactl.roll.gates import UNKNOWN, RollGate, gate_of, unsettled
 from kafkactl.roll.liveness import MOST_LAG, is_alive
 from kafkactl.roll.mark import NodeMark
 from kafkactl.roll.observation import RollNode
-from kafkactl.roll.partitions import shown, with_replica
+from kafkactl.roll.partitions import shown
 from kafkactl.roll.releases import is_same, registered_ranges, rules_of
 from kafkactl.roll.rules.binaries import ranges
 
@@ -184,7 +184,7 @@ def _isr_whole(case: RollCase, node: RollNode, *, is_strict: bool) -> Iterator[F
     if not case.has_log:
         yield _unknown(ISR_WHOLE, node, "has unknown ISRs: no metadata log was read")
         return
-    held = with_replica(case.partitions, [node.id])
+    held = case.partitions.with_replica([node.id])
     lacking = [part for part in held if node.id not in part.isr or (is_strict and not part.is_whole)]
     if lacking:
         names = first_few([partition.name for partition in lacking])

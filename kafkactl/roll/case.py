@@ -16,7 +16,7 @@ from kafkactl.metadata.image.model import EMPTY, Broker, Image
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.roll.journal import RollRecord, read_record
 from kafkactl.roll.observation import RollNode, RollObservation
-from kafkactl.roll.partitions import RollPartition, read_partitions
+from kafkactl.roll.partitions import RollPartitions, read_partitions
 from kafkactl.roll.releases import (
     is_before_kraft,
     is_older,
@@ -105,7 +105,7 @@ class RollCase:
     goal: KafkaVersion | None
     image: Image
     facts: Facts
-    partitions: tuple[RollPartition, ...]
+    partitions: RollPartitions
     versions: Mapping[int, KafkaVersion | None]
     last: Mapping[int, KafkaVersion | None]
     record: RollRecord | None = None

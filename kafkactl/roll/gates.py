@@ -16,7 +16,7 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.wording import first_few, plural
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.liveness import count_voters, is_alive
-from kafkactl.roll.partitions import RollPartition, shown, with_replica
+from kafkactl.roll.partitions import RollPartition, shown
 
 UNKNOWN: Final = "unknown"
 
@@ -74,9 +74,7 @@ def _others_are_alive(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
     if not case.has_log:
         yield _unknown(OTHERS_ARE_ALIVE, "cluster", "no metadata log was read, so the brokers of the ISRs are unknown")
         return
-    leaned = {
-        id for partition in with_replica(case.partitions, ids) for id in partition.isr if ids & set(partition.isr)
-    }
+    leaned = {id for partition in case.partitions.with_replica(ids) for id in partition.isr if ids & set(partition.isr)}
     for broker_id in sorted(leaned - ids):
         alive = is_alive(case, broker_id)
         subject = f"broker {broker_id}"
@@ -93,7 +91,7 @@ def _isr_survives(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
     if not case.has_log:
         yield _unknown(ISR_SURVIVES, "cluster", "no metadata log was read, so the ISRs are unknown")
         return
-    held = [partition for partition in with_replica(case.partitions, ids) if ids & set(partition.isr)]
+    held = [partition for partition in case.partitions.with_replica(ids) if ids & set(partition.isr)]
     broken = [partition for partition in held if not partition.is_whole]
     if broken:
         text = f"replicas of {first_few([partition.name for partition in broken])} are not in sync: {_missing(broken)}"
@@ -201,7 +199,7 @@ def stale_brokers(case: RollCase) -> frozenset[int]:
 
 def nothing_moves(case: RollCase) -> Iterator[Finding]:
     """Report reassignments, and a leader of the quorum that changed within the observation."""
-    moving = [partition for partition in case.partitions if partition.is_moving]
+    moving = case.partitions.moving
     if moving:
         text = f"{first_few([partition.name for partition in moving])}: a reassignment adds or removes replicas"
         yield blocker(NOTHING_MOVES, "cluster", text, **shown(moving))

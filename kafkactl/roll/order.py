@@ -19,7 +19,7 @@ from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.liveness import count_voters, is_alive
 from kafkactl.roll.observation import RollNode
-from kafkactl.roll.partitions import RollPartition, with_replica
+from kafkactl.roll.partitions import RollPartition
 
 ALL_OF_A_RACK = 0
 """Value of `RollRequest.batch` for all brokers of a rack that can be stopped together."""
@@ -145,7 +145,7 @@ def may_stop_together(case: RollCase, brokers: Sequence[int]) -> bool:
     count = count_voters(case)
     if count is not None and len(ids & set(count.voters)) * 2 >= len(count.voters):
         return False
-    return all(_is_kept(partition, ids) for partition in with_replica(case.partitions, ids))
+    return all(_is_kept(partition, ids) for partition in case.partitions.with_replica(ids))
 
 
 def _is_kept(partition: RollPartition, ids: frozenset[int]) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkactl.core.frozen import frozen
 from kafkactl.dryrun.controller.facts import Facts, min_isr_of
 from kafkactl.metadata.image.model import ADDING_AT, ISR_AT, LEADER_AT, REMOVING_AT, REPLICAS_AT, Image
 
@@ -53,23 +55,47 @@ class RollPartition(NamedTuple):
         return len([replica for replica in self.isr if replica not in stopped]) >= max(self.enough, 1)
 
 
-def read_partitions(image: Image, facts: Facts) -> tuple[RollPartition, ...]:
-    """Return all partitions, by topic name and number."""
-    found = []
+@frozen
+class RollPartitions:
+    """Partitions of a cluster by topic name and number; those of one broker are found without a search.
+
+    `moving` are those that a reassignment adds replicas to, or removes replicas from.
+    """
+
+    all: tuple[RollPartition, ...]
+    by_broker: Mapping[int, tuple[int, ...]]
+    """Indexes of the partitions with a replica on a broker."""
+    moving: tuple[RollPartition, ...]
+
+    def __iter__(self) -> Iterator[RollPartition]:
+        return iter(self.all)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def with_replica(self, brokers: Iterable[int]) -> list[RollPartition]:
+        """Return the partitions that have a replica on one of these brokers."""
+        held = {index for broker_id in brokers for index in self.by_broker.get(broker_id, ())}
+        return [self.all[index] for index in sorted(held)]
+
+
+def read_partitions(image: Image, facts: Facts) -> RollPartitions:
+    """Return all partitions of an image."""
+    found: list[RollPartition] = []
+    held: dict[int, list[int]] = defaultdict(list)
     for topic in sorted(image.topics.values(), key=lambda topic: topic.name):
         least = min_isr_of(image, facts, topic.name)
         for number, state in sorted(topic.partitions.states.items()):
             moving = bool(state[ADDING_AT] or state[REMOVING_AT])
-            found.append(
-                RollPartition(topic.name, number, state[REPLICAS_AT], state[ISR_AT], state[LEADER_AT], moving, least)
-            )
-    return tuple(found)
-
-
-def with_replica(partitions: Iterable[RollPartition], brokers: Collection[int]) -> Iterator[RollPartition]:
-    """Yield the partitions that have a replica on one of these brokers."""
-    wanted = frozenset(brokers)
-    return (partition for partition in partitions if not wanted.isdisjoint(partition.replicas))
+            replicas, isr, leader = state[REPLICAS_AT], state[ISR_AT], state[LEADER_AT]
+            for replica in replicas:
+                held[replica].append(len(found))
+            found.append(RollPartition(topic.name, number, replicas, isr, leader, moving, least))
+    return RollPartitions(
+        all=tuple(found),
+        by_broker={broker_id: tuple(indexes) for broker_id, indexes in held.items()},
+        moving=tuple(partition for partition in found if partition.is_moving),
+    )
 
 
 def shown(partitions: Sequence[RollPartition]) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.findings import Severity
+from kafkactl.core.frozen import changed
 from kafkactl.protocol.control_records import ControlType
 from kafkactl.protocol.schema.spec import Versions
+from kafkactl.roll.case import make_case
 from kafkactl.roll.checks.run import ROWS, check_roll, open_warnings
 from tests.migration.migration_logs import record
 from tests.roll.rolls import JAVA, Roll, config
@@ -219,6 +221,20 @@ def test_accepted_warning_is_not_open():
     check = check_roll(healthy().topic("one", [11]).case())
     assert [finding.id for finding in open_warnings(check, frozenset())] == ["partition-stops-while-down"]
     assert open_warnings(check, frozenset({"partition-stops-while-down"})) == ()
+
+
+def test_missing_log_quorum_and_facts_of_a_node_are_warnings():
+    roll = healthy().change(11, java=None, release=None, features=None)
+    roll.quorum = None
+    case = roll.case("4.4.0")
+    seen = changed(case.observation, log=None)
+    check = check_roll(make_case(seen, case.request))
+    assert [finding.id for finding in check.findings].count("cluster-evidence-missing") == 2
+    assert {finding.subject for finding in check.findings if finding.id == "start-unknown"} >= {
+        "broker 11",
+        "controller 1",
+    }
+    assert not check.has_blockers
 
 
 def test_table_names_every_finding_once():

@@ -20,7 +20,7 @@ from kafkactl.roll.gates import (
     unsettled,
 )
 from kafkactl.roll.liveness import VoterCount, count_voters, is_alive
-from kafkactl.roll.partitions import RollPartition, shown, with_replica
+from kafkactl.roll.partitions import RollPartition, shown
 
 
 def _brokers(case: RollCase) -> frozenset[int]:
@@ -31,7 +31,7 @@ def _brokers(case: RollCase) -> frozenset[int]:
 def check_isr(case: RollCase) -> Iterator[RollFinding]:
     """Find partitions of the roll's brokers with a replica that is not in sync."""
     brokers = _brokers(case)
-    lacking = [partition for partition in with_replica(case.partitions, brokers) if not partition.is_whole]
+    lacking = [partition for partition in case.partitions.with_replica(brokers) if not partition.is_whole]
     excused: list[RollPartition] = []
     rest: list[RollPartition] = []
     for partition in lacking:
@@ -93,7 +93,7 @@ def check_back(case: RollCase) -> Iterator[RollFinding]:
 
 def check_movement(case: RollCase) -> Iterator[RollFinding]:
     """Find reassignments and elections in progress."""
-    moving = [partition for partition in case.partitions if partition.is_moving]
+    moving = case.partitions.moving
     if moving:
         text = f"{first_few([partition.name for partition in moving])}: replicas are added or removed"
         yield about(blocker("reassignment-running", "cluster", text, "", **shown(moving)))
@@ -150,7 +150,7 @@ def _spare(make: Callable[..., Finding], text: str, count: VoterCount, concerned
 def check_outage(case: RollCase) -> Iterator[RollFinding]:
     """Find partitions for which the restart itself is an outage: one replica, or as many as min.insync.replicas."""
     brokers = _brokers(case)
-    stopping = list(with_replica(case.partitions, brokers))
+    stopping = case.partitions.with_replica(brokers)
     for finding in stops_while_down(stopping, brokers):
         concerned = {id for part in stopping if part.always_stops for id in part.replicas}
         count = finding.evidence["total"]

@@ -1,0 +1,36 @@
+"""Checks of the observation itself: parts that are missing, so that other checks find nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.core.findings import warning
+from kafkactl.roll.case import RollCase
+from kafkactl.roll.checks.row import CheckRow, RollFinding, about
+from kafkactl.roll.start import forecast_start
+
+
+def check_evidence(case: RollCase) -> Iterator[RollFinding]:
+    """Find a metadata log or a quorum that was not observed: levels, settings, ISRs and voters are unknown then."""
+    if not case.has_log:
+        text = "no metadata log was read: levels, stored settings, registrations and ISRs are unknown"
+        yield about(warning("cluster-evidence-missing", "metadata log", text, missing="metadata log"))
+    if case.observation.quorum_view is None:
+        text = "the quorum was not observed: its leader, and which voters are alive, is unknown"
+        yield about(warning("cluster-evidence-missing", "quorum", text, missing="quorum"))
+
+
+def check_starts(case: RollCase) -> Iterator[RollFinding]:
+    """Find nodes of which too little is known to forecast their start."""
+    for node in case.nodes:
+        forecast = forecast_start(case, node)
+        if forecast.will_start is None:
+            text = f"it is unknown if {node.name} starts; missing: {'; '.join(forecast.unknown)}"
+            found = warning("start-unknown", node.name, text, node=node.id, missing=list(forecast.unknown))
+            yield about(found, [node.id])
+
+
+ROWS = (
+    CheckRow(ids=("cluster-evidence-missing",), find=check_evidence),
+    CheckRow(ids=("start-unknown",), find=check_starts),
+)
