@@ -93,12 +93,15 @@ def _applies(row: Mapping[str, Any], properties: Mapping[str, str]) -> bool:
     lacks = row.get("if_lacks", {}).items()
     if any(key not in properties or value in split_list(properties[key]) for key, value in lacks):
         return False
-    return all(_has(properties, condition) for condition in row.get("if_set", ()))
+    conditions = row.get("if_set", ())
+    return not conditions or any(_has(properties, condition) for condition in conditions)
 
 
 def _has(properties: Mapping[str, str], condition: str) -> bool:
+    """Return True if the file has the key, also for one listener, and its value if the condition names one."""
     key, _, value = condition.partition("=")
-    return key in properties and (not value or trim(properties[key]).lower() == value)
+    given = [text for name, text in properties.items() if name == key or name.endswith(f".{key}")]
+    return any(not value or trim(text).lower() == value for text in given)
 
 
 def _value_before(release: Release, row: Mapping[str, Any], properties: Mapping[str, str]) -> str | None:
@@ -106,7 +109,7 @@ def _value_before(release: Release, row: Mapping[str, Any], properties: Mapping[
     substitute = row.get("older_key", "")
     if substitute in server_keys(release.name) and substitute in properties:
         return properties[substitute]
-    return _default(release, row["key"])
+    return row.get("before") if row["key"] not in server_keys(release.name) else _default(release, row["key"])
 
 
 def _default(release: Release, key: str) -> str | None:
