@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
+from typing import Final
 
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.frozen import frozen
@@ -179,6 +180,11 @@ class RollCase:
         """Return the settings of the next start; None if they are unknown or cannot be parsed."""
         return properties_in(self.config_of(node))
 
+    def file_error(self, node: RollNode) -> str | None:
+        """Return the error with which Java refuses the whole file of the next start; None if it reads it."""
+        text = self.config_of(node)
+        return MALFORMED if text is not None and properties_in(text) is None else None
+
     def target_of(self, node: RollNode) -> KafkaVersion | None:
         """Return the release of the next start of a node: the goal; for a restart what is installed, else what runs."""
         return self.goal or version_in(node.installed) or self.last.get(node.id)
@@ -212,6 +218,10 @@ class RollCase:
         log = self.observation.log
         was = () if log is None else log.earlier_lines(node.id)
         return any((other.major, other.minor) != (goal.major, goal.minor) for other in (*others, *was))
+
+
+# `java.util.Properties` refuses nothing else.
+MALFORMED: Final = "Malformed \\uxxxx encoding."
 
 
 def properties_in(text: str | None) -> dict[str, str] | None:

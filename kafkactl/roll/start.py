@@ -93,8 +93,12 @@ def _file(case: RollCase, node: RollNode, release: Release, unknown: list[str]) 
     if found is None and not _java_is_proved(case, node, needed):
         unknown.append(f"the Java of the next start (Kafka {release.version_text} needs {needed})")
     properties = case.properties_of(node)
-    if properties is None:
+    error = case.file_error(node)
+    if error is not None:
+        yield StartFailure(phase=StartPhase.CONFIG, message=error)
+    elif properties is None:
         unknown.append("the configuration of the node")
+    if properties is None:
         return
     for missing in missing_classes(release, properties):
         text = f"Invalid value {missing.class_name} for configuration {missing.key}: Class {missing.class_name}"

@@ -72,6 +72,11 @@ def test_finding_of_a_level_is_shown_with_each_node():
             "missing-class",
             {"node": 11},
         ),
+        (
+            {"config": config(11, ["broker"]) + "client.id=a\\u12\n"},
+            "setting-refused",
+            {"node": 11, "key": None, "error": "Malformed \\uxxxx encoding."},
+        ),
         ({"config": "log.dirs=/a\nbroker.id=11\nzookeeper.connect=z:2181\n"}, "unsupported-path", {"node": 11}),
     ],
 )

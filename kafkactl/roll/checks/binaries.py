@@ -85,7 +85,12 @@ def _next_of_level(case: RollCase, fit: LevelFit, release: Release, *, is_above:
 def check_refused_settings(case: RollCase) -> Iterator[RollFinding]:
     """Find values in a node's file with which the release does not start."""
     for node, release in _targets(case):
-        properties = case.properties_of(node)
+        properties, error = case.properties_of(node), case.file_error(node)
+        if error is not None:
+            text = f"Kafka does not read the file of {node.name}: {error}"
+            step = "Write \\\\ for a backslash before u."
+            found = blocker("setting-refused", node.name, text, step, node=node.id, key=None, value=None, error=error)
+            yield about(found, [node.id])
         for refused in () if properties is None else refused_settings(release, properties):
             yield about(
                 blocker(
