@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 from kafkactl._version import SCHEMA_VERSION
-from kafkactl.commands.dryrun.options import engine_of
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import until_the_end
+from kafkactl.commands.framework.engine_options import check_master
 from kafkactl.commands.framework.log_memory import read_by_columns
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import detail, emit, say
@@ -67,7 +67,7 @@ def _question(common: Common, asked: Question) -> Question:
     from kafkactl.dryrun.api.events import read_events
     from kafkactl.dryrun.api.logs import find_release, read_static
 
-    engine_of(common)
+    check_master(common.engine, common.master)
     events = tuple(event for path in common.after for event in read_events(path))
     if common.kafka_version is not None:
         find_release(common.kafka_version)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import BUNDLE, bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
-from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
+from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import PATH
@@ -26,9 +26,6 @@ CODES = (
     exit_codes.UNKNOWN,
     exit_codes.PROBLEMS_FOUND,
 )
-
-if TYPE_CHECKING:
-    from kafkactl.dryrun.api.engines import EngineName
 
 
 class NodeIds(click.ParamType[list[int]]):
@@ -139,11 +136,3 @@ def saved_options(function: Function) -> Function:
     """Return the same for a scenario of anything but a metadata log: a SOURCE or a bundle has to be named."""
     where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(), bundle_option
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
-
-
-def engine_of(common: Common) -> EngineName:
-    """Return the engine by name if no log decides: Spark if a master is named."""
-    check_master(common.engine, common.master)
-    if common.engine == "auto":
-        return "local" if common.master is None else "spark"
-    return "spark" if common.engine == "spark" else "local"

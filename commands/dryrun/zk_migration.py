@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkactl.commands.dryrun.options import CODES, Common, engine_of, saved_options
+from kafkactl.commands.dryrun.options import CODES, Common, saved_options
 from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.framework.bundles import until_the_end
+from kafkactl.commands.framework.engine_options import check_master
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.settings import current_settings
-from kafkactl.commands.rendering.output import emit, say
+from kafkactl.commands.rendering.output import detail, emit, say
 from kafkactl.core.answers import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import Answer
     from kafkactl.dryrun.api.copy import PredictedCopy
+    from kafkactl.dryrun.api.engines import Engine
 
 
 @leaf_command(
@@ -47,7 +49,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
         raise click.UsageError("Give one SOURCE: a ZooKeeper, a saved tree, or --bundle.")
     if common.after:
         raise click.UsageError("--after simulates scenarios on a metadata log; there is none before the migration.")
-    engine = engine_of(common)
+    engine = _engine(common)
     check_html(common.html)
     check_details(common.details, [""])
     copy = predict_copy(
@@ -57,11 +59,11 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
         config=common.config,
         static=_static(common),
         timeout_ms=_limit_ms(),
-        engine=engine,
-        master=common.master,
+        engine=engine.name,
+        master=engine.master,
     )
     payload: Answer = {
-        "engine": engine,
+        "engine": engine.name,
         "source": copy.source,
         "after": [],
         **answer_of(copy.found, with_records=common.records),
@@ -75,6 +77,16 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
         render=lambda page, _: show_prediction(page, payload),
         exit_code=copy.found.verdict.exit_code,
     )
+
+
+def _engine(common: Common) -> Engine:
+    from kafkactl.dryrun.api.engines import Weighed, engine_for
+
+    check_master(common.engine, common.master)
+    one_task = Weighed(False, "the copy of one tree is one task")
+    engine = engine_for(common.engine, common.master, None, lambda: one_task)
+    detail(engine.why)
+    return engine
 
 
 def _limit_ms() -> float:

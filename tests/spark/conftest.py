@@ -38,6 +38,8 @@ def session(root: Path) -> Iterator[SparkSession]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.session.timeZone": "Asia/Tokyo",
             "spark.hadoop.fs.viewfs.mounttable.test.link./logs": root.as_uri(),
+            # The JVM outlives the session of a module: a kept file system would show another module the logs of this.
+            "spark.hadoop.fs.viewfs.impl.disable.cache": "true",
         }
         builder = SparkSession.builder.master("local[2]").appName("a caller's own")
         for name, value in settings.items():

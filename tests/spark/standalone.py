@@ -49,13 +49,13 @@ class Standalone:
     def _stopped(self, process: subprocess.Popen[bytes]) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(30)
+        process.wait(300)
 
     def _log(self, role: str) -> str:
         path = self.folder / f"{role}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def _wait(self, condition: object, what: str, seconds: float = 120) -> None:
+    def _wait(self, condition: object, what: str, seconds: float = 600) -> None:
         until = time.monotonic() + seconds
         while not condition():  # type: ignore[operator]
             assert time.monotonic() < until, f"waited for {what}:\n{self._log('Master')[-2000:]}"
@@ -69,5 +69,5 @@ class Standalone:
                 len([path for path in self.folder.glob("work-*/app-*/*/stderr") if b"task" in path.read_bytes()]) == 2
             )
 
-        self._wait(busy, "executors at work", 240)
+        self._wait(busy, "executors at work")
         self._stopped(self.workers[1])

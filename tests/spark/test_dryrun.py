@@ -22,7 +22,7 @@ from kafkactl.tiered.api import Request, audit, load
 from tests.spark.logs import write_all_logs
 from tests.tiered.logs import LogOf, Topic
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

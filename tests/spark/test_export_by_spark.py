@@ -21,7 +21,7 @@ from tests.repository.tree import ROOT
 from tests.spark.conftest import MOUNT
 from tests.spark.logs import write_all_logs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 pytest.importorskip("pyarrow")
 spark = pytest.importorskip("kafkactl.spark.export.on_spark")
 

@@ -234,7 +234,7 @@ def failing(folder: Path, *cases: tuple[str, str], **environment: str) -> dict[s
     """The errors of applications by what they do; kept logs go to the folder."""
     run = subprocess.run(
         [sys.executable, "-c", FAILING, json.dumps(cases)],
-        capture_output=True, text=True, cwd=ROOT, check=False, timeout=400,
+        capture_output=True, text=True, cwd=ROOT, check=False, timeout=1200,
         env={**os.environ, "SPARK_DRIVER_MEMORY": "512m", "TMPDIR": str(folder), **environment},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -243,7 +243,7 @@ def failing(folder: Path, *cases: tuple[str, str], **environment: str) -> dict[s
 
 
 @pytest.mark.lab
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(2400)
 def test_applications_that_fail_say_why(tmp_path: Path) -> None:
     kinds = {
         "unreadable": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/00000000000000000000.log'",
@@ -262,7 +262,7 @@ def test_applications_that_fail_say_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.lab
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(2400)
 def test_applications_that_do_not_start_say_why(tmp_path: Path) -> None:
     found = failing(tmp_path, ("foo://x", "unreadable"))["unreadable"]
     assert (found["id"], found["exit_code"]) == ("invalid-spark-master", 2)

@@ -16,7 +16,7 @@ from kafkactl.tiered.api import Request, audit, each_segment, load
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.spark.logs import write_all_logs, write_log
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 spark = pytest.importorskip("kafkactl.spark")
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from tests.installed import place_of
 from tests.spark.logs import write_log as write_small_log
 from tests.spark.standalone import Standalone
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(2400)]
 SITE_PACKAGES = place_of("pyspark").parent
 ROOT = Path(__file__).parents[2]
 LOGS = 8
@@ -63,7 +63,7 @@ def test_killed_worker_and_empty_log_change_no_other_answer(cluster: Standalone,
     write_small_log(logs, "empty", b"")
     places = [str(place / "__cluster_metadata-0") for place in sorted(logs.iterdir())]
     words = [sys.executable, "-m", "kafkactl", "dryrun", "report", *places, "-o", "json"]
-    local = subprocess.run(words, capture_output=True, cwd=ROOT, check=False, timeout=300)
+    local = subprocess.run(words, capture_output=True, cwd=ROOT, check=False, timeout=900)
     with (tmp_path / "driver.log").open("wb") as written:
         asked = subprocess.Popen(
             [*words, "--master", cluster.master],

@@ -15,7 +15,7 @@ from kafkactl.metadata.api import load_image
 from tests.spark.logs import write_all_logs
 from tests.spark.standalone import Standalone
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(2400)]
 spark = pytest.importorskip("kafkactl.spark")
 
 if TYPE_CHECKING:

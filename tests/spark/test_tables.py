@@ -17,7 +17,7 @@ from kafkactl.metadata.api.image import LoadedImage
 from tests.spark.conftest import MOUNT
 from tests.spark.logs import write_all_logs, write_log
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 spark = pytest.importorskip("kafkactl.spark")
 
 if TYPE_CHECKING:
