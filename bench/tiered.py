@@ -72,7 +72,7 @@ def measured(engine: str, folder: Path) -> dict[str, float]:
         peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
         checked(_answer(answer), folder)
         return _numbers({**crc, **found, "MiB": peak})
-    from kafkactl.spark.session import spark_session
+    from kafkactl.jobs.session import spark_session
 
     with ExitStack() as stack:
         master = f"local[{CORES}]"

@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from kafkactl.jobs.ship import ship_code
     from kafkactl.spark.frames import (
         changes,
         errors,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         state,
     )
     from kafkactl.spark.kafka_metadata import KafkaMetadata
-    from kafkactl.spark.ship import ship_code
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -52,6 +52,6 @@ else:
                 "state",
             ),
             f"{__name__}.kafka_metadata": ("KafkaMetadata",),
-            f"{__name__}.ship": ("ship_code",),
+            "kafkactl.jobs.ship": ("ship_code",),
         },
     )

@@ -100,8 +100,8 @@ def _engine(asked: str, master: str | None, plan: ExportPlan) -> Engine:
 
 
 def _by_spark(engine: Engine, plan: ExportPlan) -> LogExport:
+    from kafkactl.jobs.session import spark_session
     from kafkactl.spark.export.on_spark import export_by_spark
-    from kafkactl.spark.session import spark_session
 
     absolute = plan._replace(paths=tuple(map(_absolute, plan.paths)), out=_absolute(plan.out))
     with spark_session(engine.master, "kafkactl log export") as given:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkactl.core.errors import InputError
+from kafkactl.jobs.ship import ship_code
+from kafkactl.jobs.tasks import grouped
 from kafkactl.metadata.api.records import record_types
 from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
@@ -15,9 +17,7 @@ from kafkactl.spark.listing import Paths, contents, path_list, planned_clusters,
 from kafkactl.spark.logs import PlannedLog, without_too_large
 from kafkactl.spark.prediction_rows import questions_of
 from kafkactl.spark.remote_rows import RemoteJob, disk_paths
-from kafkactl.spark.ship import ship_code
 from kafkactl.spark.tables import Changes, Findings, Predictions, Records, State
-from kafkactl.spark.tasks import grouped
 
 if TYPE_CHECKING:
     import pyarrow as pa

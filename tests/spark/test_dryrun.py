@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +11,13 @@ from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
-from kafkactl.core.frozen import changed
 from kafkactl.core.progress import heard_by
 from kafkactl.dryrun.api import find_scenario, predict_copy
 from kafkactl.dryrun.api.answering import Answered, Question, answer_question, answers_on_spark, read_state
 from kafkactl.dryrun.api.clusters import Cluster, open_clusters
-from kafkactl.dryrun.api.on_spark import Asked, Search, answer_or_search
-from kafkactl.metadata.io.places import for_tasks
+from kafkactl.jobs.session import spark_session
+from kafkactl.jobs.tasks import done_in_tasks
 from kafkactl.simulator.api.simulation import SimulationRequest, simulate
-from kafkactl.spark.session import spark_session
-from kafkactl.spark.tasks import done_in_tasks
 from kafkactl.tiered.api import Request, audit, load
 from tests.spark.logs import write_all_logs
 from tests.tiered.logs import LogOf, Topic
@@ -87,20 +83,6 @@ def test_search_that_is_split_gives_the_same_answer(session: SparkSession, tmp_p
     assert [payload_of(result) for result in found] == [payload_of(local(cluster, asked)) for cluster in several]
     first = payload_of(found[0])
     assert first["effects"]["sets"] == 230_300
-
-
-def test_log_that_only_the_driver_had_is_read_from_its_added_files(session: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / "kafkactl-fetched-test"
-    write_log(folder / "0", Shape(records=3_000, partitions=200, segment_bytes=40_000))
-    (cluster,) = open_clusters({"s3a://logs/0": str(folder / "0")})
-    asked = Question(scenario="replay", asked=find_scenario("replay").input_of({}))
-    expected = payload_of(local(cluster, asked))
-    session.sparkContext.addFile(str(folder), recursive=True)
-    sent = Asked(changed(cluster, logs=tuple(map(for_tasks, cluster.logs))))
-    folder.rename(tmp_path / "elsewhere")
-    (found,) = done_in_tasks(session, partial(answer_or_search, asked), [sent])
-    assert not isinstance(found, Search)
-    assert payload_of(found) == expected
 
 
 def test_copy_from_zookeeper_is_the_same_on_spark(session: SparkSession, tmp_path: Path) -> None:

@@ -159,8 +159,8 @@ def _replayed(forecast: CopyForecast, engine: str, master: str | None) -> Loaded
     """Return the state of a quorum with these records, folded in process or in a task of Spark."""
     if engine != "spark":
         return _folded(forecast.contents)
-    from kafkactl.spark.session import spark_session
-    from kafkactl.spark.tasks import done_in_tasks
+    from kafkactl.jobs.session import spark_session
+    from kafkactl.jobs.tasks import done_in_tasks
 
     with spark_session(master, "kafkactl dryrun zk-migration") as session:
         (loaded,) = done_in_tasks(session, _folded, [forecast.contents])

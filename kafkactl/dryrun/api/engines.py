@@ -116,7 +116,7 @@ def _bytes(log: LogSource) -> int:
 
 def _missing() -> str | None:
     """Return the reason why Spark is not available; None if it is."""
-    from kafkactl.spark.session import check_spark
+    from kafkactl.jobs.session import check_spark
 
     try:
         check_spark(None)

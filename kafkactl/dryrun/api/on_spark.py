@@ -48,7 +48,7 @@ def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: st
 
     Raises as `spark_session`.
     """
-    from kafkactl.spark.session import spark_session
+    from kafkactl.jobs.session import spark_session
 
     sizes = [
         sum(Path(file.name).stat().st_size for log in cluster.logs for file in log.segments) for cluster in clusters
@@ -62,7 +62,7 @@ def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: st
 
 
 def _answers(session: SparkSession, question: Question, asked: Sequence[Asked], sizes: Sequence[int]) -> list[Result]:
-    from kafkactl.spark.tasks import done_in_tasks
+    from kafkactl.jobs.tasks import done_in_tasks
 
     first = done_in_tasks(session, partial(answer_or_search, question), asked, sizes)
     searches = {number: found for number, found in enumerate(first) if isinstance(found, Search)}

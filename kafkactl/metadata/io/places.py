@@ -100,7 +100,7 @@ def fetched(master: str | None, sources: Sequence[str], name: str) -> Iterator[d
     Raises InputError `remote-log-not-found`, FailedError `remote-log-not-read`, and as `plain_paths` and
     `spark_session`.
     """
-    from kafkactl.spark.session import spark_session
+    from kafkactl.jobs.session import spark_session
 
     with tempfile.TemporaryDirectory(prefix=FETCHED) as scratch:
         found = plain_paths([source for source in sources if scheme_of(source) in (None, "file")])

@@ -176,8 +176,8 @@ def simulate(
 
 
 def _on_spark(asked: Asked, master: str | None) -> Iterator[Tally]:
-    from kafkactl.spark.session import spark_session
-    from kafkactl.spark.tasks import done_in_tasks
+    from kafkactl.jobs.session import spark_session
+    from kafkactl.jobs.tasks import done_in_tasks
 
     with spark_session(master, "kafkactl simulate") as session:
         cores = max(1, session.sparkContext.defaultParallelism)

@@ -55,8 +55,8 @@ def fold_on_spark(
 
     Raises FailedError `log-changed-while-read`, InputError `input-file-unreadable`, and as `spark_session`.
     """
-    from kafkactl.spark.session import spark_session
-    from kafkactl.spark.tasks import done_in_tasks
+    from kafkactl.jobs.session import spark_session
+    from kafkactl.jobs.tasks import done_in_tasks
 
     with ExitStack() as stack, no_collection():
         tasks = [_task(replica, log, stack) for replica, log in logs]

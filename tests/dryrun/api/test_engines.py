@@ -8,8 +8,8 @@ import pytest
 
 from kafkactl.core.errors import InputError
 from kafkactl.dryrun.api import engines
+from kafkactl.jobs import session as spark_session
 from kafkactl.metadata.io.source import LogSource, open_source
-from kafkactl.spark import session as spark_session
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ WITHOUT = {
     "kafka.sasl.token": "an HTTP server is needed: `answer with a token` in test_hostile_inputs",
     "migration.io.observe": "its parser is that of the target znode-values",
     "files.children": _OWN_BYTES,
-    "spark.session": "it looks into the archives of the installed Spark",
+    "jobs.session": "it looks into the archives of the installed Spark",
     "spark.record_rows": _OWN_TEXT,
     "spark.export.on_spark": _OWN_TEXT,
     "core.json_input": "read by every target of JSON, and a test of its own",

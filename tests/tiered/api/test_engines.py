@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.spark import session as spark_session
+from kafkactl.jobs import session as spark_session
 from kafkactl.tiered.api.engines import chosen_engine
 from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile
 

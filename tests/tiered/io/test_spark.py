@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from bench.tiered_generator import diverse, write_logs
 from kafkactl.core.errors import FailedError, InputError
-from kafkactl.spark import session as sessions
-from kafkactl.spark import tasks
+from kafkactl.jobs import session as sessions
+from kafkactl.jobs import tasks
 from kafkactl.tiered.api import Loaded, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.tiered.api.details import tables
 from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile

@@ -38,7 +38,7 @@ _INTERRUPTIONS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SI
 
 
 def spark_home() -> Path:
-    """The installation of Spark: SPARK_HOME, else the one that pyspark brings.
+    """Return the installation of Spark: SPARK_HOME, else the one that pyspark brings.
 
     Sets SPARK_HOME, so that pyspark, and the scripts that it starts, look no further. Raises InputError
     `spark-needs-extra` where there is none.
@@ -74,7 +74,7 @@ def start_jvm(conf: SparkConf) -> None:
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """PYTHONSAFEPATH for the JVM and by it its workers, not for the children of this process."""
+    """Set PYTHONSAFEPATH for the JVM and by it its workers, not for the children of this process."""
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
@@ -119,7 +119,7 @@ def _ended_where_interrupted() -> Iterator[None]:
 
 @contextmanager
 def _interruptions_kept() -> Iterator[None]:
-    """Signals that this process handles in Python are handled after the body; of several, the first that came."""
+    """Handle signals that this process handles in Python after the body; of several, the first that came."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -141,7 +141,7 @@ def _interruptions_kept() -> Iterator[None]:
 
 
 def written() -> str:
-    """The end of what the JVM and its workers wrote; empty where there is nothing."""
+    """Return the end of what the JVM and its workers wrote; empty if there is nothing."""
     try:
         return (_private_folder() / _LOG).read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
     except OSError:
@@ -149,7 +149,7 @@ def written() -> str:
 
 
 def has_ended() -> bool:
-    """Whether the driver's JVM is gone. It is given a moment, because its connections close before it ends."""
+    """Return True if the driver's JVM is gone, after a moment, because its connections close before it ends."""
     from pyspark import SparkContext
 
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
@@ -177,7 +177,7 @@ def kept_log() -> str | None:
 
 @cache
 def _private_folder() -> Path:
-    """Mode 0700, for as long as this process: the JVM outlives its applications."""
+    """Return a folder of mode 0700 that lasts as long as this process: the JVM outlives its applications."""
     folder = Path(tempfile.mkdtemp(prefix="kafkactl-jvm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

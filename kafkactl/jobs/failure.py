@@ -51,7 +51,7 @@ _LOGS: Final = (
 
 
 def causes(text: str) -> list[str]:
-    """The exceptions that a text of Spark's names, the first cause first; without stacks, each once.
+    """Return the exceptions that a text of Spark's names, the first cause first; without stacks, each once.
 
     >>> causes("x\\n: a.SparkException: Job aborted\\n\\tat a.B(C.scala:1)\\nCaused by: java.io.IOException: no space")
     ['IOException: no space', 'SparkException: Job aborted']
@@ -71,7 +71,7 @@ def causes(text: str) -> list[str]:
 
 
 def _named(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Names and messages of exceptions, the last one first: Java puts what lies behind one after it.
+    """Yield names and messages of exceptions, the last one first: Java puts the cause of one after it.
 
     Python puts it before, so that of tracebacks the first exception counts.
     """
@@ -104,7 +104,7 @@ def failed(
     log: str | None,
     is_gone: bool = False,
 ) -> KafkactlError:
-    """What pyspark raised as an error of ours.
+    """Return what pyspark raised as an error of kafkactl.
 
     `written` is what the JVM wrote, which counts where the error says nothing; `application` is the id of the
     application, None where it did not start; `master` that of the context; `log` is the file that keeps `written`.
@@ -139,7 +139,7 @@ def failed(
 
 
 def _written_causes(written: str) -> tuple[list[str], list[str]]:
-    """What the JVM wrote of memory that it lacked, and the other causes.
+    """Return what the JVM wrote of memory that it lacked, and the other causes.
 
     Spark ends a JVM whose task had no memory, after it has passed the task's error on; errors of its end may follow.
     """
@@ -149,7 +149,7 @@ def _written_causes(written: str) -> tuple[list[str], list[str]]:
 
 
 def _said(error: Exception) -> str | None:
-    """The text of an error; None where only the JVM has it, and is gone: py4j asks it when the text is wanted."""
+    """Return the text of an error; None if only the JVM has it, and is gone: py4j asks the JVM for the text."""
     try:
         with py4j_is_silent():
             return str(error)
@@ -169,7 +169,7 @@ def py4j_is_silent() -> Iterator[None]:
 
 
 def _where(application: str | None, master: str, log: str | None) -> str:
-    """How to see the logs of an application."""
+    """Return the way to the logs of an application."""
     own = next((text for pattern, text in _LOGS if re.match(pattern, master)), "") if application else ""
     found = [own.format(id=application)] if own else []
     if log is not None:

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 
-from kafkactl.spark.jvm import _interruptions_kept
+from kafkactl.jobs.jvm import _interruptions_kept
 
 
 class Interrupted(Exception):

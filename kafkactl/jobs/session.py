@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final
 import kafkactl
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.extras import install_advice
-from kafkactl.spark.failure import failed, py4j_is_silent
-from kafkactl.spark.jvm import SAFE_PATH, has_ended, kept_log, spark_home, start_jvm, written
+from kafkactl.jobs.failure import failed, py4j_is_silent
+from kafkactl.jobs.jvm import SAFE_PATH, has_ended, kept_log, spark_home, start_jvm, written
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -157,7 +157,7 @@ def _java() -> str | None:
 
 
 def _java_release(java: str) -> re.Match[str] | None:
-    """Its version as a file of the installation says it, for which no JVM has to start; None where there is none."""
+    """Return the version as a file of the installation says it, for which no JVM has to start; None without one."""
     try:
         text = (Path(java).resolve().parents[1] / "release").read_text("utf-8", errors="replace")
     except OSError:
@@ -166,7 +166,7 @@ def _java_release(java: str) -> re.Match[str] | None:
 
 
 def _check_reachable(addresses: str) -> None:
-    """A standalone master answers at one of its addresses; Spark itself would try for a minute."""
+    """Check that a standalone master answers at one of its addresses; Spark itself would try for a minute."""
     errors = []
     for address in addresses.split(","):
         host, colon, port = address.rpartition(":")
@@ -213,7 +213,7 @@ def _is_local(conf: SparkConf) -> bool:
 
 
 def _of_the_jvm() -> SparkConf:
-    """What the JVM of the driver is started with; nothing where any of Spark's own settings has options for it."""
+    """Return settings to start the JVM of the driver with; none if any of Spark's own settings has options for it."""
     from pyspark import SparkConf
 
     conf = SparkConf(loadDefaults=False)
@@ -226,7 +226,7 @@ def _of_the_jvm() -> SparkConf:
 
 
 def _settings(file: Path) -> str:
-    """The lines of a settings file without comments; "" if it cannot be read, which Spark itself reports."""
+    """Return the lines of a settings file without comments; "" if it cannot be read, which Spark itself reports."""
     try:
         lines = file.read_text("utf-8", errors="replace").splitlines()
     except OSError:
@@ -235,7 +235,7 @@ def _settings(file: Path) -> str:
 
 
 def write_zip(path: Path) -> Path:
-    """The library and its data as a zip that workers import from; the command line is left out."""
+    """Write the library and its data as a zip that workers import from; the command line is left out."""
     package = Path(kafkactl.__file__).parent
     data = package / "schemas"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

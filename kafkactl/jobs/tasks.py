@@ -13,7 +13,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafkactl.core.progress import advance, expect, is_heard
-from kafkactl.spark.ship import ship_code
+from kafkactl.jobs.ship import ship_code
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import FailedError, InputError
-from kafkactl.spark import session as sessions
-from kafkactl.spark.failure import causes, failed
+from kafkactl.jobs import session as sessions
+from kafkactl.jobs.failure import causes, failed
 
 ROOT = Path(__file__).parents[3]
 CALLED = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe."
@@ -200,8 +200,8 @@ def test_an_application_that_the_jvm_shut_down_says_why(after: str) -> None:
 
 FAILING = """
 import json, os, signal, sys
-from kafkactl.spark.session import spark_session
-from kafkactl.spark.tasks import done_in_tasks
+from kafkactl.jobs.session import spark_session
+from kafkactl.jobs.tasks import done_in_tasks
 from kafkactl.core.errors import KafkactlError
 
 def unreadable(_):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.core.errors import InputError, UnreachableError
-from kafkactl.spark import session as sessions
+from kafkactl.jobs import session as sessions
 from tests.lab.harness.ports import free_port
 
 

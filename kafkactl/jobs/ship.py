@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.extras import install_advice
-from kafkactl.spark.session import NEEDED, write_zip
+from kafkactl.jobs.session import NEEDED, write_zip
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
