@@ -37,6 +37,7 @@ from kafkactl.quorum.api.recover.collect import RecoveryCopy
 from kafkactl.quorum.recover.published import QuorumRecover, QuorumRecoverVerify
 from kafkactl.roll.api.observing import SavedRoll
 from kafkactl.roll.checks.run import RollCheck
+from kafkactl.roll.driver.answer import RollRun
 from kafkactl.roll.planning import RollPlan
 from kafkactl.roll.position import RollStatus
 from kafkactl.simulator.api.simulation import Simulation
@@ -97,6 +98,8 @@ ANSWERS: Final[dict[str, type | tuple[type, type]]] = {
     "migrate.status": MigrationStatus,
     "roll.check": RollCheck,
     "roll.observe": SavedRoll,
+    "roll.rollback": RollRun,
+    "roll.run": RollRun,
     "roll.plan": RollPlan,
     "roll.status": RollStatus,
     "nodes.list": NodeList,

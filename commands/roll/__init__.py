@@ -10,6 +10,8 @@ VERBS = {
     "check": Entry("kafkactl.commands.roll.check", "command", "Report what stops or harms a roll, node by node."),
     "observe": Entry("kafkactl.commands.roll.observe", "command", "Save the input of the other commands in a folder."),
     "plan": Entry("kafkactl.commands.roll.plan", "command", "Show every step, its effects and its gates."),
+    "rollback": Entry("kafkactl.commands.roll.rollback", "command", "Take nodes back to the old release."),
+    "run": Entry("kafkactl.commands.roll.run", "command", "Restart or upgrade the nodes, one step at a time."),
     "status": Entry("kafkactl.commands.roll.status", "command", "Show the position of the cluster, node by node."),
 }
 
@@ -21,6 +23,7 @@ VERBS = {
     examples=(
         "kafkactl roll check --inventory roll.toml --to 4.3.1",
         "kafkactl roll plan --inventory roll.toml --to 4.3.1",
+        "kafkactl roll run --inventory roll.toml --to 4.3.1",
         "kafkactl roll status --observation observation",
         "kafkactl roll observe --inventory roll.toml --out observation",
     ),

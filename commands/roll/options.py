@@ -21,7 +21,7 @@ from kafkactl.commands.framework.options import Choice, ConnectionOption
 from kafkactl.commands.roll.inventory import inventory_option, read_inventory, time_for_nodes_ms
 
 if TYPE_CHECKING:
-    from kafkactl.roll.api import RollObservation, RollRequest
+    from kafkactl.roll.api import RollInventory, RollObservation, RollRequest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 AUTO: Final = "auto"
@@ -148,7 +148,7 @@ def open_observation(source: RollSource) -> RollObservation:
     return observe(read_inventory(source.inventory), timeout_ms=time_for_nodes_ms())
 
 
-def request_of(asked: RequestOptions, observation: RollObservation) -> RollRequest:
+def request_of(asked: RequestOptions, observation: RollObservation | RollInventory) -> RollRequest:
     """Return the request that the options make; the files of --rendered are read."""
     from kafkactl.roll.api import RollRequest, read_rendered
 

@@ -61,10 +61,12 @@ def ask_node(
     tell: Callable[[str], None],
     local: Mapping[Verb, LocalHook],
     clock: Clock,
+    timeout_ms: int = 0,
 ) -> HookRun:
     """Run the hook of a verb, or ask the operator with `tell`. Raise nothing for what the hook does.
 
-    `local` are the verbs that kafkactl carries out itself with the template `local`.
+    `local` are the verbs that kafkactl carries out itself with the template `local`. The limit of a hook is that of
+    the inventory, or `timeout_ms` if that is longer.
     """
     if request.verb not in node.hooks.commands:
         if node.hooks.is_local and request.verb in local:
@@ -72,7 +74,7 @@ def ask_node(
         lines = (f"{request.instruction} (on {node.host})", *(f"    {text}" for text in by_hand(node, request)))
         tell("\n".join(lines))
         return HookRun(end=HookEnd.ASKED)
-    limits = HookLimits(timeout_ms=node.hooks.timeout_s * 1000)
+    limits = HookLimits(timeout_ms=max(timeout_ms, node.hooks.timeout_s * 1000))
     try:
         return call_hook(folder, node, request, limits=limits, clock=clock)
     except InputError as error:

@@ -96,6 +96,11 @@ LINES: Mapping[str, Sequence[str]] = {
     "roll check": ("--observation {roll-seen} --to 4.3.1", "--inventory {inventory}"),
     "roll plan": ("--observation {roll-seen} --to 4.3.1", "--inventory {text} --out {new}-plan"),
     "roll status": ("--observation {roll-seen}", "--inventory {text} --to {text}"),
+    "roll run": ("--inventory {inventory} --dry-run", "--inventory {text}"),
+    "roll rollback": (
+        "--inventory {inventory} --to {text} --dry-run",
+        "--observation {observation} --to 4.3 --dry-run",
+    ),
     "roll observe": ("--inventory {inventory} --out {new}-roll", "--inventory {text} --out {new}-roll"),
     "bundle": (
         "--out {new} -c {config} --log-dir {log} --include-log --observation {observation} --tiered {text}",

@@ -135,7 +135,7 @@ class Roll:
                 {"Name": name, "MinSupportedVersion": span.lowest, "MaxSupportedVersion": span.highest}
                 for name, span in held["ranges"].items()
             ]
-            incarnation = uuid(id + (500 if held.get("restarted") else 0))
+            incarnation = uuid(id + 500 * held.get("run", 1 if held.get("restarted") else 0))
             if Role.CONTROLLER in held["roles"] and level >= 15:
                 log.batch(record("RegisterControllerRecord", ControllerId=id, IncarnationId=incarnation,
                                  ZkMigrationReady=False, EndPoints=[PLAIN], Features=features))  # fmt: skip

@@ -10,25 +10,32 @@ __all__ = [
     "RollCheck",
     "RollInventory",
     "RollObservation",
+    "RollOptions",
     "RollPlan",
     "RollRequest",
+    "RollRun",
     "RollStatus",
     "SavedRoll",
     "check",
     "load_observation",
     "observe",
     "plan",
+    "plan_run",
     "read_inventory",
     "read_rendered",
+    "rollback",
+    "run",
     "save_observation",
     "status",
 ]
 
 if TYPE_CHECKING:
+    from kafkactl.roll.api.driving import RollOptions, plan_run, rollback, run
     from kafkactl.roll.api.judging import check, plan, read_rendered, status
     from kafkactl.roll.api.observing import SavedRoll, observe, read_inventory, save_observation
     from kafkactl.roll.case import RollRequest
     from kafkactl.roll.checks.run import RollCheck
+    from kafkactl.roll.driver.answer import RollRun
     from kafkactl.roll.inventory import RollInventory
     from kafkactl.roll.io.saved import load_observation
     from kafkactl.roll.observation import RollObservation
@@ -44,6 +51,8 @@ else:
             "kafkactl.roll.planning": ("RollPlan",),
             "kafkactl.roll.position": ("RollStatus",),
             "kafkactl.roll.api.observing": ("SavedRoll", "observe", "read_inventory", "save_observation"),
+            "kafkactl.roll.api.driving": ("RollOptions", "plan_run", "rollback", "run"),
+            "kafkactl.roll.driver.answer": ("RollRun",),
             "kafkactl.roll.inventory": ("RollInventory",),
             "kafkactl.roll.io.saved": ("load_observation",),
             "kafkactl.roll.observation": ("RollObservation",),

@@ -14,6 +14,7 @@ from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.files.plan_files import check_plan_target, write_plan
 from kafkactl.roll.case import RollCase, RollRequest, make_case
 from kafkactl.roll.checks.run import RollCheck, check_roll
+from kafkactl.roll.inventory import RollInventory
 from kafkactl.roll.journal import read_record
 from kafkactl.roll.observation import RollObservation
 from kafkactl.roll.planning import RollPlan, plan_document, plan_roll
@@ -67,7 +68,7 @@ def status_case(observation: RollObservation, request: RollRequest) -> RollCase:
     return make_case(observation, request)
 
 
-def read_rendered(folder: str | os.PathLike[str], observation: RollObservation) -> Mapping[int, str]:
+def read_rendered(folder: str | os.PathLike[str], observation: RollObservation | RollInventory) -> Mapping[int, str]:
     """Read the new configuration files of nodes: `ID.properties` for each node that gets one.
 
     Raises InputError `rendered-file-of-no-node` for a file of another name, and `input-file-unreadable`.

@@ -24,6 +24,7 @@ from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.findings import Finding, blocker, each_once, note, warning
 from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.files.input_files import InputKind, read_whole
@@ -92,11 +93,11 @@ class RollObserver:
         self._findings = []
         now_ms = time.time_ns() // 1_000_000
         visits = self._visits()
-        quorum, nodes_list = self._cluster()
+        quorum, nodes_list = (None, None) if self._is_without_controllers(visits) else self._cluster()
         self._cluster_id = self._known_cluster_id(visits, nodes_list) or self._cluster_id
         self._read_files(refresh)
         nodes = [self._node(node, visits) for node in self._inventory.nodes]
-        logs = self._logs()
+        logs = self._logs(fetches=_has_leader(quorum))
         observation = make_observation(
             time_ms=now_ms,
             cluster_id=self._cluster_id,
@@ -187,7 +188,7 @@ class RollObserver:
 
     # --- the cluster ---
 
-    def _clients(self) -> list[Client]:
+    def clients(self) -> list[Client]:
         """Return a client by all controllers and one by all brokers, as far as the inventory has addresses."""
         limit_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
         found = []
@@ -207,18 +208,30 @@ class RollObserver:
                 )
         return found
 
+    def _is_without_controllers(self, visits: Mapping[tuple[int, Role], Visit | KafkactlError]) -> bool:
+        """Return True if no controller has a process: waiting for a leader would only prolong the outage."""
+        answers = [answer for (_, listener), answer in visits.items() if listener is Role.CONTROLLER]
+        gone = [answer for answer in answers if isinstance(answer, KafkactlError) and answer.id == _GONE]
+        if not answers or len(gone) < len(answers):
+            return False
+        text = "no controller of the inventory has a process, so the quorum has no leader"
+        self._findings.append(warning("cluster-not-observed", "quorum", text, gone[0].advice, reason=_GONE))
+        return True
+
     def _cluster(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """Return the answers of `quorum describe` and `nodes list`; by brokers if no controller answers."""
         quorum: dict[str, Any] | None = None
         listed: dict[str, Any] | None = None
         errors: list[tuple[str, KafkactlError]] = []
         patience_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
-        for client in self._clients():
+        for client in self.clients():
             with client:
                 try:
                     quorum = quorum or describe(client, patience_ms=patience_ms).to_dict()
                 except KafkactlError as error:
                     errors.append(("quorum", error))
+                if quorum is not None and not _has_leader(quorum):
+                    break  # registrations and log are the leader's
                 try:
                     found = list_nodes(client, timeout_ms=5 * patience_ms).to_dict()
                     listed = found if listed is None or _knows_more(found, listed) else listed
@@ -271,11 +284,13 @@ class RollObserver:
 
     # --- logs ---
 
-    def _logs(self) -> dict[int, LogSource]:
-        """Return the logs that are readable from here, and that of the leader as it is fetched."""
+    def _logs(self, *, fetches: bool) -> dict[int, LogSource]:
+        """Return the logs that are readable from here, and that of the leader, if one leads, as it is fetched."""
         found = {id: files.log for id, files in self._files.items() if files.log is not None}
+        if not fetches:
+            return found
         errors: list[KafkactlError] = []
-        for client in self._clients():
+        for client in self.clients():
             with client:
                 try:
                     log = fetch_metadata_log(client)
@@ -321,6 +336,10 @@ def _printed(places: NodePlaces, node: RollInventoryNode, verb: Verb) -> str | N
 
 def _address_of(node: RollInventoryNode, listener: Role) -> str | None:
     return node.controller_address if listener is Role.CONTROLLER else node.address
+
+
+def _has_leader(quorum: Mapping[str, Any] | None) -> bool:
+    return quorum is not None and quorum["leader_id"] not in (None, NO_LEADER)
 
 
 def _knows_registrations(listed: Mapping[str, Any]) -> bool:

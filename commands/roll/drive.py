@@ -1,0 +1,170 @@
+"""What `roll run` and `roll rollback` share: options, progress on stderr, questions, and the page."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.framework.options import Duration
+from kafkactl.commands.rendering import output
+
+if TYPE_CHECKING:
+    from kafkactl.change.progress import Event
+    from kafkactl.commands.rendering.page import Page
+    from kafkactl.core.findings import Finding
+    from kafkactl.roll.api import RollOptions, RollRun
+    from kafkactl.roll.driver.acts import Act
+    from kafkactl.roll.driver.answer import RollRunStep
+
+CODES = (
+    exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
+    exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
+)  # fmt: skip
+_REPEAT_S: Final = 10.0
+_TONES: Final = {"done": "good", "failed": "bad", "wait": "dim", "action": "strong"}
+
+
+class DriveArguments(NamedTuple):
+    """The options of `drive_options`."""
+
+    soak_ms: int | None = None
+    gate_interval_ms: int = 10_000
+    gate_timeout_ms: int = 600_000
+    stop_timeout_ms: int = 360_000
+
+
+# Decorator: timeouts of the driver; the function gets the parameter `arguments`, a DriveArguments.
+drive_options = option_group(
+    "arguments",
+    DriveArguments,
+    click.option(
+        "--soak", "soak_ms", type=Duration(), metavar="TIME",
+        help="How long a gate has to stay open before the next stop. [default: as long as it takes to confirm it]",
+    ),
+    click.option(
+        "--gate-interval", "gate_interval_ms", type=Duration(), default="10s", show_default=True, metavar="TIME",
+        help="The time between the two observations that confirm a gate.",
+    ),
+    click.option(
+        "--gate-timeout", "gate_timeout_ms", type=Duration(), default="10m", show_default=True, metavar="TIME",
+        help="How long to wait for a gate.",
+    ),
+    click.option(
+        "--stop-timeout", "stop_timeout_ms", type=Duration(), default="6m", show_default=True, metavar="TIME",
+        help="How long a stop may take before the run ends with shutdown-not-finished. No process is killed.",
+    ),
+)  # fmt: skip
+
+
+def options_of(arguments: DriveArguments) -> RollOptions:
+    """Return the options as the driver takes them."""
+    from kafkactl.roll.api import RollOptions
+
+    return RollOptions(**{**arguments._asdict(), "soak_ms": arguments.soak_ms or 0})
+
+
+class Questions:
+    """Asks before the first act, and before levels are raised."""
+
+    def __init__(self, *, yes: bool, confirm: str | None) -> None:
+        self._yes, self._confirm = yes, confirm
+
+    def __call__(self, act: Act, cluster_id: str | None) -> Finding | None:
+        """Return a refusal, or None."""
+        from kafkactl.commands.framework.confirmation import confirm, confirm_cluster_id
+
+        if act.raises_levels:
+            question = f"The levels are raised to those of Kafka {act.release}; the old binary may never come up again."
+            return confirm_cluster_id(question, cluster_id or "", confirm=self._confirm, subject="levels")
+        nodes = ", ".join(map(str, act.nodes))
+        question = f"The first step is {act.action.value} of node {nodes}. Begin?"
+        return confirm(question, yes=self._yes, subject="roll")
+
+
+class Talk:
+    """Prints the progress of a roll to stderr: a line an event; a wait when it begins, and every ten seconds."""
+
+    def __init__(self) -> None:
+        self._waits, self._printed = "", 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        if event.kind == "wait":
+            now = time.monotonic()
+            if event.text == self._waits and now - self._printed < _REPEAT_S:
+                return
+            self._waits, self._printed = event.text, now
+            seen = f"; {event.seen}" if event.seen else ""
+            self.line(f"waiting for {event.text}{seen}", "dim")
+        else:
+            self._waits = ""
+            self.line(event.text, _TONES.get(event.kind, "plain"))
+
+    def line(self, text: str, tone: str = "plain") -> None:
+        """Write a line with the time of day."""
+        output.say(f"{time.strftime('%H:%M:%S')}  {text}", tone)
+        sys.stderr.flush()
+
+    def by_hand(self, text: str) -> None:
+        """Write a request to the operator; its commands are lines of their own."""
+        asked, *commands = text.split("\n")
+        self.line(f"to do: {asked}", "warn")
+        for command in commands:
+            output.say(command, "warn")
+        sys.stderr.flush()
+
+
+def answer(kind: str, found: RollRun) -> NoReturn:
+    """Print how a run ended, or what it would do."""
+    code = exit_codes.INTERRUPTED if found.interrupted else found.outcome.exit_code
+    output.emit(kind, found, render=_show, exit_code=code)
+
+
+def _show(page: Page, found: RollRun) -> None:
+    tone = "good" if found.outcome.value in ("done", "nothing-to-do", "planned") else "bad"
+    to = f" to {found.to}" if found.to else ""
+    page.heading(f"{found.way.value if found.way else 'roll'}{to}: {found.outcome.value}", tone)
+    page.findings(found.findings)
+    page.table(
+        ("step", "action", "nodes", "state", "moves", "offline", "below min ISR", "back after"),
+        [
+            (
+                step.number,
+                step.action,
+                ", ".join(map(str, step.nodes)),
+                step.state,
+                _figure(step, "leader_changes"),
+                _figure(step, "offline"),
+                _figure(step, "under_min_isr"),
+                None if step.observed is None or step.observed.back_ms is None
+                else f"{step.observed.back_ms / 1000:.1f} s",
+            )
+            for step in found.steps
+        ],
+    )  # fmt: skip
+    page.table(
+        ("node", "runs", "incarnation", "ranges", "in sync"),
+        [
+            (node.node_id, node.release, node.incarnation, _yes(node.ranges_ok), _yes(node.isr_whole))
+            for node in found.proof
+        ],
+    )
+    if found.rollback is not None:
+        page.fields([("rollback", f"{found.rollback.how.value}: {found.rollback.reason}")])
+
+
+def _figure(step: RollRunStep, name: str) -> str | None:
+    """Return what was counted, else what is predicted, else nothing."""
+    counted = None if step.observed is None else getattr(step.observed, name)
+    if counted is not None:
+        return str(counted)
+    return None if step.predicted is None else f"{getattr(step.predicted, name)} predicted"
+
+
+def _yes(value: bool | None) -> str:
+    return "unknown" if value is None else "yes" if value else "no"

@@ -1,0 +1,61 @@
+"""`kafkactl roll run`: one step at a time, each after its gate."""
+
+from __future__ import annotations
+
+import click
+
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.roll.drive import CODES, DriveArguments, Questions, Talk, answer, drive_options, options_of
+from kafkactl.commands.roll.inventory import inventory_option, read_inventory, time_for_nodes_ms
+from kafkactl.commands.roll.options import RequestOptions, request_of, request_options
+
+KIND = "roll.run"
+
+
+@leaf_command(
+    "run",
+    examples=(
+        "kafkactl roll run --inventory roll.toml",
+        "kafkactl roll run --inventory roll.toml --to 4.4.0 --yes",
+        "kafkactl roll run --inventory roll.toml --to 4.4.0 --until levels --confirm CLUSTER_ID",
+    ),
+    codes=CODES,
+    timeout="24h",
+)
+@inventory_option
+@request_options
+@drive_options
+@click.option("--yes", is_flag=True, help="Do not ask before the first step.")
+@click.option("--confirm", metavar="CLUSTER_ID", help="Confirm the raise of levels, which may prevent a rollback.")
+@click.option("--dry-run", is_flag=True, help="Show the steps and what would stop them, without changing anything.")
+def command(
+    *,
+    inventory: str | None,
+    asked: RequestOptions,
+    arguments: DriveArguments,
+    yes: bool,
+    confirm: str | None,
+    dry_run: bool,
+) -> None:
+    """Restart or upgrade the nodes of a live cluster, one confirmed step at a time.
+
+    Before each stop and after each start a gate has to be open in two observations. If a gate stays closed, the
+    run stops there; nothing is undone automatically. An interrupted run resumes from what the nodes show. Levels are
+    raised only with `--until levels`.
+    """
+    from kafkactl.roll.api import observe, plan_run, run
+
+    found = read_inventory(inventory)
+    if dry_run:
+        seen = observe(found, timeout_ms=time_for_nodes_ms())
+        answer(KIND, plan_run(seen, request_of(asked, found)))
+    talk = Talk()
+    ended = run(
+        found,
+        request_of(asked, found),
+        options=options_of(arguments),
+        ask=Questions(yes=yes, confirm=confirm),
+        on_event=talk,
+        on_request=talk.by_hand,
+    )
+    answer(KIND, ended)

@@ -1,0 +1,309 @@
+"""The next act of a roll, from an observation and the journal.
+
+The order of the rules is the safety of the driver. Without a leader nothing is stopped, and nodes are only started. A
+node that this roll has stopped is brought back before anything else happens. Only then a gate is asked for the next
+stop; a node that is down already is started without one, for a start is always allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from kafkactl.cluster.quorum.majority import majority
+from kafkactl.core.findings import Finding, Outcome, blocker, blockers
+from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.values import Role
+from kafkactl.core.wording import some
+from kafkactl.roll.back import gates_after
+from kafkactl.roll.case import RollCase, Until
+from kafkactl.roll.checks.run import RollCheck, check_roll, open_warnings
+from kafkactl.roll.cluster_log import EventKind
+from kafkactl.roll.driver.ports import RollGoal
+from kafkactl.roll.driver.progress import RollProgress
+from kafkactl.roll.gates import RollGate, gates_before
+from kafkactl.roll.liveness import is_alive
+from kafkactl.roll.observation import RollNode
+from kafkactl.roll.planning import Action, RollPlan, levels_of, plan_roll
+from kafkactl.roll.predict import StepPrediction
+from kafkactl.roll.releases import is_same, rules_of, version_in
+
+DYNAMIC: Final = frozenset(
+    {"isr-not-whole", "broker-down", "node-not-back", "reassignment-running", "election-unsettled",
+     "quorum-without-spare"}
+)  # fmt: skip
+"""Findings of the check that a roll itself resolves, or that the gate before each stop judges again."""
+NO_LEADER: Final = "roll-without-leader"
+CONCURRENT: Final = "concurrent-roll"
+_LATE: Final = (Until.LEVELS, Until.PROOF)
+
+
+@frozen
+class Act:
+    """A step to carry out now. `needs_hook` is False for a start whose effect is observed: only its gate is left."""
+
+    action: Action
+    nodes: tuple[int, ...]
+    phase: Until
+    release: str | None = None
+    needs_hook: bool = True
+    predicted: StepPrediction | None = None
+    gates: tuple[RollGate, ...] = ()
+    number: int = 0
+
+    @property
+    def raises_levels(self) -> bool:
+        """Return True if the act raises levels, after which the old binary may not come up."""
+        return self.action is Action.RAISE_LEVELS
+
+
+Ask = Callable[[Act, str | None], Finding | None]
+"""Asks the operator before the first act and before levels are raised, with the cluster id; a refusal, or None."""
+
+
+@frozen
+class Decision:
+    """The next act (`planned`), the goal (`nothing-to-do`), or what stops the roll (`refused`).
+
+    `may_pass`: the findings may pass without help. `plan` is what is left, None while a node is brought back.
+    """
+
+    outcome: Outcome
+    findings: tuple[Finding, ...] = ()
+    act: Act | None = None
+    plan: RollPlan | None = None
+    may_pass: bool = False
+
+
+def decide(
+    case: RollCase, goal: RollGoal, progress: RollProgress, *, has_begun: bool, interval_ms: int = 0
+) -> Decision:
+    """Return the next act. `has_begun`: this run has acted before, so that no other driver can have begun meanwhile."""
+    quorum = case.observation.quorum_view
+    pending = _pending(case, progress)
+    if not has_begun and (found := _other_hands(case, progress, interval_ms)):
+        return Decision(outcome=Outcome.REFUSED, findings=found)
+    if quorum is None or not quorum.has_leader:
+        return _without_leader(case, progress, pending)
+    if pending:
+        return _bring_back(case, goal, progress, pending)
+    return _next_stop(case, goal, progress, has_begun=has_begun)
+
+
+def _pending(case: RollCase, progress: RollProgress) -> tuple[RollNode, ...]:
+    """Return the nodes that this roll has stopped and that are not proved to be back."""
+    found = (case.observation.node(node_id) for node_id in progress.pending)
+    return tuple(node for node in found if node is not None)
+
+
+def _other_hands(case: RollCase, progress: RollProgress, interval_ms: int) -> tuple[Finding, ...]:
+    """Return the signs of another driver: a broker that stops, or registered just now, and not by this journal."""
+    own = {*progress.pending, *progress.restarted}
+    found = []
+    for broker_id, broker in case.image.brokers.items():
+        if broker.in_controlled_shutdown and not broker.fenced and broker_id not in own:
+            text = f"broker {broker_id} is in controlled shutdown, and this journal did not stop it"
+            found.append(blocker(CONCURRENT, f"broker {broker_id}", text, node=broker_id))
+    log, now_ms = case.observation.log, case.observation.time_ms
+    if log is None or now_ms is None:
+        return tuple(found)
+    for event in log.events:
+        is_new = event.kind is EventKind.REGISTERED and 0 <= now_ms - event.at_ms < interval_ms
+        if is_new and event.role is Role.BROKER and event.node_id not in own:
+            text = f"broker {event.node_id} registered {now_ms - event.at_ms} ms ago, and this journal did not start it"
+            found.append(blocker(CONCURRENT, f"broker {event.node_id}", text, node=event.node_id))
+    return tuple(found)
+
+
+# --- starts ---------------------------------------------------------------------------------------------------------
+
+
+def _without_leader(case: RollCase, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
+    """Start voters until a majority answers; brokers wait, because they exit after a minute without a quorum."""
+    voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
+    nodes = [node for node in case.observation.nodes if node.id in voters]
+    down = [node for node in nodes if is_alive(case, node.id) is False]
+    up = [node for node in nodes if is_alive(case, node.id)]
+    if down and len(up) < majority(len(voters)):
+        first = min(down, key=lambda node: (node.id not in progress.pending, node.id))
+        return _start(case, progress, [first])
+    text = "the quorum has no leader, so no node is stopped, and no broker is started"
+    if down:
+        text += f"; a majority of the voters answers, {some(node.name for node in down)} does not"
+    waits = blocker(NO_LEADER, "quorum", text, pending=[node.id for node in pending])
+    return Decision(outcome=Outcome.REFUSED, findings=(waits,), may_pass=True)
+
+
+def _bring_back(case: RollCase, goal: RollGoal, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
+    down = [node for node in pending if is_alive(case, node.id) is False]
+    if down:
+        return _start(case, progress, down)
+    if others := [node for node in pending if _runs_another(case, node)]:
+        return _stop(case, goal, progress, others[:1])
+    return _planned(Action.START, pending, needs_hook=False, release=_release(case))
+
+
+def _runs_another(case: RollCase, node: RollNode) -> bool:
+    """Return True if a node is known to run another release than the goal, as one does whose upgrade is undone."""
+    running = case.versions.get(node.id)
+    return case.goal is not None and running is not None and not is_same(running, case.goal)
+
+
+def _start(case: RollCase, progress: RollProgress, nodes: Sequence[RollNode]) -> Decision:
+    """Return the start of nodes that are down, after their jars and files are in place."""
+    wanted = [node for node in nodes if node.id in {each.id for each in case.nodes}]
+    if lacking := [node for node in wanted if needs_install(case, progress, node)]:
+        return _planned(Action.INSTALL, lacking, release=_release(case))
+    if changes := [node for node in wanted if needs_config(case, progress, node)]:
+        return _planned(Action.PUT_CONFIG, changes)
+    return _planned(Action.START, nodes, release=_release(case))
+
+
+def _planned(
+    action: Action,
+    nodes: Iterable[RollNode],
+    *,
+    release: str | None = None,
+    needs_hook: bool = True,
+) -> Decision:
+    held = tuple(nodes)
+    ids = tuple(node.id for node in held)
+    act = Act(action=action, nodes=ids, phase=_phase(held), release=release, needs_hook=needs_hook)
+    return Decision(outcome=Outcome.PLANNED, act=act)
+
+
+def _phase(nodes: Sequence[RollNode]) -> Until:
+    return Until.CONTROLLERS if any(node.is_controller for node in nodes) else Until.BROKERS
+
+
+def needs_install(case: RollCase, progress: RollProgress, node: RollNode) -> bool:
+    """Return True if the next start of a node would not run the goal, as far as that is known."""
+    if case.goal is None:
+        return False
+    installed = version_in(node.installed)
+    return node.id not in progress.installed if installed is None else not is_same(installed, case.goal)
+
+
+def needs_config(case: RollCase, progress: RollProgress, node: RollNode) -> bool:
+    """Return True if a node has another file than the rendered one, as far as that is known."""
+    wanted = case.request.rendered.get(node.id)
+    if wanted is None:
+        return False
+    return node.id not in progress.configured if node.config is None else node.config != wanted
+
+
+def _release(case: RollCase) -> str | None:
+    return None if case.goal is None else case.request.to
+
+
+# --- stops ----------------------------------------------------------------------------------------------------------
+
+
+def _next_stop(case: RollCase, goal: RollGoal, progress: RollProgress, *, has_begun: bool) -> Decision:
+    check = check_roll(case)
+    plan = plan_roll(case, check)
+    batch = next(
+        (
+            (step.nodes, step.predicted)
+            for step in plan.steps
+            if step.action is Action.STOP and not _is_restarted(case, progress, step.nodes)
+        ),
+        None,
+    )
+    if batch is None:
+        return _after_binaries(case, progress, plan)
+    ids, predicted = batch
+    nodes = [node for node in case.observation.nodes if node.id in ids]
+    is_down = [node for node in nodes if is_alive(case, node.id) is False]
+    is_new = not has_begun and not progress.is_under_way
+    if (refused := _refusal(case, check, plan, is_new=is_new, starts=bool(is_down))) is not None:
+        return refused
+    if is_down:
+        return changed(_start(case, progress, is_down), plan=plan, findings=plan.findings)
+    return changed(_stop(case, goal, progress, nodes, predicted=predicted), plan=plan)
+
+
+def _stop(
+    case: RollCase,
+    goal: RollGoal,
+    progress: RollProgress,
+    nodes: Sequence[RollNode],
+    *,
+    predicted: StepPrediction | None = None,
+) -> Decision:
+    """Return the stop of nodes that run, after their binaries and files are in place; or the gate that is closed."""
+    early = [node for node in nodes if node.id not in goal.installs_between]
+    if lacking := [node for node in early if needs_install(case, progress, node)]:
+        return _planned(Action.INSTALL, lacking, release=_release(case))
+    if changes := [node for node in nodes if needs_config(case, progress, node)]:
+        return _planned(Action.PUT_CONFIG, changes)
+    ids = tuple(node.id for node in nodes)
+    gates = gates_before(case, ids)
+    act = Act(action=Action.STOP, nodes=ids, phase=_phase(nodes), predicted=predicted, gates=gates)
+    closed = tuple(finding for gate in gates for finding in blockers(gate.findings))
+    if closed:
+        return Decision(outcome=Outcome.REFUSED, findings=closed, act=act, may_pass=True)
+    return Decision(outcome=Outcome.PLANNED, act=act)
+
+
+def _refusal(case: RollCase, check: RollCheck, plan: RollPlan, *, is_new: bool, starts: bool) -> Decision | None:
+    """Return what the check has against a stop: blockers, and for a roll that is new, warnings that are not accepted.
+
+    Once a roll is under way, what it resolves itself is left to the gates.
+    """
+    stops = blockers(plan.findings)
+    if any(finding.id not in DYNAMIC for finding in stops) or (is_new and not starts and stops):
+        return Decision(outcome=Outcome.REFUSED, findings=plan.findings, plan=plan)
+    opened = open_warnings(check, case.request.accepted)
+    if opened and is_new:
+        return Decision(outcome=Outcome.REFUSED, findings=(*plan.findings, _not_accepted(opened)), plan=plan)
+    return None
+
+
+def _is_restarted(case: RollCase, progress: RollProgress, ids: Iterable[int]) -> bool:
+    """Return True if the journal shows the restart of all of these nodes; of an upgrade the release shows it."""
+    return case.goal is None and progress.is_under_way and set(ids) <= progress.restarted
+
+
+def _not_accepted(found: Sequence[Finding]) -> Finding:
+    ids = list(dict.fromkeys(finding.id for finding in found))
+    words = " ".join(f"--accept {id}" for id in ids)
+    text = f"{len(found)} warnings are not accepted: {some(ids)}"
+    return blocker("warnings-not-accepted", "roll", text, f"Check each by hand, then run again with {words}.", ids=ids)
+
+
+# --- after the binaries ---------------------------------------------------------------------------------------------
+
+
+def _after_binaries(case: RollCase, progress: RollProgress, plan: RollPlan) -> Decision:
+    until = case.request.until
+    if until in (Until.CONTROLLERS, Until.BROKERS):
+        return Decision(outcome=Outcome.NOTHING_TO_DO, plan=plan)
+    is_raised = progress.is_under_way and progress.has_raised_levels
+    if until in _LATE and not is_raised and (release := rules_of(case.goal)) is not None and lower_levels(case):
+        act = Act(action=Action.RAISE_LEVELS, nodes=(), phase=Until.LEVELS, release=release.name)
+        return Decision(outcome=Outcome.PLANNED, act=act, plan=plan, findings=plan.findings)
+    if not progress.is_verified or not progress.is_under_way:
+        act = Act(action=Action.VERIFY, nodes=(), phase=Until.PROOF, release=_release(case), needs_hook=False)
+        return Decision(outcome=Outcome.PLANNED, act=act, plan=plan)
+    return Decision(outcome=Outcome.NOTHING_TO_DO, plan=plan)
+
+
+def lower_levels(case: RollCase) -> dict[str, int]:
+    """Return the levels of the goal that the cluster does not have yet."""
+    release = rules_of(case.goal)
+    wanted = {} if release is None else levels_of(release)
+    return {name: level for name, level in wanted.items() if case.levels.get(name, 0) < level}
+
+
+def proof_gates(case: RollCase, progress: RollProgress) -> dict[int, tuple[RollGate, ...]]:
+    """Return the gates after a start of every node of the roll."""
+    release = rules_of(case.goal)
+    return {
+        node.id: gates_after(case, node, progress.marks.get(node.id) if node.id in progress.restarted else None,
+                             release=release)
+        for node in case.nodes
+    }  # fmt: skip
+
+
+__all__ = ["Act", "Decision", "decide", "lower_levels", "needs_config", "needs_install", "proof_gates"]

@@ -1,0 +1,84 @@
+"""Messages of the driver of a roll: requests to an operator, and the reasons for which a step did not end well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafkactl.change.hooks.run import HookEnd, HookRun
+from kafkactl.core.errors import FailedError
+from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.wording import some
+from kafkactl.roll.case import RollCase, Way
+from kafkactl.roll.driver.acts import Act
+from kafkactl.roll.planning import Action
+from kafkactl.roll.rollback_path import How, rollback_path
+
+_IDS = {
+    HookEnd.TIMED_OUT: "hook-timed-out",
+    HookEnd.NOT_READY: "hook-not-ready",
+    HookEnd.NOT_STARTED: "hook-not-started",
+    HookEnd.CHANGED_MEANWHILE: "config-changed-meanwhile",
+}
+NOT_FINISHED = "shutdown-not-finished"
+
+
+def instruction_of(action: Action, node_id: int, release: str | None) -> str:
+    """Return what an operator is asked to do on a node without a hook."""
+    match action:
+        case Action.INSTALL:
+            return f"make Kafka {release} what the next start of node {node_id} runs"
+        case Action.PUT_CONFIG:
+            return f"put the rendered file of node {node_id} in its place"
+        case Action.STOP:
+            return f"stop node {node_id}, with SIGTERM, and wait until its process is gone"
+        case _:
+            return f"start node {node_id}"
+
+
+def failed_hook(act: Act, node_id: int, run: HookRun) -> Finding:
+    """Return the failure of a hook."""
+    subject = f"node {node_id}"
+    text = f"the hook {act.action.value} of {subject} did not succeed: {run.message}"
+    return blocker(_IDS.get(run.end, "hook-failed"), subject, text, node=node_id, exit_code=run.exit_code)
+
+
+def not_finished(case: RollCase, left: Sequence[int], limit_ms: int) -> FailedError:
+    """Return the error of a stop that did not end in time."""
+    quorum = case.observation.quorum_view
+    reason = "the process still runs"
+    if quorum is None or not quorum.has_leader:
+        reason = "the quorum has no leader, and a controlled shutdown waits for one"
+    names = some(f"node {id}" for id in left)
+    return FailedError(
+        f"the stop of {names} has not ended after {limit_ms / 1000:g} s: {reason}",
+        id=NOT_FINISHED,
+        next_step="Wait, and run the same command again: it goes on when the process is gone. Do not kill the process: "
+        "an unclean shutdown costs a log recovery.",
+    )
+
+
+def start_failed(act: Act, case: RollCase, down: Sequence[int], *, without_leader: bool) -> Finding:
+    """Return the finding about processes that ended after their start."""
+    names = some(f"node {id}" for id in down)
+    if without_leader:
+        text = f"{names} ended after the start, while the quorum had no leader; that proves nothing about the binary"
+        return blocker("start-without-quorum", names, text, "Wait: it is started again when there is a leader.")
+    return blocker("start-failed", names, f"the process of {names} ended after its start", _own_way(act, case, down))
+
+
+def not_back(act: Act, case: RollCase, lacks: Sequence[Finding]) -> Finding:
+    """Return the finding about nodes whose gates after the start did not open in time."""
+    names = some(f"node {id}" for id in act.nodes)
+    text = f"{names} is not back: {some(finding.message for finding in lacks)}"
+    return blocker("node-not-back", names, text, _own_way(act, case, act.nodes), nodes=list(act.nodes))
+
+
+def _own_way(act: Act, case: RollCase, nodes: Sequence[int]) -> str:
+    """Return the next step: the old binary of this node first, as long as a rollback is possible."""
+    ids = ",".join(map(str, nodes))
+    path = rollback_path(case)
+    if act.release is not None and case.way is not Way.DOWNGRADE and path.to and path.how is How.BINARIES:
+        before = {} if case.record is None else case.record.from_releases
+        to = next((text for id in nodes if (text := before.get(id)) is not None), path.to)
+        return f"Take it back to the old binary: kafkactl roll rollback --inventory FILE --to {to} --only {ids}"
+    return "Read the log of the node, repair what it names, and run the same command again."
