@@ -15,7 +15,7 @@ from typing import Any
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.controllers import Place
 from kafkactl.cluster.io.places import Seat
-from kafkactl.cluster.io.quorum_visit import ROLES, Visit, visit_node
+from kafkactl.cluster.io.quorum_visit import Visit, node_of, visit_node
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding, warning
@@ -189,10 +189,7 @@ def _node(
     answering = [visit for visit in seen if visit.versions is not None and visit.role is seat.role]
     own = next((visit for visit in answering if _stranger(visit, seat, cluster_id) is None), None)
     if own is not None:
-        is_named = own.node_id == seat.id
-        return changed(
-            node, answers=True, versions=own.versions, named_itself=is_named, roles=_roles(own) if is_named else None
-        ), None
+        return changed(node_of(own, seat.id, seat.role), endpoints=seat.endpoints), None
     if answering:
         finding = _elsewhere(node, answering[0], _stranger(answering[0], seat, cluster_id) or "")
         return changed(node, answers=False, silence=Silence.ELSEWHERE), finding
@@ -209,12 +206,6 @@ def _stranger(visit: Visit, seat: Seat, cluster_id: str | None) -> str | None:
     if visit.view is not None and cluster_id not in (None, visit.view.cluster_id):
         return f"a node of the cluster {visit.view.cluster_id}"
     return None if visit.node_id in (None, seat.id) else f"node {visit.node_id}"
-
-
-def _roles(visit: Visit) -> frozenset[Role] | None:
-    words = [word.strip() for word in visit.settings.get(ROLES, "").split(",")]
-    found = frozenset(Role(word) for word in words if word in tuple(Role))
-    return found or None
 
 
 def _silence(addresses: Iterable[Address], errors: Sequence[KafkactlError], taken: frozenset[Address]) -> Silence:

@@ -23,6 +23,7 @@ from kafkactl.cluster.io.quorum_visit import (
     Visit,
     are_out_of_reach,
     believed_leader,
+    node_of,
     of_cluster,
     visit_node,
 )
@@ -352,17 +353,7 @@ def nodes_of(visits: Iterable[Visit]) -> Iterator[ClusterNode]:
         if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
             best[id] = visit
     for id, visit in sorted(best.items()):
-        yield ClusterNode(
-            id=id,
-            answers=visit.answers,
-            role=visit.role or Role.CONTROLLER,
-            cluster_id=None if visit.view is None else visit.view.cluster_id,
-            leader_id=visit.leader_id,
-            leader_epoch=visit.leader_epoch,
-            versions=visit.versions,
-            auto_join=visit.auto_join,
-            named_itself=visit.node_id is not None,
-        )
+        yield node_of(visit, id, visit.role or Role.CONTROLLER)
 
 
 def _weight(visit: Visit) -> tuple[bool, bool, bool]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.configured import BOOTSTRAP_SERVERS, STATIC_VOTERS, own_settings_request
+from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.frozen import changed, frozen
@@ -34,8 +35,8 @@ from kafkactl.protocol.schema.rights import CLUSTER_DENIED, Login, server_text
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
-ROLES = "process.roles"
-_SETTINGS = ("node.id", ROLES, AUTO_JOIN, FETCH_TIMEOUT, STATIC_VOTERS, BOOTSTRAP_SERVERS)
+_ROLES = "process.roles"
+_SETTINGS = ("node.id", _ROLES, AUTO_JOIN, FETCH_TIMEOUT, STATIC_VOTERS, BOOTSTRAP_SERVERS)
 
 _INVALID_REQUEST = 42
 _NOT_LEADER = 6
@@ -115,6 +116,28 @@ def visit_node(
         return seen
     except KafkactlError as error:
         return changed(seen, error=error)
+
+
+def node_of(visit: Visit, node_id: int, role: Role) -> ClusterNode:
+    """Return a node as a visit of its address shows the node."""
+    is_named = visit.node_id == node_id
+    return ClusterNode(
+        id=node_id,
+        role=role,
+        answers=visit.answers,
+        versions=visit.versions,
+        named_itself=is_named,
+        cluster_id=None if visit.view is None else visit.view.cluster_id,
+        roles=_roles(visit) if is_named else None,
+        leader_id=visit.leader_id,
+        leader_epoch=visit.leader_epoch,
+        auto_join=visit.auto_join,
+    )
+
+
+def _roles(visit: Visit) -> frozenset[Role] | None:
+    words = [word.strip() for word in visit.settings.get(_ROLES, "").split(",")]
+    return frozenset(Role(word) for word in words if word in tuple(Role)) or None
 
 
 def of_cluster(cluster_id: str | None, seen: Visit) -> Visit:

@@ -244,11 +244,7 @@ class LiveQuorum(Closing):
         from kafkactl.cluster.io.view import observe_cluster_state
 
         found = observe_cluster_state(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
-        return {
-            node.id: ClusterNode(id=node.id, role=Role.BROKER, answers=node.answers, versions=node.versions)
-            for node in found
-            if node.role is Role.BROKER
-        }
+        return {node.id: node for node in found if node.role is Role.BROKER}
 
     def _at(self, address: Address) -> list[Endpoint]:
         return [
