@@ -299,7 +299,7 @@ def _title(source: ClusterDict) -> str:
 
 
 def _tags(titles: Sequence[str]) -> list[str]:
-    """Words for file names, one a cluster and no two the same; none where there is but one cluster."""
+    """Return words for file names, a different one for each cluster; none if there is one cluster only."""
     if len(titles) == 1:
         return [""]
     plain = [

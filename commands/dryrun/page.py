@@ -68,7 +68,7 @@ def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
 
 
 def _changes(page: Page, effects: Effects) -> None:
-    """Partitions that get worse; where none does, all that change, such as leaders of an election."""
+    """Show partitions that get worse; if none does, all that change, such as leaders of an election."""
     changes = effects["changes"]
     worse = [change for change in changes if _is_worse(change)] or changes
     rows = [

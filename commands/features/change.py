@@ -80,7 +80,7 @@ def _changed(client: Client, request: FeatureRequest, connection: ConnectionArgu
 
 
 def tell(text: str) -> None:
-    """Progress: on a terminal always, else for those who ask for more."""
+    """Report progress: on a terminal always, else if more output is asked for."""
     if sys.stderr.isatty():
         say(text, "dim")
     else:
@@ -91,7 +91,7 @@ def tell(text: str) -> None:
 
 
 def show_change(page: Page, found: FeatureChange, *, server_asked: bool) -> None:
-    """Changes, their effects, the steps, what the controller says, the proof, and findings."""
+    """Show changes, their effects, the steps, what the controller says, the proof, and findings."""
     if (refusal := unconfirmed(found.findings)) is not None:  # the plan was shown before the question
         show_unconfirmed(page, refusal)
         return

@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def min_insync_option(function: Function) -> Function:
-    """`--accept-min-insync-replicas`: parameter `accepted_min_insync`."""
+    """Add `--accept-min-insync-replicas`: parameter `accepted_min_insync`."""
     return click.option(
         "--accept-min-insync-replicas", "accepted_min_insync", type=click.IntRange(min=1), metavar="VALUE",
         help="Enable eligible leader replicas although that sets min.insync.replicas to VALUE.",
@@ -25,7 +25,7 @@ def min_insync_option(function: Function) -> Function:
 
 
 def level_options(function: Function) -> Function:
-    """`--metadata`, `--feature`, `--release-version`: parameters `metadata`, `features`, `release_version`."""
+    """Add `--metadata`, `--feature`, `--release-version`: parameters `metadata`, `features`, `release_version`."""
     options = (
         click.option(
             "--metadata", metavar="VERSION", shell_complete=completing.releases,

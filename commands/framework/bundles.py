@@ -26,7 +26,7 @@ BUNDLE = "--bundle"
 
 
 def bundle_option(function: Function) -> Function:
-    """`--bundle FILE`: parameter `bundle`."""
+    """Add `--bundle FILE`: parameter `bundle`."""
     text = "Read from a support bundle (kafkactl bundle) instead."
     return click.option(BUNDLE, metavar="FILE", type=PATH, help=text)(function)
 

@@ -26,7 +26,7 @@ def contexts(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> I
 
 
 def releases(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """Releases of Kafka."""
+    """Return the releases of Kafka."""
     from kafkactl.tool.api.completion import release_words
 
     return items_of(((word, "") for word in release_words()), incomplete)

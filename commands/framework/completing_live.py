@@ -49,7 +49,7 @@ def controllers(ctx: click.Context, _param: click.Parameter, incomplete: str) ->
 
 
 def controller_list(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """Ids of controllers with commas between: the last of them is completed."""
+    """Complete the last of several ids of controllers with commas between."""
     before, comma, last = incomplete.rpartition(",")
     named = before.split(",")
     found = _of_roles(ctx, last, "controllers", "brokers")

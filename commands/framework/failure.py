@@ -158,7 +158,7 @@ def _traced(piece: str) -> str:
 
 
 def _hanging(label: str, tone: str, texts: Sequence[str], color: bool) -> list[str]:
-    """`label text`, wrapped under the text on a terminal, and only there: logs are searched by line."""
+    """Return `label text`, wrapped under the text on a terminal, and only there: logs are searched by line."""
     parts = [visible(text) for text in texts]
     if sys.stderr.isatty():
         import shutil

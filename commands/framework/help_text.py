@@ -21,7 +21,7 @@ class UnbrokenFormatter(click.HelpFormatter):
         super().write_text(text.replace("-", _UNBROKEN))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
-        """Terms with their texts."""
+        """Write terms with their texts."""
         super().write_dl([(term, text.replace("-", _UNBROKEN)) for term, text in rows], *args, **kwargs)
 
     def getvalue(self) -> str:

@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, entry.short_help) for name, entry in self.entries.items()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Examples first, then the epilog."""
+        """Write the examples first, then the epilog."""
         write_examples(formatter, self.examples)
         super().format_epilog(ctx, formatter)
 

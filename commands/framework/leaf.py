@@ -74,7 +74,7 @@ class LeafCommand(click.Command):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Examples, exit codes, and how the environment names the options."""
+        """Write examples, exit codes, and the names of the options in the environment."""
         write_examples(formatter, self.examples)
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), exit_codes.MEANINGS[code]) for code in self.codes])
@@ -97,7 +97,7 @@ def leaf_command(
     has_metrics: bool = False,
     **attributes: Any,
 ) -> Callable[[Callable[..., Any]], LeafCommand]:
-    """Decorator: make a function a command with the common options.
+    """Make a function a command with the common options.
 
     `name` is the name in the group's table, `examples` are whole command lines, `codes` the exit codes that this
     command can end with, `timeout` and `output` the defaults of `--timeout` and `--output`. The attribute `on_terminal`

@@ -24,7 +24,7 @@ _CODES: Final = (exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE)
 def version_mapping_command(
     group: str, *, examples: tuple[str, ...], short: tuple[str, ...] = (), metavar: str = "VERSION", note: str = ""
 ) -> LeafCommand:
-    """`version-mapping` of a group: `short` are other names of --release-version, `note` ends the help.
+    """Return `version-mapping` of a group: `short` are other names of --release-version, `note` ends the help.
 
     Raises InputError `unknown-kafka-version`, `unknown-release-version` and its kin when it runs.
     """
@@ -50,7 +50,7 @@ def version_mapping_command(
 def feature_dependencies_command(
     group: str, *, examples: tuple[str, ...], short: tuple[str, ...] = (), note: str = ""
 ) -> LeafCommand:
-    """`feature-dependencies` of a group: `short` are other names of --feature, `note` ends the help.
+    """Return `feature-dependencies` of a group: `short` are other names of --feature, `note` ends the help.
 
     Raises InputError where an argument is not NAME=LEVEL, or not known to that release, when it runs.
     """

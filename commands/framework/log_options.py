@@ -23,7 +23,7 @@ FROM_CLUSTER = "--from-cluster"
 
 
 def from_cluster_option(function: Function) -> Function:
-    """`--from-cluster`: parameter `from_cluster`; the connection options say which cluster."""
+    """Add `--from-cluster`: parameter `from_cluster`; the connection options say which cluster."""
     text = "Fetch the log from the active controller of a live cluster."
     return click.option(FROM_CLUSTER, is_flag=True, help=text)(function)
 
@@ -34,7 +34,7 @@ class Moment(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Milliseconds; anything else is a usage error."""
+        """Return milliseconds; anything else is a usage error."""
         if isinstance(value, int):
             return value
         if value.isdecimal():
@@ -47,14 +47,14 @@ class Moment(click.ParamType[int]):
 
 
 def point_options(function: Function) -> Function:
-    """`--at OFFSET` and `--at-time T`: parameters `at` and `at_time`."""
+    """Add `--at OFFSET` and `--at-time T`: parameters `at` and `at_time`."""
     at = click.option("--at", type=click.IntRange(min=0), metavar="OFFSET", help="The state after this record.")
     at_time = click.option("--at-time", type=Moment(), metavar="T", help="The state at this time (ISO 8601, UTC).")
     return at(at_time(function))
 
 
 def past_damage_option(function: Function) -> Function:
-    """`--past-damage`: parameter `past_damage`."""
+    """Add `--past-damage`: parameter `past_damage`."""
     text = "Continue after damage, where a Kafka node would end the log: a state that no node has."
     return click.option("--past-damage", is_flag=True, help=text)(function)
 
@@ -86,7 +86,7 @@ def stored_without_log(path: str, kind: str) -> dict[str, Any] | None:
 
 
 def show_secrets_option(function: Function) -> Function:
-    """`--show-secrets`: parameter `show_secrets`."""
+    """Add `--show-secrets`: parameter `show_secrets`."""
     text = "Show SCRAM keys, tokens, passwords and configurations that Kafka does not define instead of hiding them."
     return click.option("--show-secrets", is_flag=True, help=text)(function)
 

@@ -23,7 +23,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def option_group(
     name: str, kind: Any, *options: Callable[[Any], Any], make: Callable[..., Any] | None = None
 ) -> Callable[[Function], Function]:
-    """Decorator: the function gets the parameter `name`, a value of the NamedTuple `kind`.
+    """Give a function the parameter `name`, a value of the NamedTuple `kind`.
 
     Each of `options` gives a parameter that is a field of `kind`; a field with a default need not be given. `make` is
     called in place of `kind` where a value takes more than its fields. A function that has no parameter `name` (a

@@ -30,7 +30,7 @@ class Duration(click.ParamType[int]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Milliseconds; a number without unit, zero and anything else is a usage error."""
+        """Return milliseconds; a number without unit, zero and anything else is a usage error."""
         if isinstance(value, int):
             return value
         text = value.strip()
@@ -47,7 +47,7 @@ class Choice(click.Choice[str]):
     """A choice that suggests the nearest word."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Click's message, with a suggestion."""
+        """Return click's message, with a suggestion."""
         from kafkactl.core.wording import did_you_mean
 
         return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), list(self.choices))
@@ -62,7 +62,7 @@ class ConnectionOption(click.Option):
 
 
 def plan_file_options(function: Function) -> Function:
-    """`--out` and `--overwrite`: where a plan is written; parameters `out` and `overwrite`."""
+    """Add `--out` and `--overwrite`, for a plan that is written: parameters `out` and `overwrite`."""
     options = (
         click.option("--out", metavar="FILE", help="Write the plan to FILE, readable by its owner only; see `apply`."),
         click.option("--overwrite", is_flag=True, help="Overwrite an existing plan file."),
@@ -105,7 +105,7 @@ def common_options(timeout: str, output: str = "table", *, has_metrics: bool = F
 
 
 def writing_options(function: Function) -> Function:
-    """`--dry-run` and `--yes`, for every command that writes: parameters `dry_run` and `yes`."""
+    """Add `--dry-run` and `--yes`, for every command that writes: parameters `dry_run` and `yes`."""
     options = (
         click.option("--dry-run", is_flag=True, help="Show what would be done, without doing it."),
         click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
@@ -114,7 +114,7 @@ def writing_options(function: Function) -> Function:
 
 
 def unasked_writing_options(function: Function) -> Function:
-    """`--dry-run` of a change too harmless to ask about: parameter `dry_run`. `--yes` is taken and changes nothing."""
+    """Add `--dry-run` of a change too harmless to ask about: parameter `dry_run`. `--yes` changes nothing."""
     options = (
         click.option("--dry-run", is_flag=True, help="Show what would be done, without doing it."),
         click.option(
@@ -125,7 +125,7 @@ def unasked_writing_options(function: Function) -> Function:
 
 
 def confirm_option(function: Function) -> Function:
-    """`--confirm CLUSTER_ID`, where a change cannot be undone: parameter `confirm`."""
+    """Add `--confirm CLUSTER_ID`, for changes that cannot be undone: parameter `confirm`."""
     option = click.option(
         "--confirm",
         metavar="CLUSTER_ID",
@@ -135,7 +135,7 @@ def confirm_option(function: Function) -> Function:
 
 
 def kafka_version_option(function: Function) -> Function:
-    """`--kafka-version V`: the release that will start on these disks; parameter `kafka_version` (None: not given)."""
+    """Add `--kafka-version V`, the release that will start on these disks: parameter `kafka_version` (or None)."""
     option = click.option(
         "--kafka-version", metavar="V",
         help="The Kafka release that will start on these disks, such as 3.9.2 or 4.4."

@@ -87,7 +87,7 @@ class PluginGroup(LazyGroup):
 
 
 def listed_plugins() -> list[tuple[str, str]]:
-    """Names of plugins and where they come from, for help and completion: as of the last change of a folder.
+    """Return names and origins of plugins, for help and completion: as of the last change of a folder.
 
     They are kept in the user's cache folder, since a look into every folder takes some milliseconds. A plugin that is
     called is always looked for.

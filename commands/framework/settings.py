@@ -60,7 +60,7 @@ def current_settings() -> Settings:
 
 
 def peek_settings(arguments: list[str]) -> Settings:
-    """Settings guessed from unparsed words, to show an error of parsing in the format that was asked for."""
+    """Guess settings from unparsed words, to show an error of parsing in the format that was asked for."""
     settings = Settings(
         output=_known(os.environ.get("KAFKACTL_OUTPUT"), _ALL, "table"),
         color=_known(os.environ.get("KAFKACTL_COLOR"), COLORS, "auto"),

@@ -149,14 +149,14 @@ class _Session:
         return absolute_path(path), find(self._root, path)
 
     def entries(self, arguments: list[str]) -> None:
-        """`ls`."""
+        """Carry out `ls`."""
         from kafkactl.metadata.api.tree import Folder
 
         path, node = self._find(arguments)
         show_line("  ".join(node.names) if isinstance(node, Folder) else path)
 
     def show(self, arguments: list[str]) -> None:
-        """`cat`."""
+        """Carry out `cat`."""
         from kafkactl.metadata.api.tree import Folder
 
         path, node = self._find(arguments)
@@ -167,7 +167,7 @@ class _Session:
                 show_line(line)
 
     def change(self, arguments: list[str]) -> None:
-        """`cd`."""
+        """Carry out `cd`."""
         from kafkactl.metadata.api.tree import Folder
 
         path, node = self._find(arguments or ["/"])
@@ -177,15 +177,15 @@ class _Session:
             say(f"{path} is a file; cat shows it", "warn")
 
     def where(self, _arguments: list[str]) -> None:
-        """`pwd`."""
+        """Carry out `pwd`."""
         show_line("/" + "/".join(self._place))
 
     def tree(self, arguments: list[str]) -> None:
-        """`tree`."""
+        """Carry out `tree`."""
         self._walk(arguments, None)
 
     def search(self, arguments: list[str]) -> None:
-        """`find`."""
+        """Carry out `find`."""
         *place, text = arguments or [""]
         self._walk(place, text)
 

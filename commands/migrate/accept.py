@@ -44,7 +44,7 @@ def accepted_words(accepted: Iterable[str]) -> tuple[str, ...]:
 
 
 def refuse_unknown_nodes(accepted: Iterable[str], nodes: Collection[str], *, option: str = _OPTION) -> None:
-    """Raises click.BadOptionUsage for a subject with a node that is not among `nodes` (`broker 3`)."""
+    """Raise click.BadOptionUsage for a subject with a node that is not among `nodes` (`broker 3`)."""
     known = [node.replace(" ", "-") for node in nodes]
     for word in accepted:
         for subject in word.partition("@")[2].split(",-"):

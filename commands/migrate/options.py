@@ -44,14 +44,14 @@ class ObservationArguments(NamedTuple):
 
 
 def inventory_option(function: Function) -> Function:
-    """Decorator: `--inventory FILE`, where a live cluster is required."""
+    """Add `--inventory FILE`, for commands that require a live cluster."""
     text = "Nodes, ZooKeeper, hooks and journal (TOML): docs/migration-inventory.md."
     decorated: Any = _option("--inventory", "FILE", text)(function)
     return decorated  # type: ignore[no-any-return]
 
 
 def observation_options(function: Function) -> Function:
-    """Decorator: `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
+    """Add `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
     text = "A saved observation in place of the cluster (migrate observe)."
     options = inventory_option, _option("--observation", "DIR", text), bundle_option
     return option_group("source", _Named, *options, make=_source)(function)

@@ -283,7 +283,7 @@ def _is_odd(step: DoneStep) -> bool:
 
 
 def _counted(page: Page, steps: Sequence[DoneStep], taken: Sequence[DoneStep]) -> None:
-    """Steps of which no row is shown, as numbers."""
+    """Show the numbers of steps without a row of their own."""
     done = [step.step.action for step in taken if not _is_odd(step)]
     if len(taken) > _ROWS:
         kinds = ", ".join(f"{action} {done.count(action)}" for action in dict.fromkeys(done))

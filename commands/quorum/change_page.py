@@ -50,7 +50,7 @@ def change_page(page: Page, change: QuorumChange, *, goal: str) -> None:
 
 
 def _tell_rest(page: Page, change: QuorumChange) -> None:
-    """Findings, what may still happen, and where it is written down."""
+    """Print findings, what may still happen, and the path of the journal."""
     page.findings(change.findings)
     for sentence in change.result.may_happen:
         page.line(Word(f"May still happen: {sentence}.", "warn"))

@@ -48,7 +48,7 @@ class ChangeArguments(NamedTuple):
 
 
 def change_options(*, adds: bool) -> Callable[[Function], Function]:
-    """`--journal` and how long to wait; with `adds` also the gate of a node that is to become a voter.
+    """Add `--journal` and the time to wait; with `adds` also the gate of a node that is to become a voter.
 
     The command gets the parameter `arguments`, a ChangeArguments.
     """
@@ -81,7 +81,7 @@ def _options(*, adds: bool) -> tuple[Callable[[Any], Any], ...]:
 
 
 def override_options(*flags: str) -> Callable[[Function], Function]:
-    """Flags that let a change go on where it would be refused; the parameters are named after them."""
+    """Add flags with which a change continues that would be refused; the parameters are named after them."""
 
     def decorate(function: Function) -> Function:
         for flag in reversed(flags):

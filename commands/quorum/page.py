@@ -98,7 +98,7 @@ def _replicas(state: QuorumState) -> Iterator[Sequence[Cell]]:
 
 
 def _roles(state: QuorumState) -> Iterator[tuple[Replica, Cell]]:
-    """Voters, then observers; the leader may be among the latter while it is being removed."""
+    """Yield voters, then observers; a leader that is being removed may be among the latter."""
     for group, role in ((state.voters, "voter"), (state.observers, "observer")):
         for replica in group:
             leads = replica.id == state.leader_id

@@ -87,7 +87,7 @@ def drawn(kind: str, payload: Given, render: Callable[[Page, Given], None]) -> P
 
 
 def tell_findings(findings: Sequence[Mapping[str, Any]]) -> None:
-    """Findings of a listing, one a line on stderr: they are none of its objects, and must not be lost."""
+    """Print findings of a listing, one a line on stderr: findings are none of its objects, and must not be lost."""
     lines = (
         serialised({"kind": "finding", "schema_version": SCHEMA_VERSION, **finding}, "jsonl") for finding in findings
     )
@@ -95,7 +95,7 @@ def tell_findings(findings: Sequence[Mapping[str, Any]]) -> None:
 
 
 def say(text: str, tone: str = "plain") -> None:
-    """Talk: a line on stderr, unless `--quiet`."""
+    """Print a line on stderr, unless `--quiet`."""
     settings = current_settings()
     if not settings.quiet:
         _write(sys.stderr, plain.paint(Word(visible(text), tone), color=settings.colors(sys.stderr)) + "\n")
@@ -187,7 +187,7 @@ def show_part(page: Page) -> None:
 
 
 def write_talk(text: str) -> None:
-    """Lines on stderr that are made and cleaned already: a drawn page, an error."""
+    """Write lines on stderr that are made and cleaned already: a drawn page, an error."""
     _write(sys.stderr, text)
 
 

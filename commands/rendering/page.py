@@ -97,7 +97,7 @@ class Page:
             self.blocks.append(Lines((word,)))
 
     def fields(self, rows: Iterable[tuple[str, Cell]]) -> None:
-        """Names and values; a value of None is left out."""
+        """Print names and values; a value of None is left out."""
         kept = tuple((_shown(name), _word(value)) for name, value in rows if value is not None)
         if kept:
             self.blocks.append(Fields(kept))
@@ -109,7 +109,7 @@ class Page:
             self.blocks.append(Table(tuple(map(_shown, columns)), kept))
 
     def groups(self, groups: Iterable[tuple[str | Word, Iterable[Sequence[Cell]]]]) -> None:
-        """Rows under titles, where a table would say the same words on every row and grow too wide."""
+        """Print rows under titles, for tables with the same words on every row that would grow too wide."""
         kept = tuple(
             (_word(title), tuple(tuple(_word(cell) for cell in row) for row in rows)) for title, rows in groups
         )
@@ -117,8 +117,9 @@ class Page:
             self.blocks.append(Groups(kept))
 
     def findings(self, findings: Iterable[Any]) -> None:
-        """Findings, the heaviest first; each a `Finding` or its `to_dict()`. What is the same of several subjects is
-        one finding of all of them.
+        """Print findings, the heaviest first; each a `Finding` or its `to_dict()`.
+
+        One finding is printed for all subjects of which the same is said.
         """
         every = [_readable(finding if isinstance(finding, Mapping) else finding.to_dict()) for finding in findings]
         dicts = grouped(every)
@@ -206,7 +207,7 @@ def _with(text: str, subject: str, other: str) -> str:
 
 
 def _named(subjects: Sequence[str]) -> str:
-    """`brokers 1, 2, 3` where they are of one kind, else one after the other."""
+    """Return `brokers 1, 2, 3` for subjects of one kind, else one after the other."""
     shown = subjects[:_SUBJECTS_SHOWN]
     kinds = {subject.rpartition(" ")[0] for subject in shown}
     if all(subject.startswith(_DIRECTORY) for subject in shown):

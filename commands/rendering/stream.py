@@ -84,7 +84,7 @@ class RecordStream:
         self.write(head + yaml_text({"findings": findings}))
 
     def end_table(self, findings: list[dict[str, Any]]) -> None:
-        """Findings for people, behind the records."""
+        """Print findings for people, after the records."""
         from kafkactl.commands.rendering import plain
         from kafkactl.commands.rendering.page import Page
 
@@ -95,7 +95,7 @@ class RecordStream:
             self.write(f"\n{text}" if self._count else text)
 
     def end_jsonl(self, findings: list[dict[str, Any]]) -> None:
-        """Findings are not records: they go to stderr, one a line."""
+        """Print findings on stderr, one a line: findings are not records."""
         from kafkactl.commands.rendering.output import tell_findings
 
         tell_findings(findings)

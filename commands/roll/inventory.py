@@ -18,7 +18,7 @@ _SHARE_OF_TIME: Final = 0.8
 
 
 def inventory_option(function: Function) -> Function:
-    """Decorator: `--inventory FILE`; the function gets the parameter `inventory`."""
+    """Add `--inventory FILE`; the function gets the parameter `inventory`."""
     text = "Nodes, hooks and journal (TOML): docs/rolling-upgrade.md."
     decorated: Any = click.option("--inventory", cls=ConnectionOption, metavar="FILE", help=text)(function)
     return decorated  # type: ignore[no-any-return]

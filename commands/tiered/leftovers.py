@@ -26,7 +26,7 @@ class Age(Duration):
     name = "age"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Milliseconds; `7d` is seven days, `0s` any age."""
+        """Return milliseconds; `7d` is seven days, `0s` any age."""
         text = value.strip() if isinstance(value, str) else value
         if isinstance(text, str) and text.rstrip("smhd") == "0" and len(text) > 1:
             return 0

@@ -138,7 +138,7 @@ segment_options = option_group("wanted", Wanted, *_PARTITIONS, *_SEGMENTS)
 
 
 def fail_on_option(function: Function) -> Function:
-    """`--fail-on SEVERITY`: parameter `fail_on`."""
+    """Add `--fail-on SEVERITY`: parameter `fail_on`."""
     option = click.option(
         "--fail-on",
         type=Choice(tuple(_FAILING)),
@@ -150,7 +150,7 @@ def fail_on_option(function: Function) -> Function:
 
 
 def html_option(function: Function) -> Function:
-    """`--html FILE`: parameter `html`."""
+    """Add `--html FILE`: parameter `html`."""
     option = click.option(
         "--html",
         metavar="FILE",
@@ -258,7 +258,7 @@ def filters_of(wanted: Wanted) -> Filters:
 
 
 def code_of(findings: Iterable[Finding], *, fail_on: str = "blocker", is_empty: bool = False) -> int:
-    """7 where a finding weighs enough, 6 where there was nothing to judge."""
+    """Return 7 if a finding weighs enough, 6 if there was nothing to judge."""
     severities = {finding.severity.value for finding in findings}
     if severities & set(_FAILING[fail_on]) and not (is_empty and "blocker" not in severities):
         return exit_codes.PROBLEMS_FOUND

@@ -149,7 +149,7 @@ def _value(name: str, value: int | None) -> str:
 
 
 def segment_groups(page: Page, segments: Sequence[RemoteSegment]) -> None:
-    """Segments by partition, a line each; the id stays in one piece."""
+    """Show segments by partition, a line each; the id stays in one piece."""
     grouped: dict[tuple[str, str, int], list[RemoteSegment]] = {}
     for segment in segments:
         grouped.setdefault((segment.topic, segment.topic_id, segment.partition), []).append(segment)

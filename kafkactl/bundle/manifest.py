@@ -64,7 +64,7 @@ class PartResult:
 
     @property
     def state(self) -> Literal["gathered", "failed"]:
-        """gathered or failed."""
+        """Return `gathered` or `failed`."""
         return GATHERED if self.is_gathered else FAILED
 
     to_dict = json_of("name", "about", "state", "exit_code", "members", "error")

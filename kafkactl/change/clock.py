@@ -14,7 +14,7 @@ class Clock(Protocol):
     """Clock for waiting. Only differences of `now_ms` have a meaning."""
 
     def now_ms(self) -> float:
-        """Milliseconds since some fixed moment."""
+        """Return the milliseconds since some fixed moment."""
         ...
 
     def sleep_ms(self, duration_ms: float) -> None:

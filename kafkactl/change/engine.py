@@ -53,7 +53,7 @@ class Plan(Protocol):
 
     @property
     def outcome(self) -> Outcome:
-        """`planned`, `refused`, or `nothing-to-do` where the goal is reached."""
+        """Return `planned`, `refused`, or `nothing-to-do` if the goal is reached."""
         ...
 
     @property

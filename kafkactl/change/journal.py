@@ -48,7 +48,7 @@ class Journal(Protocol):
         ...
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, by the clock that gives entries their time."""
+        """Return the milliseconds since the epoch, by the clock that gives entries their time."""
         ...
 
 
@@ -67,7 +67,7 @@ class RunJournal:
         return made
 
     def now_ms(self) -> int:
-        """Always 0: nothing is read of it after the run."""
+        """Return 0: nothing reads the time after the run."""
         return 0
 
 
@@ -127,7 +127,7 @@ class JournalFold:
         """Record the intent of a request."""
 
     def settles(self, flight: InFlight, entry: Entry) -> None:
-        """`done` or `failed` was written of an intent."""
+        """Return True if `done` or `failed` was written of an intent."""
 
     def keeps(self, entry: Entry) -> None:
         """Record a fact of the journey."""

@@ -28,7 +28,7 @@ STOPPED = "--stopped"
 
 
 def check_departed(state: ClusterState, member: Member, *, stopped: bool) -> Iterator[Finding]:
-    """Blockers where a node lives, or where it cannot be said that it does not; doubts are warnings if `stopped`."""
+    """Refuse if a node is alive, or if it is unknown that the node is gone; doubts are warnings if `stopped`."""
     signs = tuple(_signs_of_life(member))
     if signs:
         yield blocker(

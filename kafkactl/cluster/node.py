@@ -68,7 +68,7 @@ class ClusterNode:
 
     @property
     def name(self) -> str:
-        """`broker 4`, the subject of findings."""
+        """Return `broker 4`, the subject of findings."""
         return f"{self.role.value} {self.id}"
 
     @property

@@ -123,7 +123,7 @@ class NodeSettings:
 
     @property
     def name(self) -> str:
-        """`broker 4`."""
+        """Return `broker 4`."""
         return f"{self.role.value} {self.id}"
 
 
@@ -190,7 +190,7 @@ class Difference:
 
     @property
     def overridden_files(self) -> list[OverriddenFile]:
-        """Values in files that the metadata log overrides."""
+        """Return the values in files that the metadata log overrides."""
         return [OverriddenFile(value=text, nodes=names) for text, names in self.files.items()]
 
     @property

@@ -45,7 +45,7 @@ class MinInsync:
     topics_with_own_value: int | None = None
 
     def by_value(self) -> dict[str, tuple[int, ...]]:
-        """Ids of brokers by the value in force there."""
+        """Return the ids of brokers by the value in force there."""
         values = sorted(set(self.brokers.values()))
         return {text: tuple(sorted(id for id, held in self.brokers.items() if held == text)) for text in values}
 
@@ -196,7 +196,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        """`broker 4`, the subject of findings."""
+        """Return `broker 4`, the subject of findings."""
         return f"{self.role.value} {self.id}"
 
     @property

@@ -27,7 +27,7 @@ def frozen(cls: Class, /) -> Class: ...
 def frozen(*, kw_only: bool = True, order: bool = False) -> Callable[[Class], Class]: ...
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
 def frozen(cls: Any = None, /, *, kw_only: bool = True, order: bool = False) -> Any:
-    """Decorator: make a class a frozen dataclass with slots whose fields are given by name.
+    """Make a class a frozen dataclass with slots whose fields are given by name.
 
     `kw_only=False` allows them by position, too; with `order` values compare field by field. Raises TypeError where
     the class asks for what is not offered.
@@ -218,7 +218,7 @@ _ORDER = {f"__{name}__": _comparison(getattr(operator, name)) for name in ("lt",
 
 
 def _compiled_init(cls: Any) -> Callable[..., None]:
-    """`__init__` with the class's own parameters; it fills the slots past `__setattr__`."""
+    """Return an `__init__` with the class's own parameters, which fills the slots past `__setattr__`."""
     known: dict[str, Any] = {}
     names = tuple(cls._shape_.kinds)
     parameters, lines = ["self", "*"] if cls._shape_.kw_only and names else ["self"], [" pass"]

@@ -45,7 +45,7 @@ class JsonFields:
         return self._typed(name, str, "a text")
 
     def flag(self, name: str) -> bool | None:
-        """true, false or null."""
+        """Return True, False, or None for null."""
         return self._typed(name, bool, "true or false")
 
     def number(self, name: str) -> int | None:

@@ -88,13 +88,13 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 def _in_json(found: re.Match[str]) -> str:
-    """`\\u` and four digits, twice for a character beyond U+FFFF (RFC 8259, section 7)."""
+    """Return `\\u` and four digits, twice for a character beyond U+FFFF (RFC 8259, section 7)."""
     units = found[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def _in_yaml(found: re.Match[str]) -> str:
-    """`\\u` and four digits, or `\\U` and eight (YAML 1.1, section 5.6)."""
+    """Return `\\u` and four digits, or `\\U` and eight (YAML 1.1, section 5.6)."""
     code = ord(found[0])
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 

@@ -113,7 +113,7 @@ class Endpoint:
     port: int
 
     def __str__(self) -> str:
-        """`CONTROLLER://host:9093`, as kafka-metadata-quorum prints it; without the listener where it has no name."""
+        """Return `CONTROLLER://host:9093`, as kafka-metadata-quorum prints; without a listener that has no name."""
         address = host_port(self.host, self.port)
         return f"{self.listener}://{address}" if self.listener else address
 
@@ -121,7 +121,7 @@ class Endpoint:
 
 
 def host_port(host: str, port: int) -> str:
-    """`host:9093` as settings and addresses are written: numbers of IPv6 in brackets.
+    """Return `host:9093` as settings and addresses are written: numbers of IPv6 in brackets.
 
     >>> host_port("::1", 9093)
     '[::1]:9093'

@@ -46,7 +46,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def size_text(count: int) -> str:
-    """Bytes as people read them.
+    """Return a number of bytes as people read it.
 
     >>> size_text(19260)
     '19.3 kB'

@@ -44,5 +44,5 @@ class SystemSource:
         return fresh
 
     def scram_salt(self, position: int) -> bytes:
-        """192 random bits. Kafka takes 130 bits written as base 36; a salt is any bytes."""
+        """Return 192 random bits. Kafka takes 130 bits written as base 36; a salt is any bytes."""
         return os.urandom(_SALT_BYTES)

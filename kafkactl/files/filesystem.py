@@ -92,7 +92,7 @@ class OsFilesystem:
         return os.open(_name(path, at), flags, mode, dir_fd=at)
 
     def lock(self, path: str, *, at: int | None = None) -> int:
-        """flock(2), which unlike a POSIX lock also keeps out other threads of this process."""
+        """Lock with flock(2), which unlike a POSIX lock also keeps out other threads of this process."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(_name(path, at), flags, 0o644, dir_fd=at)
         try:
@@ -123,14 +123,14 @@ class OsFilesystem:
         os.rename(source, target)  # noqa: PTH104
 
     def publish(self, source: str, target: str, *, at: int) -> None:
-        """renameat2(2) with RENAME_NOREPLACE; where the system has none, a second name, and the first one removed."""
+        """Rename with RENAME_NOREPLACE (renameat2(2)); without it, link the second name and remove the first."""
         old, new = _name(source, at), _name(target, at)
         if not _renamed(old, new, at):
             os.link(old, new, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
             os.unlink(old, dir_fd=at)
 
     def fsync_directory(self, path: str, *, at: int | None = None) -> None:
-        """fsync(2) on the directory's own descriptor."""
+        """Sync the directory by fsync(2) on its own descriptor."""
         if at is not None:
             os.fsync(at)
             return

@@ -45,7 +45,7 @@ def journal_path(subject: str, cluster_id: str, environment: Mapping[str, str] =
 
 
 def wall_clock_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Return the milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
@@ -72,7 +72,7 @@ class Journal(Closing):
         return self._path
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, by the clock that gives entries their time."""
+        """Return the milliseconds since the epoch, by the clock that gives entries their time."""
         return self._now_ms()
 
     @property

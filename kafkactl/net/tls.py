@@ -54,7 +54,7 @@ class Tls:
     """Puts TLS around sockets; implements `transport.Wrapper`."""
 
     def __init__(self, settings: TlsSettings) -> None:
-        """Reads the stores. Raises InputError that names the store that is wrong."""
+        """Read the stores. Raise InputError that names the store that is wrong."""
         self._context = make_context(settings)
 
     def wrap(self, plain: socket, address: Address) -> socket:

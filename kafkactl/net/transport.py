@@ -32,7 +32,7 @@ class Address:
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """`host:port,host:port`, as `--bootstrap-server` takes it; blanks around the parts and empty parts are ignored.
+    """Read `host:port,host:port`, as `--bootstrap-server` does; blanks around parts and empty parts are ignored.
 
     Raises InputError `invalid-bootstrap-address`, also where nothing is left.
     """

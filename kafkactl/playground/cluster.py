@@ -17,7 +17,7 @@ class Cluster(Protocol):
 
     @property
     def kind(self) -> Literal["fake", "kafka"]:
-        """`fake` or `kafka`."""
+        """Return `fake` or `kafka`."""
         ...
 
     @property
@@ -32,7 +32,7 @@ class Cluster(Protocol):
 
     @property
     def address(self) -> str:
-        """`host:port` of the leader."""
+        """Return `host:port` of the leader."""
         ...
 
     def directory_id(self, controller: int) -> str:

@@ -47,7 +47,7 @@ class FakeController(FakeBroker):
         self.finalized = quorum.levels
 
     def self_description(self, version: int) -> dict[str, Any]:
-        """ApiVersions, with the metadata loaded: features have the epoch of the log."""
+        """Return ApiVersions, with the metadata loaded: features have the epoch of the log."""
         return super().self_description(version) | {"FinalizedFeaturesEpoch": self.quorum.high_watermark}
 
     def _answer(self, asked: Asked) -> Action | None:
@@ -66,7 +66,7 @@ class FakeQuorum:
         metadata_version: int = 25,
         records: Iterable[bytes] = (),
     ) -> None:
-        """`records` are framed records of the metadata log, which follow those of the controllers themselves."""
+        """Make a quorum; `records` are framed records of the metadata log, after those of the controllers."""
         self.cluster_id = "ZmFrZS1xdW9ydW0tMTIzNA"
         self.lock = threading.RLock()
         self.levels: dict[str, int] = {METADATA_VERSION: metadata_version, KRAFT_VERSION: 1}

@@ -85,7 +85,7 @@ def _gzip(data: bytes, most: int) -> bytes:
 
 
 def _framed(name: str) -> Callable[[bytes, int], bytes]:
-    """lz4 or zstd."""
+    """Return the function that decompresses lz4 or zstd."""
 
     def undone(data: bytes, most: int) -> bytes:
         pyarrow = _pyarrow()

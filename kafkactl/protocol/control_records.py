@@ -31,7 +31,7 @@ class ControlType(IntEnum):
 
     @property
     def record_name(self) -> str:
-        """`LeaderChange`: what Kafka's DumpLogSegments calls it, and every answer of ours."""
+        """Return the name in DumpLogSegments and in every answer, such as `LeaderChange`."""
         return _RECORD_NAMES[self]
 
 

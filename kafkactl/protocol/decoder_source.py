@@ -38,7 +38,7 @@ def is_fixed(field: FieldSpec) -> bool:
 
 
 def runs(fields: Iterable[FieldSpec]) -> list[list[FieldSpec]]:
-    """Fields in order, those of fixed size that stand together in one list."""
+    """Return fields in order, neighbours of fixed size in one list."""
     grouped: list[list[FieldSpec]] = []
     for field in fields:
         if grouped and is_fixed(field) and is_fixed(grouped[-1][-1]):
@@ -57,7 +57,7 @@ def layout(fields: Iterable[FieldSpec]) -> struct.Struct:
 
 
 def _struct(out: SourceLines, fields: Sequence[FieldSpec], form: Form) -> str:
-    """Lines that read a struct; returns the variable that holds it."""
+    """Write the lines that read a struct; return the variable that holds the struct."""
     held = {field.name: _default(out, field) for field in fields if not form.has(field) or form.tags(field)}
     for run in runs(field for field in fields if form.has(field) and not form.tags(field)):
         if is_fixed(run[0]):
@@ -104,7 +104,7 @@ def _fixed_run(out: SourceLines, run: list[FieldSpec]) -> dict[str, str]:
 
 
 def _tagged_fields(out: SourceLines, fields: Sequence[FieldSpec], form: Form, held: dict[str, str]) -> str:
-    """Lines that read the section of tagged fields; returns the variable of the unknown ones (or None)."""
+    """Write the lines that read the section of tagged fields; return the variable of the unknown ones (or None)."""
     unknown, count, tag, previous, stop = (out.name() for _ in range(5))
     out.add(f"{unknown} = None", f"{count} = data[p]", "p += 1")
     with out.block(f"if {count}:"):
@@ -149,7 +149,7 @@ def _any_field(out: SourceLines, field: FieldSpec, form: Form) -> str:
 
 
 def _field(out: SourceLines, field: FieldSpec, form: Form) -> str:
-    """Lines that read a field whose size varies; returns its variable."""
+    """Write the lines that read a field whose size varies; return the field's variable."""
     if field.is_array:
         return _array(out, field, form)
     if field.kind == "struct":
@@ -186,7 +186,7 @@ def _null_case(out: SourceLines, value: str, length: str, *, nullable: bool) -> 
 
 
 def _length(out: SourceLines, length: str, kind: str, *, compact: bool) -> None:
-    """Lines that read the length of a string, byte string or array; -1 is null."""
+    """Write the lines that read the length of a string, byte string or array; -1 is null."""
     if compact:
         longer = "longer_string_length" if kind == "string" else "longer_varint"
         out.add(f"{length} = data[p]", "p += 1")

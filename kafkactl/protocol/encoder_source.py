@@ -31,7 +31,7 @@ def encoder_source(fields: Sequence[FieldSpec], form: Form) -> SourceLines:
 
 
 def _struct(out: SourceLines, fields: Sequence[FieldSpec], form: Form, value: str, *, whole: bool) -> None:
-    """Lines that write a struct. Every field is looked up, so that equal sizes mean that no name is unknown.
+    """Write the lines of a struct. Every field is looked up, so that equal sizes mean that no name is unknown.
 
     `whole`: no field may be missing. Inside tagged fields a missing one would change what is taken as the default.
     """
@@ -143,7 +143,7 @@ def _fixed_value(out: SourceLines, field: FieldSpec, held: str) -> None:
 
 
 def _field(out: SourceLines, field: FieldSpec, form: Form, held: str, *, whole: bool) -> None:
-    """Lines that write a field whose size varies."""
+    """Write the lines of a field whose size varies."""
     if field.is_array:
         _array(out, field, form, held, whole=whole)
     elif field.kind == "struct":

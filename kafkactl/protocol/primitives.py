@@ -44,7 +44,7 @@ FIXED = {
 
 
 def render_path(segments: list[PathSegment]) -> str:
-    """`VotersRecord.Voters[2].Endpoints` from its segments; numbers are positions in arrays."""
+    """Return `VotersRecord.Voters[2].Endpoints` from its segments; numbers are positions in arrays."""
     text = "".join(f"[{segment}]" if isinstance(segment, int) else f".{segment}" for segment in segments)
     return text.removeprefix(".")
 
@@ -116,7 +116,7 @@ class Reader:
         return self.raw(1) != b"\0"
 
     def uuid(self) -> Uuid:
-        """16 bytes."""
+        """Read 16 bytes."""
         return Uuid(self.raw(16))
 
     # --- variable sizes ---
@@ -162,7 +162,7 @@ class Reader:
             raise self.error(f"not UTF-8: {error.reason}", id="invalid-utf8", position=position) from error
 
     def sized(self, size: int) -> bytes:
-        """`size` bytes where `size` was read from the data."""
+        """Read `size` bytes; `size` was read from the data."""
         self.check_length(size)
         return self.raw(size)
 
@@ -203,7 +203,7 @@ class Writer:
         return EncodeError(message, id=id, path=render_path(self.path))
 
     def raw(self, data: bytes) -> None:
-        """Bytes as they are."""
+        """Write bytes as they are."""
         self._out += data
 
     def number(self, kind: str, value: object) -> None:
@@ -252,10 +252,10 @@ _BASE128 = tuple(map(_base128, range(256)))  # nearly all there are
 
 
 def zigzag_decoded(value: int) -> int:
-    """0, 1, 2, 3 … become 0, -1, 1, -2 …."""
+    """Return 0, -1, 1, -2 … for 0, 1, 2, 3 …."""
     return (value >> 1) ^ -(value & 1)
 
 
 def zigzag_encoded(value: int) -> int:
-    """0, -1, 1, -2 … become 0, 1, 2, 3 …."""
+    """Return 0, 1, 2, 3 … for 0, -1, 1, -2 …."""
     return value << 1 if value >= 0 else (-value << 1) - 1

@@ -81,7 +81,7 @@ class BatchHeader:
 
     @property
     def compression(self) -> str:
-        """none, gzip, snappy, lz4, zstd, or `unknown (5)` to `unknown (7)`."""
+        """Return none, gzip, snappy, lz4, zstd, or `unknown (5)` to `unknown (7)`."""
         bits = self.attributes & _COMPRESSION_BITS
         return COMPRESSION_NAMES.get(bits, f"unknown ({bits})")
 

@@ -54,7 +54,7 @@ def redacted_key(part: str, key: str) -> str:
 
 
 def redacted_configs(kind: int | None, configs: Mapping[str, str]) -> dict[str, str]:
-    """Configurations by name, of a resource of this kind (`ConfigResource.Type`), without secrets."""
+    """Return configurations by name, of a resource of this kind (`ConfigResource.Type`), without secrets."""
     return {name: shown_config(kind, name, value) for name, value in configs.items()}
 
 

@@ -115,7 +115,7 @@ def _reasons(sample: CatchUpSample, limits: CatchUpLimits) -> tuple[str, ...]:
 
 
 def _rate(samples: Sequence[CatchUpSample], epoch: int) -> float | None:
-    """Records a second by which the lag shrinks, from the last two samples of this epoch."""
+    """Return the records a second by which the lag shrinks, from the last two samples of this epoch."""
     recent = [sample for sample in samples if sample.leader_epoch == epoch and sample.lag is not None][-2:]
     if len(recent) < 2 or recent[1].at_ms <= recent[0].at_ms:
         return None

@@ -243,7 +243,7 @@ def _unrest(state: QuorumState, circumstances: Circumstances) -> Iterator[Findin
 
 
 def check_former_leaders(state: QuorumState) -> Iterator[Finding]:
-    """Nodes that may not read a change of voters, because records of theirs were truncated where it is written.
+    """Report nodes that may not read a change of voters, because records of theirs were truncated where it is written.
 
     After a truncation Kafka reads voters only from the offset on at which that node's log had ended (docs/decisions/
     0025-simulator.md; two histories on 3.9.2, 4.3.1 and 4.4.0, tests/lab/quorum/test_unread_voters.py).

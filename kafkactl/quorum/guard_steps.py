@@ -130,7 +130,7 @@ def _wedge(state: QuorumState, step: Step) -> Finding:
 
 
 def _auto_join(state: QuorumState, running: Sequence[int], known: Collection[int] | None) -> Iterator[Finding]:
-    """`known` is what the caller knows; what a node reports of itself comes before it."""
+    """Report removed nodes that may add themselves again; `known` has the ids if a node does not report auto-join."""
     reported = {node_id: state.nodes[node_id].auto_join for node_id in running if node_id in state.nodes}
     for node_id in running:
         if reported.get(node_id) or (reported.get(node_id) is None and node_id in (known or ())):
@@ -183,7 +183,7 @@ def _before_removal(state: QuorumState, level: int) -> str:
 
 
 def last_voter(state: QuorumState, after: VoterKeys) -> Iterator[Finding]:
-    """Removing the only voter: Kafka answers VOTER_NOT_FOUND."""
+    """Report the removal of the only voter, for which Kafka answers VOTER_NOT_FOUND."""
     if not after:
         yield blocker(
             "last-voter",

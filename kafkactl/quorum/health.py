@@ -46,7 +46,7 @@ def _is_silent(state: QuorumState, voter: Replica) -> bool:
 
 
 def _dead_voters(state: QuorumState) -> Iterator[Finding]:
-    """Voters that count in every majority and do not vote: known to be away, while there is a leader."""
+    """Report voters that count in every majority and are known to be away, while there is a leader."""
     for voter in state.voters:
         if state.has_leader and voter.alive is False:
             rest = arithmetic(ids_of(state.voter_keys), ids_of(state.voter_keys & state.alive_keys))

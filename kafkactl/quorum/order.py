@@ -157,7 +157,7 @@ class _Search:
         return frozenset(members)
 
     def _cost_of(self, state: _State) -> _Cost:
-        """Steps at each tolerance from the lowest up; dead voters still there; whether the leader is gone already."""
+        """Return the steps at each tolerance from the lowest up, the dead voters left, and 1 if the leader is gone."""
         members = self.members(state)
         level = min(tolerates(members, self.alive), self.cap)
         at_level = tuple(int(level == number) for number in range(self.floor, self.cap))

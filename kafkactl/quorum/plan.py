@@ -211,7 +211,7 @@ def _chosen(findings: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def _rescuable(findings: Iterator[Finding], steps: Sequence[Step]) -> Iterator[Finding]:
-    """Without a live majority the one request that makes a set which has one may be tried while the leader is there."""
+    """Permit the one request that makes a set with a live majority out of one without, while the leader is there."""
     for finding in findings:
         if finding.id == "majority-lost" and steps[-1].tolerates_after >= 0:
             yield Finding(
@@ -302,7 +302,7 @@ def _conversion_nodes(state: QuorumState) -> Iterator[Finding]:
 
 
 def _conversion_registered(state: QuorumState) -> Iterator[Finding]:
-    """Nodes that are registered and do not answer: their registrations count, those of the dead, too."""
+    """Report nodes that are registered and do not answer: registrations count, those of dead nodes, too."""
     if state.registrations is None:
         return
     known: list[tuple[int, Mapping[str, Versions]]] = [

@@ -64,17 +64,17 @@ class Step:
 
     @property
     def tolerates_before(self) -> int:
-        """Failures survived before it."""
+        """Return the failures survived before the step."""
         return tolerates(self.voters_before, self.alive)
 
     @property
     def tolerates_after(self) -> int:
-        """Failures survived after it; below 0 is the wedge."""
+        """Return the failures survived after the step; below 0 is the wedge."""
         return tolerates(self.voters_after, self.alive)
 
     @property
     def arithmetic_after(self) -> str:
-        """`voters {1,2}, majority 2, alive {1}`: the sum for the set after it."""
+        """Return the sum for the set after the step, as `voters {1,2}, majority 2, alive {1}`."""
         return arithmetic(self.ids_after, ids_of(self.voters_after & self.alive))
 
     @property

@@ -35,7 +35,7 @@ class Pieces(Protocol):
 
     @property
     def pieces(self) -> Callable[[], Iterable[bytes]]:
-        """Opens it and gives its bytes."""
+        """Open the source and return its bytes."""
 
 
 @frozen

@@ -62,7 +62,7 @@ class _Blocks:
         self._drawn = 0
 
     def kind(self, block: Block) -> str:
-        """`facts`, `table` or `picture`."""
+        """Return `facts`, `table` or `picture`."""
         return "facts" if isinstance(block, Facts) else "table" if isinstance(block, Table) else "picture"
 
     def numbers(self, block: Picture) -> Table:

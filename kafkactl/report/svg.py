@@ -98,7 +98,7 @@ def _rect(left: float, width: float, top: int, series: Series, hint: str, *, hei
 
 
 def _legend(entries: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Names with their forms, two in a line, for the width of a phone."""
+    """Draw names with their forms, two in a line, for the width of a phone."""
     for place, (name, form) in enumerate(entries):
         x, y = place % 2 * 50, place // 2 * _LEGEND_LINE
         # Shares of the width and pixels cannot be added in a place, but in a picture within the picture.
@@ -130,7 +130,7 @@ def _curve(block: Curve) -> tuple[int, list[str]]:
 
 
 def size(count: int) -> str:
-    """Bytes for people.
+    """Return a number of bytes for people.
 
     >>> size(104_883_784)
     '100.0 MiB'

@@ -115,7 +115,7 @@ class Segment:
 
     @property
     def size(self) -> int:
-        """Bytes of its log object."""
+        """Return the bytes of the segment's log object."""
         return self._rows.ints[self._at + _SIZE]
 
     @property
@@ -195,7 +195,7 @@ class Segment:
 
     @property
     def leader_epochs(self) -> EpochStarts:
-        """(leader epoch, its first offset in the segment), ascending."""
+        """Return (leader epoch, its first offset in the segment), ascending."""
         epochs = self._rare.epochs
         return ((self.first_epoch, self.start_offset),) if epochs is None else epochs
 
@@ -260,7 +260,7 @@ class Segment:
 
     @property
     def epoch_index(self) -> EpochIndex:
-        """`referenced` by the map of an epoch, `unreferenced` but known in one, or `none`: no broker sees it."""
+        """Return `referenced` by the map of an epoch, `unreferenced` but known in one, or `none`: no broker sees it."""
         return "referenced" if self.mapped else "unreferenced" if self.listed else "none"
 
     def start_in(self, epoch: int) -> int:

@@ -291,7 +291,7 @@ def _unreachable(partition: PartitionCase, start: int | None) -> Unreachable | N
 
 
 def forecast_findings(forecasts: Iterable[PartitionForecast]) -> list[Finding]:
-    """Partitions that some candidate would harm: as blockers where it is alive and in sync."""
+    """Report partitions that some candidate would harm: as blockers if the candidate is alive and in sync."""
     found = [finding for each in forecasts for finding in _harm(each)]
     return sorted(found, key=lambda finding: (finding.severity != "blocker", finding.id != LOG_START_JUMPS))
 

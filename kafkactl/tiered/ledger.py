@@ -92,7 +92,7 @@ class LogFacts:
         return not short and not self.missing and all(part.is_tail for part in self.unread)
 
     def reach(self, first: int, end: int) -> None:
-        """Offsets from `first` up to `end` were met."""
+        """Note that offsets from `first` up to `end` were met."""
         if first > self.end_offset:
             self.missing.append((self.end_offset, first))
         self.end_offset = max(self.end_offset, end)

@@ -134,7 +134,7 @@ class _Columns:
         }
 
     def content(self) -> list[_Narrow]:
-        """Columns of numbers, and the places."""
+        """Return the columns of numbers, and the places."""
         columns = [_narrow(column) for column in zip(*map(_numbers_of, self.segments), strict=True)]
         return [*columns, _narrow(self.places)]
 

@@ -83,7 +83,7 @@ class PartitionLog:
         return segment is not None and segment.state is COPYING
 
     def count(self, topic: str, metadata_partition: int, event_timestamp_ms: int, records: int = 1) -> None:
-        """Records of this partition were met, or are about to be."""
+        """Count records of this partition."""
         self.topic = topic
         self.first_ms = event_timestamp_ms if self.first_ms is None else min(self.first_ms, event_timestamp_ms)
         self.records_in[metadata_partition] = self.records_in.get(metadata_partition, 0) + records
@@ -146,7 +146,7 @@ class PartitionLog:
         return None
 
     def forget(self) -> int:
-        """DELETE_PARTITION_FINISHED: brokers drop everything that they know. Returns how many segments that is."""
+        """Drop everything, as brokers do at DELETE_PARTITION_FINISHED. Return the number of segments."""
         for state in self.epochs.values():
             state.clear()
         self.epochs = {}

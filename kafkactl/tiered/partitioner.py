@@ -15,7 +15,7 @@ _MASK: Final = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Kafka's 32-bit hash of record keys, as an unsigned number."""
+    """Return Kafka's 32-bit hash of record keys, as an unsigned number."""
     value = (_SEED ^ len(data)) & _MASK
     whole = len(data) & ~3
     for at in range(0, whole, 4):
@@ -36,5 +36,5 @@ def metadata_partition_of(key: PartitionKey, partitions: int) -> int:
 
 
 def _folded(half: int) -> int:
-    """Java's hash of a long."""
+    """Return Java's hash of a long."""
     return (half ^ (half >> 32)) & _MASK

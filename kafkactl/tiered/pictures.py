@@ -279,7 +279,7 @@ def orphan_ages(partitions: Iterable[PartitionCase]) -> list[OrphanAges]:
 
 
 def _by_age(orphans: Sequence[tuple[int | None, Segment]]) -> Iterator[OrphansOfAge]:
-    """Counts up to each age; the last has no limit."""
+    """Return the counts up to each age; the last has no limit."""
     least = 0
     for limit in (*AGES_MS, None):
         inside = [

@@ -86,7 +86,7 @@ class ZooKeeper(Closing):
     # --- reading ---
 
     def read_tree(self, *, passes: int = PASSES, acls: bool = True, deadline: Deadline | None = None) -> Tree:
-        """Kafka's znodes below the chroot, as they were at one moment; where that cannot be had, a finding names what
+        """Return Kafka's znodes below the chroot at one moment; where that cannot be had, a finding names what
         moved. Raises UnreachableError.
         """
         reader = self._reader(deadline)

@@ -109,7 +109,7 @@ class Link:
 
     @property
     def own_acl(self) -> Any:
-        """Rights for a znode of ours: all of them for this identity where there is one, else for everybody."""
+        """Return the rights for a znode of ours: all of them for this identity if there is one, else for everybody."""
         from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
         return OPEN_ACL_UNSAFE if self._settings.login is None else [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
@@ -165,7 +165,7 @@ class Link:
         )
 
     def ask(self, request: Any, deadline: Deadline) -> Any:
-        """`send` and `wait`."""
+        """Send a request, and wait for its answer."""
         return self.wait(self.send(request), deadline)
 
     def await_return(self, deadline: Deadline) -> None:
@@ -335,7 +335,7 @@ def _quietly(spawn: Any, work: Any, *words: Any, **options: Any) -> Any:
 
 
 def _check_sasl_is_installed() -> None:
-    """kazoo itself fails at the first connection only, and there with an exception of a thread of its own."""
+    """Check that SASL is installed: kazoo fails at the first connection only, in a thread of its own."""
     try:
         import_module("puresasl.client")
     except ImportError:

@@ -163,7 +163,7 @@ class Reader:
         return self._singles(name, paths, None)
 
     def _knows_multi(self) -> bool:
-        """Servers before 3.6 answer with nothing, or hang up."""
+        """Return True if the server knows MultiRead; servers before 3.6 answer with nothing, or hang up."""
         try:
             self._link.ask(MultiRead(GET_DATA, ["/"]), self._deadline.at_most(10_000))
         except (struct.error, ValueError, IndexError, CodeError, LostError):
@@ -265,7 +265,7 @@ def _is_topic(path: str) -> bool:
 
 
 def _is_partition(path: str) -> bool:
-    """`/brokers/topics/T/partitions/P`."""
+    """Return True for `/brokers/topics/T/partitions/P`."""
     return path.startswith(_TOPICS) and path.count("/") == 5 and path.split("/")[4] == "partitions"
 
 

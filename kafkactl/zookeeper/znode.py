@@ -284,7 +284,7 @@ class _Unpacking:
         self.fault: str | None = None
 
     def chunks(self) -> Iterator[bytes]:
-        """Raises InputError `saved-tree-too-large`."""
+        """Yield the chunks. Raise InputError `saved-tree-too-large`."""
         if not self._data.startswith(_GZIP_MAGIC):
             for at in range(0, len(self._data), _CHUNK_BYTES):
                 yield self._data[at : at + _CHUNK_BYTES]
@@ -318,7 +318,7 @@ class _Unpacking:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Lines that are not blank with their numbers, without their ends.
+    """Yield the lines that are not blank with their numbers, without their ends.
 
     Of a line that is too long only so much is kept that its length shows it.
     """

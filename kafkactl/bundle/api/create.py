@@ -41,7 +41,7 @@ class BundleResult:
 
     @property
     def outcome(self) -> Outcome:
-        """done; partial where a part is missing; unknown where nothing was gathered."""
+        """Return `done`; `partial` if a part is missing; `unknown` if nothing was gathered."""
         if self.file is None:
             return Outcome.UNKNOWN
         return Outcome.DONE if all(part.is_gathered for part in self.manifest.parts) else Outcome.PARTIAL

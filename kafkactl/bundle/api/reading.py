@@ -67,7 +67,7 @@ def stored_answer(bundle: OpenBundle, part: str) -> tuple[dict[str, Any], int]:
 
 
 def stored_log_answer(bundle: OpenBundle, kind: str) -> dict[str, Any]:
-    """`log.image` or `log.lint` of the first log that was read. Raises InputError `bundle-without-part`."""
+    """Return `log.image` or `log.lint` of the first log that was read. Raise InputError `bundle-without-part`."""
     for part in bundle.manifest.parts:
         name, _, number = part.name.rpartition("-")
         if name == "log" and part.is_gathered:

@@ -98,7 +98,7 @@ class _LiveRegistry:
             return None
 
     def send(self, plan: UnregisterPlan) -> Answer:
-        """Once, to the active controller of the cluster that was planned on."""
+        """Send the request once, to the active controller of the cluster that was planned on."""
         name = "UnregisterBroker" if plan.api_key == UNREGISTER_BROKER else "UnregisterController"
         try:
             answer = self._client.ask_active_controller(name, plan.request, changes=True, cluster_id=self._cluster_id)

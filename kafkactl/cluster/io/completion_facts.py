@@ -17,9 +17,10 @@ _MOST_TOPICS = 20_000
 
 
 def gather(client: Client) -> dict[str, Any]:
-    """`brokers` and `controllers` (ids), `topics` (names), and `features`: name -> [lowest, highest, finalized] level.
+    """Return what a cluster names for completion, as far as it is known; empty where no node answers.
 
-    Only what is known is in it; empty where no node answers. Raises nothing for what a cluster may answer.
+    The keys are `brokers` and `controllers` (ids), `topics` (names), and `features`: name -> [lowest, highest,
+    finalized] level. Raises nothing for what a cluster may answer.
     """
     found: dict[str, Any] = {}
     for part in (_features, _topics):
@@ -29,7 +30,7 @@ def gather(client: Client) -> dict[str, Any]:
 
 
 def _nodes(client: Client) -> dict[str, set[int]]:
-    """Brokers know of each other, controllers of each other; the leader knows all who follow it."""
+    """Return brokers and controllers as they name each other, and the followers that the leader names."""
     brokers: set[int] = set()
     controllers: set[int] = set()
     with contextlib.suppress(KafkactlError):

@@ -50,7 +50,7 @@ class Unread:
 
     @property
     def name(self) -> str:
-        """`controller 3`."""
+        """Return `controller 3`."""
         return f"{self.role.value} {self.id}"
 
 

@@ -17,7 +17,7 @@ from kafkactl.protocol.schema.rights import denied_text, request_rights
 
 
 def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
-    """Findings about the observation itself: what could not be asked, and where answers contradict each other."""
+    """Report what could not be asked, and where answers contradict each other."""
     yield from _not_asked(visits)
     yield from _denied(visits)
     yield from _leader_not_reached(state, visits)
@@ -30,7 +30,7 @@ def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[
 
 
 def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
-    """Addresses that answer but could not be asked, and silent ones that are not known to belong to a controller."""
+    """Report addresses that answer but could not be asked, and silent ones not known to belong to a controller."""
     if are_out_of_reach(visits):
         away = [visit for visit in visits if visit.expected_id is not None and visit.error is not None]
         yield warning(
@@ -124,7 +124,7 @@ def _voters_unknown(state: QuorumState) -> Iterator[Finding]:
 
 
 def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
-    """Differences between the voter set and the addresses that DescribeCluster gives for the listener that was asked.
+    """Report voters whose endpoint differs from what DescribeCluster gives for the listener that was asked.
 
     Which listener that is follows from a voter whose endpoint is one of these addresses. If the log was read
     (`state.registrations`), it has the addresses of all listeners, and the guards compare them instead.
@@ -156,7 +156,7 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
 
 
 def _voters_elsewhere(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
-    """Voters that answer, and not at the addresses that the voter set has: then they do not find each other.
+    """Report voters that answer at other addresses than the voter set has: such voters do not find each other.
 
     With a leader the endpoints are compared one by one (`guard_candidate`).
     """

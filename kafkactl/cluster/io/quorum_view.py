@@ -106,7 +106,7 @@ class QuorumObserver(Closing):
         return self.assembled(self.visits, disks=disks, registrations=registrations)
 
     def _at_voter_endpoints(self, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> list[Visit]:
-        """Visits of the addresses that the voter set on the disks has, as far as they were not visited."""
+        """Visit the addresses that the voter set on the disks has, as far as they were not visited."""
         voters = self.assembled(visits, disks=disks).voters
         places = {Address(at.host, at.port): voter.id for voter in voters for at in voter.endpoints}
         visited = {visit.address for visit in visits}
@@ -211,7 +211,7 @@ class QuorumObserver(Closing):
         ]
 
     def _beliefs(self, visits: Sequence[Visit]) -> list[Visit]:
-        """Without a leader: ask each controller that answers which leader it follows."""
+        """Ask each controller that answers which leader it follows; needed only without a leader."""
         deadline = Deadline.after(self._patience_ms, self._clock)
         asked = {
             visit.address: visit for visit in visits if visit.role is Role.CONTROLLER and visit.address in self._lines
@@ -382,7 +382,7 @@ def _probes(visits: Sequence[Visit], voters: Sequence[Replica]) -> Iterator[Prob
 
 
 def _alive_within_ms(visits: Sequence[Visit]) -> int:
-    """Twice the leader's fetch timeout if its configuration was read, but at least `ALIVE_WITHIN_MS`."""
+    """Return twice the leader's fetch timeout if its configuration was read, but at least `ALIVE_WITHIN_MS`."""
     for visit in visits:
         leads = visit.answer is not None and visit.node_id == visit.answer.leader_id
         if leads and re.fullmatch("[0-9]{1,9}", text := visit.settings.get(FETCH_TIMEOUT, "")):
@@ -397,7 +397,7 @@ def _voter_endpoints(answer: QuorumAnswer) -> Iterator[tuple[int, Endpoint]]:
 
 
 def _registered(visits: Sequence[Visit], best: QuorumAnswer | None) -> Iterator[tuple[Address, int | None]]:
-    """Registered controllers; with a leader only those that vote or fetch, because others may be gone long ago."""
+    """Yield registered controllers; with a leader only those that vote or fetch, since others may be gone long ago."""
     present = None if best is None else {replica.id for replica in (*best.voters, *best.observers)}
     for visit in visits:
         if visit.view is None or visit.role is not Role.CONTROLLER:

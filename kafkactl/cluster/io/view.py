@@ -267,7 +267,7 @@ class _ClusterObserver:
         )
 
     def _places(self) -> tuple[Place, ...]:
-        """Controllers that only the configuration of brokers names, or, of them, the one that leads."""
+        """Return the controllers that only the configuration of brokers names, or, of them, the one that leads."""
         if self.quorum is None or all(voter.endpoints for voter in self.quorum.voters):
             return ()
         if self._client.role is Role.BROKER:
@@ -278,7 +278,7 @@ class _ClusterObserver:
             return ()
 
     def _places_by_brokers(self, found: Sequence[Seat]) -> tuple[Place, ...]:
-        """Controllers as registered brokers name them: controllers before 3.7 do not register and name no others."""
+        """Return controllers as registered brokers name them: before 3.7 no controller registers or names others."""
         brokers = _brokers(found)
         if self._client.role is Role.BROKER or not brokers:
             return ()
@@ -383,7 +383,7 @@ def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding
 
 
 def _leader_lost(leader_id: int, error: UnreachableError) -> Finding:
-    """Silence does not say that no controller leads: the time of the command may have been too short for an answer."""
+    """Return the finding for a leader that was lost; silence alone does not say that no controller leads."""
     before = f"controller {leader_id} led the quorum when the observation began"
     if error.id != "no-active-controller":
         return _not_seen("quorum-not-seen", "quorum", f"{before}, and who leads now is not known", error)

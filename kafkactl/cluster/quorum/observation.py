@@ -309,5 +309,5 @@ def _nameless(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
 
 
 def _known(number: int | None) -> int | None:
-    """Kafka's -1 for what is unknown is None here."""
+    """Return the number, None for Kafka's -1."""
     return None if number is None or number < 0 else number

@@ -120,7 +120,7 @@ class QuorumState:
 
     @property
     def replicas(self) -> tuple[Replica, ...]:
-        """Voters, then observers."""
+        """Return the voters, then the observers."""
         return self.voters + self.observers
 
     @property
@@ -130,7 +130,7 @@ class QuorumState:
 
     @property
     def alive_keys(self) -> frozenset[ReplicaKey]:
-        """Everybody who is proven alive, observers included."""
+        """Return the replicas that are proven alive, observers included."""
         return frozenset(replica.key for replica in self.replicas if replica.alive)
 
     @property
@@ -150,7 +150,7 @@ class QuorumState:
 
     @property
     def tolerates(self) -> int | None:
-        """Failures that the quorum still survives now, below 0 without a majority.
+        """Return the failures that the quorum still survives now, below 0 without a majority.
 
         None where it depends on voters of which it is not known whether they are alive.
         """
@@ -186,7 +186,7 @@ def key_text(key: ReplicaKey) -> str:
 
 
 def ids_of(keys: Iterable[ReplicaKey]) -> list[int]:
-    """Node ids, ascending."""
+    """Return the node ids, ascending."""
     return sorted(key.node_id for key in keys)
 
 

@@ -115,7 +115,7 @@ def standalone_voter(*, node_id: int, host: str | None, port: int, directory_id:
 
 
 def _split_host(address: str, where: str) -> tuple[str, str]:
-    """Host and what follows it, the colon included."""
+    """Return the host and what follows it, the colon included."""
     if address.startswith("["):
         host, bracket, rest = address[1:].partition("]")
         if not bracket:
@@ -190,7 +190,7 @@ def _static_voters(entries: tuple[str, ...], anything_before_host: bool) -> tupl
 
 
 def parse_host_port(text: str, *, anything_before_host: bool = False) -> tuple[str, int] | None:
-    """`host:port` or `[ipv6]:port` as clients' `Utils` reads it; None where it does not match.
+    """Read `host:port` or `[ipv6]:port` as clients' `Utils` does; return None if the text does not match.
 
     The port is any number that fits 31 bits.
     """
@@ -204,7 +204,7 @@ def parse_host_port(text: str, *, anything_before_host: bool = False) -> tuple[s
 
 
 def _after_anything(text: str) -> tuple[str, str]:
-    """Host and port after anything, read from the end; no port where there is none.
+    """Return host and port after anything, read from the end; no port where there is none.
 
     Kafka's expression with anything in front of the host takes the square of the text's length.
     """
@@ -231,7 +231,7 @@ def _refuse_entry(words: str, entry: str) -> NoReturn:
 
 
 def hash_order(node_ids: Iterable[int]) -> list[int]:
-    """Distinct node ids in the order in which Kafka writes voters: that of a `HashMap` filled by ascending id."""
+    """Return distinct node ids in the order in which Kafka writes voters: of a `HashMap` filled by ascending id."""
     ascending = sorted(node_ids)
     return [ascending[position] for position in hash_map_order(ascending)]
 
@@ -268,7 +268,7 @@ def _ipv6_text(host: str) -> str:
 
 
 def _ipv4_text(host: str) -> str | None:
-    """Four numbers where Java takes the text for an IPv4 address (one to four decimal numbers), else None."""
+    """Return four numbers if Java reads the text as an IPv4 address (one to four decimal numbers), else None."""
     import ipaddress
 
     parts = host.split(".")

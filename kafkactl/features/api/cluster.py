@@ -89,7 +89,7 @@ class FeatureChange:
 
     @property
     def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused; once sent also done, failed, partial or unknown."""
+        """Return `planned`, `nothing-to-do` or `refused`; once sent also `done`, `failed`, `partial` or `unknown`."""
         return change_outcome(self.plan, self.resolved, self.notes, dry_run=self.is_dry_run)
 
     @property
@@ -114,7 +114,7 @@ class FeatureChange:
 
     @property
     def results_of(self) -> Literal["change", "dry-run"]:
-        """dry-run: nothing was sent but to be validated."""
+        """Return `change`, or `dry-run` if requests were sent for validation only."""
         return "change" if self.resolved else "dry-run"
 
     @property

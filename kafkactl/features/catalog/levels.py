@@ -116,7 +116,7 @@ def features_of(release: Release) -> Mapping[str, FeatureFacts]:
 
 
 def default_levels(release: Release, metadata_version_level: int) -> dict[str, int]:
-    """Features that `format` sets along with a metadata.version, by name, in the tools' order, level 0 left out.
+    """Return the features that `format` sets along with a metadata.version, in the tools' order, level 0 left out.
 
     metadata.version and kraft.version are not among them: the one is given, the other follows the quorum
     (`kafkactl.features.catalog.releases.kraft_version_for`).
@@ -133,7 +133,7 @@ def supported_by(release: Release) -> dict[str, Versions]:
 
 
 def names_before_levels() -> tuple[str, ...]:
-    """Names from before metadata.version had levels (0.8.0 to 3.0-IV0)."""
+    """Return the names from before metadata.version had levels (0.8.0 to 3.0-IV0)."""
     return tuple(_metadata_version_table()["before_levels"]["names"])
 
 

@@ -88,7 +88,7 @@ def known_metadata_version(release: Release, level: int) -> MetadataVersion:
 
 
 def parse_feature_level(release: Release, argument: str) -> tuple[str, int]:
-    """`NAME=LEVEL` as the release's `feature-dependencies` reads it; the level is an integer of 16 bits.
+    """Read `NAME=LEVEL` as the release's `feature-dependencies` does; the level is an integer of 16 bits.
 
     4.2 on cuts at the first `=` and ignores blanks around both parts; 4.0 and 4.1 ignore trailing `=` and nothing
     else, and die of a stack trace where there are not two parts. Raises InputError `invalid-feature-argument`.
@@ -136,7 +136,7 @@ def _note(feature: str, level: int) -> str:
 
 
 def _parse_short(text: str) -> int | None:
-    """`Short.parseShort`: digits with a sign or without, no blanks."""
+    """Read a number as `Short.parseShort` does: digits with a sign or without, no blanks."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if not digits or not all(char.isdecimal() for char in digits):
         return None

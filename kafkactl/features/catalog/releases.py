@@ -132,7 +132,7 @@ class Release:
 
     @property
     def version(self) -> KafkaVersion:
-        """Release and patch as numbers, for comparing releases with each other."""
+        """Return release and patch as numbers, for comparing releases with each other."""
         return KafkaVersion(*self.numbers)
 
     @property
@@ -198,7 +198,7 @@ def first_with_dynamic_quorum() -> Release:
 
 
 def release_names() -> tuple[str, ...]:
-    """`3.3` … `4.4`, oldest first; for completion and messages."""
+    """Return `3.3` … `4.4`, oldest first; for completion and messages."""
     return tuple(dict.fromkeys(f"{row.since[0]}.{row.since[1]}" for row in _table().rows))
 
 

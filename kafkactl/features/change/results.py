@@ -53,7 +53,7 @@ class FeatureResult:
 
     @property
     def error_name(self) -> str | None:
-        """Kafka's name of the code."""
+        """Return Kafka's name of the code."""
         return None if self.error_code is None else error_code(self.error_code).name
 
     to_dict = json_of("name", "error_code", "error_name", "message")

@@ -44,7 +44,7 @@ class UnregisterPlan:
 
     @property
     def outcome(self) -> Outcome:
-        """`refused`, `nothing-to-do` or `planned`: the outcome of a dry run."""
+        """Return `refused`, `nothing-to-do` or `planned`: the outcome of a dry run."""
         if blockers(self.findings):
             return Outcome.REFUSED
         return Outcome.NOTHING_TO_DO if self.role is None else Outcome.PLANNED

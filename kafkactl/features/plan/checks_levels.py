@@ -78,7 +78,7 @@ def check_metadata_version(case: Case) -> Iterator[Finding]:
 
 
 def check_migration(case: Case) -> Iterator[Finding]:
-    """While a migration from ZooKeeper runs no level moves; 3.4 to 3.9 refuse it of metadata.version."""
+    """Refuse changes of levels during a migration from ZooKeeper; 3.4 to 3.9 refuse one of metadata.version."""
     if case.state.migrating and case.moving:
         yield blocker(
             "migration-in-progress",

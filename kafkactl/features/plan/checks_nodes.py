@@ -52,7 +52,7 @@ def unsupported(member: Member, wanted: Mapping[str, int]) -> dict[str, tuple[in
 
 
 def unknown_features(case: Case) -> tuple[str, ...]:
-    """Features that are asked for and that neither a node nor kafkactl has heard of."""
+    """Return the features that are asked for and that neither a node nor kafkactl knows."""
     heard = {name for member in case.state.members for name in member.supported or ()} | set(case.state.finalized)
     return tuple(
         change.name for change in case.changes if change.name not in heard and not is_known_level(change.name, 1)

@@ -169,7 +169,7 @@ def _contradiction(case: Case) -> Iterator[Finding]:
 
 
 def _disagreements(case: Case) -> Iterator[Finding]:
-    """Nodes that see other levels than the active controller: a change is still on its way, or just happened."""
+    """Report nodes that see other levels than the active controller: a change is still on its way, or just happened."""
     levels = dict(case.state.finalized)
     for node in case.state.nodes:
         seen = node.levels

@@ -98,7 +98,7 @@ class FeaturePlan:
 
     @property
     def outcome(self) -> Outcome:
-        """`refused`, `nothing-to-do` or `planned`: the outcome of a dry run."""
+        """Return `refused`, `nothing-to-do` or `planned`: the outcome of a dry run."""
         return planned_outcome(self.findings, bool(self.steps))
 
     @property
@@ -123,7 +123,7 @@ def plan_change(state: ClusterState, request: FeatureRequest) -> FeaturePlan:
 
 
 def check_unmoved(plan: FeaturePlan, state: ClusterState) -> list[Finding]:
-    """Blockers where the cluster is not the one that was planned for, or its levels moved since.
+    """Return blockers if the cluster is not the one that was planned for, or its levels moved since.
 
     UpdateFeatures has no compare-and-set: of two operators the last one wins. So levels are compared right before a
     request is sent.
@@ -161,7 +161,7 @@ def _matters(case: Case) -> bool:
 
 
 def _steps(case: Case) -> tuple[FeatureStep, ...]:
-    """Requests in order: by rank, kraft.version last and alone."""
+    """Return the requests in order: by rank, kraft.version last and alone."""
     ranks: dict[int, list[FeatureChange]] = {}
     for change in case.moving:
         if change.name != KRAFT_VERSION:
@@ -177,7 +177,7 @@ def _steps(case: Case) -> tuple[FeatureStep, ...]:
 
 
 def _rank(case: Case, name: str) -> int:
-    """0 for metadata.version, else one more than the highest rank among what the higher of its levels needs."""
+    """Return 0 for metadata.version, else one more than the highest rank among what the higher of its levels needs."""
     if name == METADATA_VERSION:
         return 0
     change = case.change(name)

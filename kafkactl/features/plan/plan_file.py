@@ -178,7 +178,7 @@ def _differences(file: FeaturePlanFile, plan: FeaturePlan) -> Iterator[tuple[str
 
 
 def _steps_taken(file: FeaturePlanFile, levels: Mapping[str, int]) -> int | None:
-    """After how many of the file's steps a cluster has these levels; None where after none."""
+    """Return the number of the file's steps after which a cluster has these levels; None if there is none."""
     expected = dict(file.levels)
     for taken in range(len(file.steps) + 1):
         if _same(expected, levels):

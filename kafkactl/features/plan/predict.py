@@ -82,7 +82,7 @@ def _accepts_metadata_version(state: ClusterState, rules: UpdateRules, before: i
 
 
 def _accepts_conversion(state: ClusterState, rules: UpdateRules, before: int, after: int) -> bool | None:
-    """Up: where every voter has reported to this leader that it supports the level. Down: never, from 4.1 on.
+    """Return True if every voter has reported to this leader that it supports the level. Down: never, from 4.1 on.
 
     A voter reports some seconds after an election (`FollowerState`, UpdateRaftVoter), so one that follows the leader is
     expected to have done so. One that does not may have reported before it failed (accepted) or not (refused).

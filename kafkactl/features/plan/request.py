@@ -87,7 +87,7 @@ def parse_request(
 def _of_release(
     operation: Operation, release: Release, text: str, *, unsafe: bool, convert_quorum: bool
 ) -> FeatureRequest:
-    """metadata.version and what goes with it by default; an upgrade names no feature that is off by default."""
+    """Return metadata.version and what goes with it by default; an upgrade names no feature that is off by default."""
     if operation is Operation.DISABLE:
         raise _usage("disable takes features by name", "release-version-excludes-features", "Use --feature NAME.")
     metadata = _metadata_level(release, text)

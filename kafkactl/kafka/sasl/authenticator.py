@@ -27,7 +27,7 @@ class Sasl:
     """Runs exchanges; implements `connection.Authenticator`."""
 
     def __init__(self, name: str, make: MakeMechanism, *, user: str | None = None) -> None:
-        """`name` is Kafka's for the mechanism; `make` may fetch a token or a ticket, within the deadline.
+        """Keep the mechanism's name in Kafka, and `make`, which may fetch a token or a ticket within the deadline.
 
         `user` is the name that the server takes as it is; None for a token or a ticket, which it maps by own rules.
         """

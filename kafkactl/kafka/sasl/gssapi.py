@@ -76,7 +76,7 @@ def _is_readable(path: str) -> bool:
 
 
 def mechanisms(entry: JaasEntry, properties: ClientProperties) -> MakeMechanism:
-    """Makes the exchanges of a login line. Raises InputError, `gssapi-needs-extra` where the library is missing."""
+    """Make the exchanges of a login line. Raise InputError, `gssapi-needs-extra` if the library is missing."""
     login = read_login(entry, properties)
     try:
         gssapi: Any = import_module("gssapi")
@@ -165,7 +165,7 @@ class _Tickets:
         self._lock = threading.Lock()
 
     def credentials(self, deadline: Deadline) -> Any:
-        """Credentials that are good now. Raises UnreachableError `kerberos-login-failed`."""
+        """Return credentials that are valid now. Raise UnreachableError `kerberos-login-failed`."""
         with self._lock:
             failures: list[Exception] = []
             for store in self._stores():

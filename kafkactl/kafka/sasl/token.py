@@ -50,7 +50,7 @@ class TokenSource:
     """Fetches a token when none is at hand that is still good; safe for several threads."""
 
     def __init__(self, fetch: Callable[[Deadline], tuple[str, float | None]]) -> None:
-        """`fetch` returns a token and for how many seconds it is good, None where that is not known."""
+        """Keep `fetch`, which returns a token and the seconds for which the token is valid, None if unknown."""
         self._fetch = fetch
         self._lock = threading.Lock()
         self._token: str | None = None
@@ -146,7 +146,7 @@ def _scope_parameter(scope: str | None) -> str:
 
 
 def _posting(url: str, entry: JaasEntry, request: Callable[[], tuple[Mapping[str, str], str]]) -> TokenSource:
-    """Tokens by a POST of what `request` makes: headers and body."""
+    """Return a source of tokens by a POST of what `request` makes: headers and body."""
     context = _endpoint_context(entry) if url.startswith("https") else None
 
     def fetch(deadline: Deadline) -> tuple[str, float | None]:

@@ -30,12 +30,12 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def trim(text: str) -> str:
-    """`String.trim`: takes off blanks and control characters, not Unicode's other spaces."""
+    """Remove blanks and control characters as `String.trim` does, not Unicode's other spaces."""
     return text.strip(_BLANKS)
 
 
 def split_at(text: str, separator: str) -> list[str]:
-    """`String.split(separator)` for one plain character: empty strings at the end are dropped."""
+    """Split as `String.split(separator)` does for one plain character: empty strings at the end are dropped."""
     if separator not in text:
         return [text]
     parts = text.split(separator)
@@ -61,7 +61,7 @@ def split_at_commas(text: str) -> list[str]:
 
 
 def parse_int(text: str, bits: int = INT_BITS) -> int | None:
-    """`Integer.parseInt` (or Short, Long by `bits`): None where Java throws NumberFormatException."""
+    """Read as `Integer.parseInt` does (or Short, Long by `bits`); None if Java throws NumberFormatException."""
     if not _is_integer(text):
         return None
     if len(text) > 4000:  # more digits than Python converts, unless they are zeros
@@ -82,7 +82,7 @@ def _is_integer(text: str) -> bool:
 
 
 def parse_double(text: str) -> float | None:
-    """`Double.parseDouble`: None where Java throws NumberFormatException."""
+    """Read as `Double.parseDouble` does; None if Java throws NumberFormatException."""
     trimmed = trim(text)
     if trimmed.isascii() and trimmed.replace(".", "", 1).isdigit():  # nearly all: `0.5`, `10`
         return float(trimmed)
@@ -103,7 +103,7 @@ def parse_boolean(text: str) -> bool | None:
 
 @functools.lru_cache(maxsize=4)  # the files of a plan have one time
 def date_text(now_ms: int) -> str:
-    """`Date.toString` of a JVM whose time zone is UTC: `Fri Nov 20 10:27:37 UTC 2026`."""
+    """Return `Date.toString` of a JVM whose time zone is UTC: `Fri Nov 20 10:27:37 UTC 2026`."""
     moment = _EPOCH + timedelta(milliseconds=now_ms)
     day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]
     return f"{day} {month} {moment.day:02} {moment:%H:%M:%S} UTC {moment.year}"
@@ -111,7 +111,7 @@ def date_text(now_ms: int) -> str:
 
 @functools.lru_cache(maxsize=1024)  # the nodes of a plan have the same few directories
 def string_hash(text: str) -> int:
-    """`String.hashCode`, as a signed 32-bit number."""
+    """Return `String.hashCode`, as a signed 32-bit number."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for at in range(0, len(units), 2):
@@ -120,7 +120,7 @@ def string_hash(text: str) -> int:
 
 
 def uuid_hash(value: Uuid) -> int:
-    """`org.apache.kafka.common.Uuid.hashCode`, as a signed 32-bit number."""
+    """Return `org.apache.kafka.common.Uuid.hashCode`, as a signed 32-bit number."""
     mixed = int.from_bytes(value.raw[:8]) ^ int.from_bytes(value.raw[8:])
     code = (mixed >> 32) ^ (mixed & 0xFFFFFFFF)
     return code - (1 << 32) if code >> 31 else code
@@ -142,7 +142,7 @@ def hash_map_order(hashes: Iterable[int]) -> list[int]:
 
 
 def decode_base64(text: str) -> bytes | None:
-    """`Base64.getDecoder().decode`: standard alphabet, padding whole or left out; None where Java throws."""
+    """Decode as `Base64.getDecoder` does: standard alphabet, padding whole or left out; None if Java throws."""
     if not re.fullmatch(_BASE64, text):
         return None
     unpadded = text.rstrip("=")

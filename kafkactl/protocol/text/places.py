@@ -18,7 +18,7 @@ def key_lines(properties: Properties) -> Mapping[str, int]:
 
 
 def place(file: str, key: str, lines: Mapping[str, int]) -> str:
-    """`client.properties, line 3`; the file alone where the key does not stand in it."""
+    """Return `client.properties, line 3`; the file alone if the key is not in it."""
     line = lines.get(key)
     return file if line is None else f"{file}, line {line}"
 

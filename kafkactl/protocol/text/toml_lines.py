@@ -149,6 +149,6 @@ def read_toml(text: str) -> TomlTable:
 
 
 def in_line(table: Mapping[str, Any], name: str) -> str:
-    """` (line 12)` behind the name of a key in a message; nothing where the table does not know its lines."""
+    """Return ` (line 12)` for the name of a key in a message; nothing if the table does not know its lines."""
     line = table.line_of(name) if isinstance(table, TomlTable) else None
     return "" if line is None else f" (line {line})"

@@ -144,7 +144,7 @@ def read_table(
 
 
 def did_you_mean(name: str, known: Iterable[str], other_words: Mapping[str, str] | None = None) -> str:
-    """` (did you mean 'nodes'?)`, or the words that are known."""
+    """Return ` (did you mean 'nodes'?)`, or the words that are known."""
     words = list(known)
     simple = name.lower().replace("-", "_")
     guess = (other_words or {}).get(simple)

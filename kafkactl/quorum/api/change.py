@@ -120,12 +120,12 @@ class QuorumChange:
 
     @property
     def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused; once a request was sent also done, failed, partial or unknown."""
+        """Return `planned`, `nothing-to-do` or `refused`; once sent also `done`, `failed`, `partial` or `unknown`."""
         return self.result.outcome
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Blockers, and what should be known."""
+        """Return the blockers, and what should be known."""
         return tuple(self.result.findings)
 
     to_dict = json_of("**result", "journal", "out", "plan_sha256", "forecast", "simulation", kind="quorum.change")

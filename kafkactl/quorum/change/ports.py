@@ -90,7 +90,7 @@ class QuorumWaitPolicy:
 
     @property
     def passing_ms(self) -> int:
-        """Findings that pass are waited for as long as an election takes."""
+        """Return the time to wait for findings that pass: as long as an election takes."""
         return self.settle_ms
 
 
@@ -116,7 +116,7 @@ class Goal:
 
     @property
     def request(self) -> str:
-        """Kafka's name of the request that this goal begins with."""
+        """Return Kafka's name of the request that this goal begins with."""
         return _REQUESTS.get(self.description["verb"], "AddRaftVoter")
 
 

@@ -103,7 +103,7 @@ def not_sent(step: Step, error: KafkactlError) -> Finding:
 
 
 def _back_again(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Finding | None:
-    """Auto-join (4.2+): a removed controller that still runs may add itself again within seconds."""
+    """Report a removed controller that still runs and may add itself again within seconds (auto-join, 4.2+)."""
     release = release_of_node(state.nodes.get(step.id or 0))
     node = state.nodes.get(step.id or 0)
     runs = any(observer.key == step.key and observer.alive is not False for observer in state.observers)

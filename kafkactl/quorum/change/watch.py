@@ -95,7 +95,7 @@ class QuorumWatcher:
 
     @property
     def recent_elections(self) -> int:
-        """New leader epochs within the last minute that this change did not cause."""
+        """Return the number of new leader epochs within the last minute that this change did not cause."""
         since = self.now_ms() - _ELECTION_WINDOW_MS
         return max(0, sum(at > since for at, _ in self._epochs[1:]) - self.own_elections)
 

@@ -131,7 +131,7 @@ class _LogEnd:
         self.voters: tuple[Voter, ...] | None = None
 
     def take(self, batch: FoundBatch, file: str) -> None:
-        """Control records of a batch; of the others nothing but that they are there."""
+        """Read the control records of a batch; of other records only their presence counts."""
         if not batch.header.is_control:
             return
         for record in decode_records(batch.data, batch.header, file=file, base=batch.header.position):

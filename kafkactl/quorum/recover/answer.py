@@ -81,7 +81,7 @@ class Recovery:
 
     @property
     def mode(self) -> Literal["static", "dynamic"]:
-        """dynamic or static."""
+        """Return `dynamic` or `static`."""
         return "dynamic" if self.plan.is_dynamic else "static"
 
     @property

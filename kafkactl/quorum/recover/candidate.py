@@ -41,7 +41,7 @@ class Candidate:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Last epoch, then end offset (Raft's order of logs)."""
+        """Return the last epoch, then the end offset (Raft's order of logs)."""
         return self.last_epoch, self.end_offset
 
 

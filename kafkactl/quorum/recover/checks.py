@@ -352,7 +352,7 @@ def _named(expiring: Iterable[Expiring]) -> list[str]:
 
 
 def _running_brokers(case: Case) -> Iterator[Finding]:
-    """Brokers may run through only where their own folders prove that the image lacks nothing."""
+    """Refuse brokers that go on running, unless their own folders prove that the image lacks nothing."""
     if not case.request.overrides.brokers_run:
         return
     why = []
@@ -404,7 +404,7 @@ def _ids(ids: Any) -> str:
 
 
 def other_lives(case: Case) -> Iterator[Finding]:
-    """Directories under a voter's id that the voter set does not know: of another life of the node."""
+    """Report directories under a voter's id that the voter set does not know: of another life of the node."""
     known = {voter.id: voter.directory_id for voter in case.voters}
     for disk in case.read.disks:
         expected = None if disk.node_id is None else known.get(disk.node_id)

@@ -233,5 +233,5 @@ def _is_metadata_only(disk: DiskSeen, image: Image) -> bool:
 
 
 def live(folders: Iterable[PartitionFolder]) -> Iterator[PartitionFolder]:
-    """Folders that count as they are."""
+    """Return the folders that count as they are."""
     return (folder for folder in folders if folder.kind is FolderKind.LIVE)

@@ -43,7 +43,7 @@ class LostEnd:
 
     @property
     def next_step(self) -> str:
-        """Never start them before it is known."""
+        """Return the next step: never start the controllers before it is known."""
         if self.is_committed:
             return f"K{_KEEP_STOPPED}"
         return (

@@ -273,7 +273,7 @@ def _losses(
 
 
 def _records_after(source: DiskSeen, best: DiskSeen) -> int:
-    """Offsets behind the source's end that a better disk has, or its own files behind the damage that ends it."""
+    """Return the offsets after the source's end that a better disk, or its own files after the damage, have."""
     ends = [source.place[1]]
     if best.place > source.place:
         ends.append(best.place[1])

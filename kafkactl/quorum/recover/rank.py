@@ -45,7 +45,7 @@ def ranked(disks: Sequence[DiskSeen]) -> list[DiskSeen]:
 
 
 def committed_offset(disks: Iterable[DiskSeen]) -> int:
-    """Behind the last record that is known to be committed: where the newest of all snapshots ends; 0 without one."""
+    """Return the offset after the last record known to be committed: the end of the newest snapshot; 0 without one."""
     return max((disk.log.committed_offset for disk in disks if disk.log is not None), default=0)
 
 

@@ -192,7 +192,7 @@ def _isr(adoptable: Adoptable) -> list[int]:
 
 
 def _state(adoptable: Adoptable) -> PartitionState:
-    """Replicas are the brokers that have it, the best one leads. The epoch is that of the folders, not yet raised."""
+    """Return the state with the brokers that have a folder as replicas, led by the best; the epoch is not raised."""
     isr = _isr(adoptable)
     by_broker = {folder.broker: folder for folder in adoptable.replicas if folder.broker is not None}
     replicas = tuple(by_broker)

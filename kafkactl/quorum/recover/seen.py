@@ -72,7 +72,7 @@ class PartitionFolder:
 
     @property
     def key(self) -> tuple[Uuid | None, int]:
-        """Topic id and partition."""
+        """Return topic id and partition."""
         return self.topic_id, self.partition
 
     @property

@@ -36,13 +36,13 @@ class Stranded:
 
     @property
     def count_text(self) -> str:
-        """`1 partition has`, `3 partitions have`."""
+        """Return `1 partition has` or `3 partitions have`."""
         count = len(self.electable) + len(self.bare)
         return f"{counted(count, 'partition')} {'has' if count == 1 else 'have'}"
 
     @property
     def next_step(self) -> str:
-        """Brokers first; then what works once they are lost."""
+        """Return the next step: brokers first, then what works once they are lost."""
         steps = ["Start the brokers that hold them. If these are lost permanently:"]
         if self.electable:
             steps.append(

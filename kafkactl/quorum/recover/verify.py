@@ -126,7 +126,7 @@ def _brokers(image: Image) -> Iterator[Finding]:
 
 
 def check_strays(folders: Sequence[PartitionFolder]) -> Iterator[Finding]:
-    """Folders that a broker has renamed since."""
+    """Report folders that a broker has renamed since."""
     found = [folder for folder in folders if folder.kind is FolderKind.STRAY]
     if found:
         yield blocker(

@@ -25,7 +25,7 @@ class LogFollower:
     """
 
     def __init__(self, client: Client, asking: Client) -> None:
-        """`asking` is asked for the leader, in the time of one call; `client` may take longer for a large log."""
+        """Keep `asking`, which is asked for the leader, and `client`, which may take longer for a large log."""
         self._client, self._asking = client, asking
         self._replay = LogReplay(EMPTY, first_offset=0)
         self._next_offset: int | None = None

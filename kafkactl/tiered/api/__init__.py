@@ -96,7 +96,7 @@ ALL = Filters()
 
 
 def check_filters(loaded: Loaded, filters: Filters) -> None:
-    """Raises InputError `not-in-metadata-topic` for a topic or partition that nothing of what was read knows: an answer
+    """Raise InputError `not-in-metadata-topic` for a topic or partition that nothing of what was read knows: an answer
     about nothing would look like that of a healthy one."""
     if loaded.is_empty:
         return

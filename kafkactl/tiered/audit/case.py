@@ -207,7 +207,7 @@ class PartitionCase:
 
     @property
     def leader(self) -> int | None:
-        """-1 for none."""
+        """Return the leader; -1 for none."""
         return None if self.view is None else self.view.leader
 
     @cached_property

@@ -46,7 +46,7 @@ def _once(function: Callable[[PartitionCase], Found]) -> Callable[[PartitionCase
 
 @_once
 def covered(case: PartitionCase) -> list[tuple[int, int]]:
-    """Ranges of offsets that can be read from remote storage, ascending and not touching each other."""
+    """Return the ranges of offsets that can be read from remote storage, ascending and not touching each other."""
     return joined(_by_lineage(case) if case.lineage is not None else _by_segments(case))
 
 
@@ -74,7 +74,7 @@ def _by_segments(case: PartitionCase) -> Iterator[tuple[int, int]]:
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges with both ends included, ascending; those that touch or overlap as one."""
+    """Return the ranges with both ends included, ascending; ranges that touch or overlap as one."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:
@@ -86,7 +86,7 @@ def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 @_once
 def gaps(case: PartitionCase) -> list[Hole]:
-    """Offsets from the log start on that no segment covers: up to the local log, and between two segments."""
+    """Return the offsets from the log start on that no segment covers: up to the local log, and between segments."""
     ranges = covered(case)
     start, local = case.log_start, case.local_start
     begin = start if start is not None else ranges[0][0] if ranges else None
@@ -109,7 +109,7 @@ def gaps(case: PartitionCase) -> list[Hole]:
 
 
 def _without_running(found: Iterable[tuple[int, int]], case: PartitionCase) -> list[tuple[int, int]]:
-    """Holes without the segments whose copy may have ended in the batch that is cut."""
+    """Return the holes without the segments whose copy may have ended in the batch that is cut."""
     running = joined(
         (segment.start_offset, segment.end_offset) for segment in case.log.segments() if segment.state is COPYING
     )
@@ -132,7 +132,7 @@ def _split(first: int, last: int, local: int | None) -> Iterator[Hole]:
 
 @_once
 def hole_below_highest(case: PartitionCase) -> Hole | None:
-    """Offsets after the end of the remote log that no leader will copy, because they lie below the highest offset.
+    """Return the offsets after the end of the remote log that no leader will copy: below the highest offset.
 
     None if the next local segment covers the first of them, or if a segment that is out of lineage or being deleted
     contains it.

@@ -112,7 +112,7 @@ def place_of(case: PartitionCase) -> PlaceDict:
 
 
 def segment_evidence(case: AuditCase, segments: Sequence[Segment]) -> dict[str, Any]:
-    """Segments with what they cost: the first of them, their number and bytes."""
+    """Return the evidence of segments: the first of them, their number and bytes."""
     ordered = sorted(segments, key=by_offset)
     return {
         "segments": [segment_of(case, segment) for segment in ordered[:MOST_LISTED]],
@@ -134,7 +134,7 @@ def segment_of(case: AuditCase, segment: Segment) -> dict[str, Any]:
 
 
 def object_evidence(objects: Sequence[tuple[bytes | None, StoredObject]]) -> dict[str, Any]:
-    """Objects with what they cost."""
+    """Return the evidence of objects, with what they cost."""
     ordered = sorted(objects, key=lambda entry: entry[1].key)
     return {
         "objects": [

@@ -255,7 +255,7 @@ def known_ids(case: AuditCase) -> set[bytes]:
 
 
 def deleted_objects(case: AuditCase, bucket: Bucket, known: set[bytes]) -> Iterator[tuple[bytes, StoredObject]]:
-    """Objects of ids that were deleted before the listing was made."""
+    """Yield the objects of ids that were deleted before the listing was made."""
     for segment_id, (_, _, time_ms) in sorted(case.ledger.deleted_at.items()):
         if segment_id not in known and (bucket.time_ms is None or time_ms <= bucket.time_ms):
             yield from bucket.of([segment_id])
@@ -264,7 +264,7 @@ def deleted_objects(case: AuditCase, bucket: Bucket, known: set[bytes]) -> Itera
 def unknown_objects(
     case: AuditCase, bucket: Bucket
 ) -> tuple[list[tuple[bytes | None, StoredObject]], list[tuple[bytes | None, StoredObject]]]:
-    """Objects of no id that a record names, or of no id at all, and of these the ones newer than the view."""
+    """Return objects of an id that no record names, or without an id, and of these the ones newer than the view."""
     strange: list[tuple[bytes | None, StoredObject]] = [(None, found) for found in bucket.unnamed]
     strange += bucket.of(segment_id for segment_id in bucket.segments if segment_id not in case.ledger.named)
     limit = case.view_time_ms

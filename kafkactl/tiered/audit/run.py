@@ -139,7 +139,7 @@ def _is_within(hole: Hole, other: Hole) -> bool:
 
 
 def totals(case: AuditCase, shown: Sequence[PartitionStatus]) -> AuditTotals:
-    """Sums over the partitions that are shown."""
+    """Return the sums over the partitions that are shown."""
     by_state: Counter[str] = Counter()
     for partition in shown:
         by_state.update(partition.by_state)

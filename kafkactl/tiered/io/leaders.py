@@ -60,7 +60,7 @@ class Leaders:
     """Asks the leaders of partitions. A broker that did not answer once is not asked again."""
 
     def __init__(self, client: Client, metadata: Mapping[str, Any]) -> None:
-        """`metadata` is an answer to Metadata for all topics."""
+        """Read the leaders from `metadata`, an answer to Metadata for all topics."""
         self._client = client
         self._silent: set[int] = set()
         self._take(metadata)
@@ -244,6 +244,6 @@ def _fetch_body(topic_id: Uuid, partition: int, offset: int) -> dict[str, Any]:
 
 
 def batched(names: Sequence[Any]) -> Iterator[list[Any]]:
-    """Parts that fit into one request."""
+    """Yield the parts that fit into one request."""
     for at in range(0, len(names), _AT_ONCE):
         yield list(names[at : at + _AT_ONCE])

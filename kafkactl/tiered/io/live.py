@@ -225,7 +225,7 @@ def _unknown_findings(unknown: Mapping[PartitionName, str]) -> Iterator[Finding]
 def _hidden(
     client: Client, logs: Iterable[FetchedMetadataLog], topics: Mapping[bytes, TopicView]
 ) -> dict[bytes, TopicView]:
-    """Topics that records name, that exist, and that this user may not describe.
+    """Return the topics that records name, that exist, and that this user may not describe.
 
     An answer about all topics leaves these out, as if they were deleted. Asked for by its id, a topic that exists is
     refused with TOPIC_AUTHORIZATION_FAILED (`KafkaApis.scala`, `handleTopicMetadataRequest`).

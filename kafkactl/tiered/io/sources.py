@@ -274,7 +274,7 @@ def _segments(folder: Path) -> tuple[SegmentFile, ...]:
 
 
 def _leader_epochs(folder: Path, notes: list[str]) -> tuple[tuple[int, int], ...]:
-    """() where the file is not there or cannot be understood, which is noted."""
+    """Return the epochs; () if the file is missing or cannot be understood, which is noted."""
     path = folder / LEADER_EPOCH_CHECKPOINT
     if not path.is_file():
         return ()

@@ -25,7 +25,7 @@ NOTHING: Final = "There was no record to judge."
 
 
 def verdict_of(findings: Iterable[Finding]) -> str:
-    """`problems` with a blocker, `unknown` where not everything was read, `warnings`, or `sound`."""
+    """Return `problems` with a blocker, `unknown` where not everything was read, `warnings`, or `sound`."""
     found = list(findings)
     severities = {finding.severity for finding in found}
     if Severity.BLOCKER in severities:

@@ -73,7 +73,7 @@ def cluster_facts(
     context: str | None = None,
     mode: str = "",
 ) -> dict[str, Any]:
-    """`brokers`, `controllers`, `topics` and `features` of the cluster that these connection arguments name.
+    """Return `brokers`, `controllers`, `topics` and `features` of the cluster that these connection arguments name.
 
     Kept for a minute in the user's cache folder, one file a cluster; asked for at most 150 ms at a time, after which
     the answer is there for the next key press. With the mode `offline` no cluster is asked. Empty where none answers.

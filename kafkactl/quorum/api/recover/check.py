@@ -133,7 +133,7 @@ def _sha256(path: str) -> str | None:
 
 
 def _live(client: Client) -> LiveSeen:
-    """Leader, epoch and voters by the leader, and the image of the committed log."""
+    """Read leader, epoch and voters from the leader, and the image of the committed log."""
     body = client.ask_active_controller("DescribeQuorum", QUORUM_REQUEST).body
     code, text = answer_error(body)
     assert not code, text  # the active controller is found by its answer

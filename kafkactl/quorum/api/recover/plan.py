@@ -70,7 +70,7 @@ class PlannedRecovery:
 
     @property
     def outcome(self) -> Outcome:
-        """planned, refused, or nothing-to-do."""
+        """Return `planned`, `refused`, or `nothing-to-do`."""
         return Outcome.NOTHING_TO_DO if self.is_there else self.plan.outcome
 
     def to_dict(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ LAST_PORT: Final = 65535
 
 
 def parse_listener(text: str) -> Endpoint | None:
-    """`NAME://HOST:PORT`; None for any other text."""
+    """Read `NAME://HOST:PORT`; return None for any other text."""
     found = _LISTENER.fullmatch(text)
     address = None if found is None else parse_host_port(found[2])
     if found is None or address is None or not address[0] or address[1] > LAST_PORT:
@@ -42,7 +42,7 @@ def parse_listener(text: str) -> Endpoint | None:
 
 
 def parse_address(text: str) -> Endpoint | None:
-    """`HOST:PORT`; None for any other text."""
+    """Read `HOST:PORT`; return None for any other text."""
     address = parse_host_port(text)
     return None if address is None else Endpoint(listener="", host=address[0], port=address[1])
 

@@ -178,7 +178,7 @@ def _files(directory: str) -> Iterator[SourceFile]:
 
 
 def checksum(path: str, *, at: int | None = None) -> SourceFile:
-    """Size and SHA-256 of a file, read in pieces. Raises InputError `log-dir-unreadable`.
+    """Return size and SHA-256 of a file, read in pieces. Raise InputError `log-dir-unreadable`.
 
     With `at`, the descriptor of its directory, only the last name of `path` is looked up, and no link is followed.
     """
