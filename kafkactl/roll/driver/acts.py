@@ -206,7 +206,7 @@ def _next_stop(case: RollCase, goal: RollGoal, progress: RollProgress, *, has_be
         (
             (step.nodes, step.predicted)
             for step in plan.steps
-            if step.action is Action.STOP and not _is_restarted(case, progress, step.nodes)
+            if step.action in (Action.STOP, Action.START) and not _is_restarted(case, progress, step.nodes)
         ),
         None,
     )

@@ -387,8 +387,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             left = [id for id in act.nodes if not has_ended(case, self.progress, id) and not self._is_gone(case, id)]
             if not left:
                 return Verification(result=StepResult.DONE, seen=case), case
-            is_untouched = all(is_untouched(case, self.progress, id) for id in left)
-            untouched = untouched + 1 if is_untouched else 0
+            untouched = untouched + 1 if all(is_untouched(case, self.progress, id) for id in left) else 0
             if untouched >= _TWICE:
                 data = {"known": WITHDRAWN, "not_stopped": left}
                 return Verification(result=StepResult.FAILED, data=data, seen=case), case
