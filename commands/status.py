@@ -147,7 +147,7 @@ def show_status(
         for line in _area_lines(area):
             page.line(line)
     if changes is not None:
-        changes.show_changes(page)
+        changes.show_changes(page, is_apart=True)
     page.line()
     for line in verdict:
         page.line(line)

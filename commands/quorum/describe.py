@@ -110,9 +110,8 @@ def _watch(
     def show(page: Page, answer: QuorumDescription) -> None:
         page.line(Word(clock(answer.time_ms), "strong"))
         log.show_period(page, interval_ms)
-        page.line()
+        log.show_changes(page)  # here, because a small terminal cuts the end of the page
         render(page, answer)
-        log.show_changes(page)
 
     watch(KIND, log.observing(observe), render=show, interval_ms=interval_ms)
 

@@ -50,9 +50,9 @@ class ChangeLog(Generic[Seen]):
         """Show how often the answer is renewed, since when, and how the watch ends."""
         page.line(Word(f"every {period_ms / 1000:g} s since {clock(self.began_ms)}; Ctrl-C ends it", "dim"))
 
-    def show_changes(self, page: Page) -> None:
-        """Show the last changes, a line each; nothing if nothing changed."""
-        if self._lines:
+    def show_changes(self, page: Page, *, is_apart: bool = False) -> None:
+        """Show the last changes, a line each, after an empty line if `is_apart`; nothing if nothing changed."""
+        if self._lines and is_apart:
             page.line()
         for line in self._wrapped():
             page.line(line)
