@@ -18,7 +18,7 @@ _SHOWN = 8
 
 def show_prediction(page: Page, answer: Answer) -> None:
     """Draw `dryrun.prediction`."""
-    from kafkactl.dryrun.page.build import title_of
+    from kafkactl.dryrun.page.titles import title_of
 
     effects, verdict = answer["effects"], answer["verdict"]
     page.heading(f"{title_of(answer)}: {verdict}", TONES[verdict])

@@ -37,10 +37,16 @@ def report(*, common: Common) -> None:
 
 
 def _show(page: Page, answer: ReportDict) -> None:
-    from kafkactl.dryrun.page.build import heaviest, title_of
+    from kafkactl.dryrun.page.build import heaviest, today_and_worst, worst_first
+    from kafkactl.dryrun.page.titles import title_of
 
     verdict, source = answer["verdict"], answer["source"]
-    page.heading(f"report: {verdict}", TONES[verdict])
+    state = today_and_worst(answer["predictions"])
+    if state is None:
+        page.heading(f"report: {verdict}", TONES[verdict])
+    else:
+        page.line(Word(f"today: {state[0]}", "good" if state[0] == "healthy" else "warn"))
+        page.line(Word(f"worst case: {state[1]}", TONES[state[1]]))
     page.fields(
         [
             ("log", f"offset {source['last_offset']} of {', '.join(source['paths'])}"),
@@ -57,7 +63,7 @@ def _show(page: Page, answer: ReportDict) -> None:
                 _count(prediction, "warning"),
                 heaviest(prediction["findings"]),
             )
-            for prediction in answer["predictions"]
+            for prediction in worst_first(answer["predictions"])
         ],
     )
     blockers = [

@@ -84,7 +84,7 @@ def test_every_scene_shows_what_it_promises_and_changes_no_quorum(listener, clus
 
 PROMISED = (
     "voter-is-dead", "quorum-would-wedge", "DRY RUN", "Planned", "Formatted as planned", "Node 1 starts",
-    "Formatted node 1", "metadata-disk-lost", "already formatted", "audit-0", "broker-loss worst 2",
+    "Formatted node 1", "metadata-disk-lost", "already formatted", "audit-0", "Loss of the 2 worst brokers",
 )  # fmt: skip
 
 

@@ -109,9 +109,9 @@ def test_the_first_screen_says_what_decides_and_why() -> None:
         finding("odder", "warning"),
     ]
     shown = report(answer(), answer(scenario="restart", verdict="degraded", findings=heavy), answer(scenario="growth"))
-    assert shown.meaning.endswith("Decided by: restart brokers 1.")
+    assert shown.meaning.endswith("Decided by: Start of a node from this log.")
     rows = [[cell.text for cell in row][1:] for row in overview(shown.sections).rows]
-    assert rows == [["ok", "none"], ["degraded", "1 blocker, 2 warnings, first bad: bad"], ["ok", "none"]]
+    assert rows == [["degraded", "1 blocker, 2 warnings, first bad: bad"], ["ok", "none"], ["ok", "none"]]
     assert "Decided" not in report(answer(), answer(scenario="growth")).meaning
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.core.wording import counted, plural
 from kafkactl.dryrun.page.cluster import Cluster
 from kafkactl.dryrun.page.pictures import loads, now, pictures
 from kafkactl.dryrun.page.tables import tables
+from kafkactl.dryrun.page.titles import title_of
 from kafkactl.report.model import MEANINGS, TONES, Block, Cell, Facts, Report, Section, Table, Timeline
+
+if TYPE_CHECKING:
+    from kafkactl.dryrun.answer import PredictionDict
 
 WEIGHTS: Final = ("ok", "degraded", "refused", "unknown", "unavailable", "wedged")
 _SEVERITIES: Final = ("blocker", "warning", "info")
@@ -46,6 +50,7 @@ def report_of(
     several = len(simulated) > 1
     verdict = max((scenario.answer["verdict"] for scenario in simulated), key=WEIGHTS.index)
     sections = tuple(_section(scenario, number, before, shared) for number, scenario in enumerate(simulated))
+    sections = tuple(sorted(sections, key=lambda section: -WEIGHTS.index(section.verdict)))  # what is bad comes first
     return Report(
         title="Dry-run report" if several else f"Dry run: {title_of(first)}",
         verdict=verdict,
@@ -58,7 +63,39 @@ def report_of(
         overview=overview(sections) if several else None,
         closing="Predicted from a copy of the metadata log; no cluster was asked.",
         cluster_title="The cluster as the log has it",
+        headline=_headline([scenario.answer for scenario in simulated]),
     )
+
+
+def _headline(answers: Sequence[Mapping[str, Any]]) -> tuple[Cell, ...]:
+    """Return the state of the cluster and the worst case apart: a forecast says nothing of the cluster as it is."""
+    found = today_and_worst(answers)
+    if found is None:
+        return ()
+    today, worst = found
+    return (
+        Cell(f"today: {today}", "good" if today == "healthy" else "warn"),
+        Cell(f"worst case: {worst}", TONES[worst]),
+    )
+
+
+def today_and_worst(answers: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """Return what the log shows of the cluster as it is, and the heaviest verdict of what might happen.
+
+    None unless the replay of the log and another scenario are among the answers.
+    """
+    today = next((answer for answer in answers if answer["scenario"] == "replay"), None)
+    others = [answer["verdict"] for answer in answers if answer["scenario"] != "replay"]
+    if today is None or not others:
+        return None
+    found = [finding for finding in today["findings"] if finding["severity"] != "info"]
+    return _state(found), max(others, key=WEIGHTS.index)
+
+
+def _state(found: Sequence[Mapping[str, Any]]) -> str:
+    counts = Counter(finding["severity"] for finding in found)
+    what = [counted(counts[severity], severity) for severity in ("blocker", "warning") if counts[severity]]
+    return f"not healthy, {' and '.join(what)}" if what else "healthy"
 
 
 def _decided_by(sections: Iterable[Section], verdict: str) -> Iterator[str]:
@@ -66,16 +103,6 @@ def _decided_by(sections: Iterable[Section], verdict: str) -> Iterator[str]:
     heavy = [section.title for section in sections if section.verdict == verdict != WEIGHTS[0]]
     if heavy:
         yield f"Decided by: {'; '.join(heavy)}."
-
-
-def title_of(answer: Mapping[str, Any]) -> str:
-    """Return the scenario and what was asked, as on a command line.
-
-    >>> title_of({"scenario": "broker-loss", "input": {"brokers": [3, 4], "mode": "crash", "in_order": False}})
-    'broker-loss brokers 3,4, mode crash'
-    """
-    words = [f"{name} {_text(value)}" for name, value in answer["input"].items() if value not in (None, False, [], {})]
-    return " ".join([answer["scenario"], *([", ".join(words)] if words else [])])
 
 
 def _section(simulated: SimulatedScenario, number: int, before: Cluster, shared: Sequence[str]) -> Section:
@@ -180,6 +207,11 @@ def findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
         counted(counts[severity], severity) for severity in ("blocker", "warning") if counts[severity]
     ]
     return f"{', '.join(counted_by_severity)}, first {heaviest(findings)}" if counted_by_severity else "none"
+
+
+def worst_first(answers: Iterable[PredictionDict]) -> list[PredictionDict]:
+    """Return answers of a report in the order in which they are shown: the heaviest verdict first."""
+    return sorted(answers, key=lambda answer: -WEIGHTS.index(answer["verdict"]))
 
 
 def heaviest(findings: Iterable[Mapping[str, Any]]) -> str:

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.core.wording import counted
-from kafkactl.dryrun.page.build import SHOWN_FINDINGS, WEIGHTS, findings_in_short, rest_of, sorted_findings, title_of
+from kafkactl.dryrun.page.build import SHOWN_FINDINGS, WEIGHTS, findings_in_short, rest_of, sorted_findings
+from kafkactl.dryrun.page.titles import title_of
 from kafkactl.report.model import MEANINGS, TONES, Cell, Facts, Report, Section, Table
 
 NO_ANSWER: Final = "no answer"

@@ -73,7 +73,7 @@ def pictures(effects: Mapping[str, Any]) -> Iterator[Block]:
     if effects.get("order") is not None:
         yield from _steps(effects["steps"])
     if effects.get("worst") is not None:
-        yield _worst(effects["worst"], effects["sets"])
+        yield _worst(effects["worst"], effects["sets"], effects["partitions"])
 
 
 def at_risk(counts: Mapping[str, int]) -> Bars:
@@ -160,29 +160,42 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
         yield Bars(
             title="While each broker is down",
             text=f"Partitions without a leader, and with a leader but under min.insync.replicas, in each step{text}.",
-            series=(Series("no leader", "bad"), Series("under min ISR", "warn")),
+            series=_OF_ALL,
             rows=tuple(
-                (
-                    f"step {step['number']}: broker {step['broker']}",
-                    (
-                        step["partitions"]["offline"],
-                        step["partitions"]["under_min_isr"] - step["partitions"]["offline"],
-                    ),
-                )
-                for step in chosen
+                (f"step {step['number']}: broker {step['broker']}", _shares(step["partitions"])) for step in chosen
             ),
             stacked=True,
         )
 
 
-def _worst(losses: Sequence[Mapping[str, Any]], sets: int) -> Bars:
+_OF_ALL = (Series("no leader", "bad"), Series("under min ISR", "warn"), Series("others", "good"))
+
+
+def _shares(counts: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return the partitions without a leader, those with one and under min ISR, and all others: the whole bar."""
+    return counts["offline"], counts["under_min_isr"] - counts["offline"], counts["total"] - counts["under_min_isr"]
+
+
+def _worst(losses: Sequence[Mapping[str, Any]], sets: int, counts: Mapping[str, int] | None) -> Bars:
+    total = 0 if counts is None else counts["total"]
     return Bars(
         title="The worst sets of brokers",
         text=f"What the worst of {sets:,} sets do: partitions that lose their leader, and that keep one and fall under "
         "min.insync.replicas.",
-        series=(Series("lose their leader", "bad"), Series("fall under min ISR", "warn")),
+        series=(
+            Series("lose their leader", "bad"),
+            Series("fall under min ISR", "warn"),
+            Series("others", "good"),
+        ),
         rows=tuple(
-            (f"without {', '.join(str(two) for two in loss['brokers'])}", (loss["offline"], loss["under_min_isr"]))
+            (
+                f"without {', '.join(str(two) for two in loss['brokers'])}",
+                (
+                    loss["offline"],
+                    loss["under_min_isr"],
+                    max(0, total - loss["offline"] - loss["under_min_isr"]),
+                ),
+            )
             for loss in losses[:BROKERS]
         ),
         stacked=True,

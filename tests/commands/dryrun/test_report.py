@@ -91,7 +91,10 @@ def test_the_report_simulates_all_that_needs_no_argument(kafkactl: Kafkactl, log
     assert (run.code, run.json["verdict"]) == (7, "unavailable")
     assert page.read_text(encoding="utf-8").count("<section id=") == 8 + 2
     shown = kafkactl("dryrun", "report", log).stdout
-    assert "report: unavailable" in shown and "broker-loss worst 2" in shown and "--html" in shown
+    assert shown.startswith("today: ") and "\nworst case: unavailable\n" in shown
+    assert "Loss of the 2 worst brokers" in shown and "--html" in shown
+    verdicts = [section.partition("</span>")[0] for section in page.read_text(encoding="utf-8").split("<h2>")[1:]]
+    assert [verdict.rpartition(">")[2] for verdict in verdicts[:2]] == ["unavailable", "unavailable"]
 
 
 def test_a_log_without_brokers_has_a_report(kafkactl: Kafkactl, tmp_path: Path) -> None:
@@ -178,5 +181,7 @@ def test_cluster_without_a_finding_has_a_row_of_the_fleet_and_no_section() -> No
     report = fleet_report(fleet, engine="local", written_by="kafkactl")
     assert report.overview is not None
     assert [row[0].text for row in report.overview.rows] == ["b", "a"]
-    assert [(section.title, section.findings[0]["subject"]) for section in report.sections] == [("b", "growth: disk")]
+    assert [(section.title, section.findings[0]["subject"]) for section in report.sections] == [
+        ("b", "Growth of the log in 0 days: disk")
+    ]
     assert report.verdict == "degraded"

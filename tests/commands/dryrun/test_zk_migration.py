@@ -181,7 +181,7 @@ def test_the_page_and_the_tables(kafkactl: Kafkactl, tmp_path: Path) -> None:
     file = GOLDENS / "3.9.2" / "zk.jsonl.gz"
     run = kafkactl("dryrun", "zk-migration", file, "--html", html, "--details", details)
     assert run.code == 0 and "3 batches" in run.stdout
-    assert "zk-migration" in html.read_text(encoding="utf-8")
+    assert "The copy from ZooKeeper" in html.read_text(encoding="utf-8")
     assert [path.name for path in details.iterdir()] == ["records.parquet"]
 
 
