@@ -185,7 +185,7 @@ class Report:
 
     `overview` has a row for each section, or is None where there is one section whose findings are all that there are;
     `findings` and `summary` stand before the sections, `assumptions` are those that all sections share, `closing` says
-    how the page was made. `headline` stands in place of the verdict, if there is more than one thing to say.
+    how the page was made. `headline` replaces the verdict, if there is more than one thing to say.
     """
 
     title: str
