@@ -122,6 +122,18 @@ def test_key_that_a_release_does_not_have_any_more_is_a_warning():
     assert "setting-ignored" not in found(roll)
 
 
+def test_topic_setting_that_a_release_does_not_have_any_more_is_a_warning():
+    roll = Roll("3.9.2").topic("a", [11], message_format_version="3.0").topic("b", [11], message_format_version="3.0")
+    finding = found(roll, "4.0.2")["setting-ignored"]
+    assert (finding.severity, finding.evidence["topics"]) == (Severity.WARNING, ["a", "b"])
+    assert "Unknown topic config name: message.format.version" in finding.message
+    assert found(roll, "4.2.1")["setting-ignored"].evidence["effect"] is None
+    assert "setting-ignored" not in found(roll)
+    assert "setting-ignored" not in found(roll, "4.0.2", only=frozenset({1, 2, 3}))
+    difference = Roll("3.9.2").topic("a", [11], message_timestamp_difference_max_ms="5")
+    assert "before.max.ms" in found(difference, "4.2.1")["setting-ignored"].evidence["effect"]
+
+
 def test_default_that_changes_is_a_warning_with_its_effect():
     finding = found(Roll("3.9.2"), "4.0.2")["default-changed"]
     assert finding.severity is Severity.WARNING

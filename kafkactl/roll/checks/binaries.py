@@ -14,6 +14,7 @@ from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
+from kafkactl.roll.checks.stored_topics import ignored_on_topics
 from kafkactl.roll.java import java_release
 from kafkactl.roll.levels import LevelFit, can_be_lowered
 from kafkactl.roll.observation import RollNode
@@ -288,6 +289,8 @@ def _ignored_stored(case: RollCase) -> Iterator[RollFinding]:
                     ),
                     sorted(concerned),
                 )
+        if brokers:
+            yield from ignored_on_topics(case, release, sorted(brokers))
 
 
 def check_defaults(case: RollCase) -> Iterator[RollFinding]:

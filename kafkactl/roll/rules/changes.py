@@ -11,17 +11,17 @@ from typing import Any, Final
 
 from kafkactl.core.frozen import frozen
 from kafkactl.features.catalog.releases import Release, find_release
-from kafkactl.protocol.redact import BROKER, shown_config
+from kafkactl.protocol.redact import BROKER, TOPIC, shown_config
 from kafkactl.protocol.schema.source import read_data
 from kafkactl.protocol.text.java_text import split_list, trim
-from kafkactl.storage.config.keys import known_in, server_keys
+from kafkactl.storage.config.keys import known_in, server_keys, topic_key_known_in, topic_keys
 
 _ROLES: Final = "process.roles"
 
 
 @frozen(kw_only=False)
 class IgnoredSetting:
-    """A key of a file that the release does not have; others had it from..to.
+    """A key of a file or a topic that the release does not have; others had it from..to.
 
     `replaced_by` are the keys with its meaning. `effect` is what follows; None if nothing does, because the file sets
     them, or no KRaft node reads the key.
@@ -47,18 +47,35 @@ class ChangedDefault:
 
 def ignored_settings(release: Release, properties: Mapping[str, str]) -> list[IgnoredSetting]:
     """Return the keys of a file, or of a stored configuration of brokers, that only other releases have."""
-    keys, table = server_keys(release.name), _table()
     found = []
     for key, value in properties.items():
-        if key in keys or (span := known_in(key)) is None:
-            continue
-        was_removed = _line(find_release(span[1])) < _line(release)
-        row = table["ignored" if was_removed else "not_yet"].get(key, {})
-        replaced_by = tuple(row.get("replaced_by", ()))
-        is_replaced = bool(replaced_by) and all(other in properties for other in replaced_by)
-        effect = None if is_replaced else row.get("effect")
-        found.append(IgnoredSetting(key, shown_config(BROKER, key, value), *span, replaced_by, effect))
+        if key not in server_keys(release.name) and (span := known_in(key)) is not None:
+            row = _table()["ignored" if _is_removed(span, release) else "not_yet"].get(key, {})
+            found.append(_ignored(key, shown_config(BROKER, key, value), span, row, properties))
     return found
+
+
+def ignored_topic_settings(release: Release, configs: Mapping[str, str]) -> list[IgnoredSetting]:
+    """Return the stored settings of one topic that only earlier releases have."""
+    found = []
+    for key, value in configs.items():
+        span = topic_key_known_in(key)
+        if key not in topic_keys(release.name) and span is not None and _is_removed(span, release):
+            row = _table()["ignored_topic"].get(key, {})
+            found.append(_ignored(key, shown_config(TOPIC, key, value), span, row, configs))
+    return found
+
+
+def _ignored(
+    key: str, value: str, span: tuple[str, str], row: Mapping[str, Any], given: Mapping[str, str]
+) -> IgnoredSetting:
+    replaced_by = tuple(row.get("replaced_by", ()))
+    is_replaced = bool(replaced_by) and all(other in given for other in replaced_by)
+    return IgnoredSetting(key, value, *span, replaced_by, None if is_replaced else row.get("effect"))
+
+
+def _is_removed(span: tuple[str, str], release: Release) -> bool:
+    return _line(find_release(span[1])) < _line(release)
 
 
 def changed_defaults(from_release: Release, to_release: Release, properties: Mapping[str, str]) -> list[ChangedDefault]:

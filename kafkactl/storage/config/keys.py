@@ -100,8 +100,17 @@ def _keys_of(table: Any, release_name: str) -> Mapping[str, ServerKey]:
 
 @functools.cache
 def known_in(key: str) -> tuple[str, str] | None:
-    """Return the first and the last release with this key, or None."""
-    table = _table()
+    """Return the first and the last release with this key of a node, or None."""
+    return _span_of(_table(), key)
+
+
+@functools.cache
+def topic_key_known_in(key: str) -> tuple[str, str] | None:
+    """Return the first and the last release with this key of a topic, or None."""
+    return _span_of(_table("config/topics.json"), key)
+
+
+def _span_of(table: Any, key: str) -> tuple[str, str] | None:
     rows = [row for row in table["keys"] if row["name"] == key]
     if not rows:
         return None

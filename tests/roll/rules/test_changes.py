@@ -9,8 +9,8 @@ import tomli
 
 from kafkactl.features.catalog.releases import find_release, release_names
 from kafkactl.protocol.schema.source import read_data
-from kafkactl.roll.rules.changes import ChangedDefault, changed_defaults, ignored_settings
-from kafkactl.storage.config.keys import server_keys
+from kafkactl.roll.rules.changes import ChangedDefault, changed_defaults, ignored_settings, ignored_topic_settings
+from kafkactl.storage.config.keys import server_keys, topic_keys
 from tests.roll.rules.refusal_rows import REMOVED
 
 TABLE = tomli.loads(read_data("config/changes.toml").decode())
@@ -139,3 +139,19 @@ def test_each_newer_key_with_an_effect_is_missing_in_the_oldest_release() -> Non
     oldest = server_keys(release_names()[0])
     assert not set(TABLE["not_yet"]) & set(oldest)
     assert set(TABLE["not_yet"]) <= set(server_keys(release_names()[-1]))
+
+
+@pytest.mark.parametrize("key", ["message.format.version", "message.downconversion.enable"])
+def test_removed_key_of_a_topic_is_ignored_from_4_0_on(key: str) -> None:
+    names = [name for name in release_names() if ignored_topic_settings(find_release(name), {key: "1"})]
+    assert names == ["4.0", "4.1", "4.2", "4.3", "4.4"]
+
+
+def test_newer_key_of_a_topic_is_not_reported_by_an_older_release() -> None:
+    assert ignored_topic_settings(find_release("3.9"), {"remote.copy.lag.ms": "1"}) == []
+
+
+def test_each_ignored_key_of_topics_was_removed() -> None:
+    assert set(TABLE["ignored_topic"]) <= {
+        key for key in topic_keys("3.9") if key not in topic_keys(release_names()[-1])
+    }
