@@ -178,3 +178,12 @@ def test_without_pyarrow(
     run = kafkactl("dryrun", "replay", generated[0], "--details", tmp_path / "out", "-o", "json")
     assert (run.code, run.error["id"]) == (2, "details-need-extra")
     assert "-py3-none-any.whl[spark]'" in run.error["next_step"]
+
+
+def test_uris_are_folders_of_this_machine_or_refused(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    write_log(tmp_path / "log", Shape(records=90, partitions=25, brokers=5))
+    asked = ["replay", tmp_path / "log" / "__cluster_metadata-0", "-o", "json", "--details"]
+    run = kafkactl("dryrun", *asked, (tmp_path / "a b").as_uri())
+    assert (run.code, run.json["details"]) == (0, str(tmp_path / "a b")) and rows(tmp_path / "a b", "topics")
+    refused = kafkactl("dryrun", *asked, "s3a://bucket/out")
+    assert (refused.code, refused.error["id"]) == (2, "path-needs-copy")
