@@ -129,7 +129,8 @@ def test_an_image_is_built_from_what_is_there_and_runs_without_root(path: Path) 
     steps = [line.split(None, 1) for line in lines if line and not line.startswith("#")]
     last = max(place for place, (word, _) in enumerate(steps) if word == "FROM")
     final = dict(steps[last + 1 :])
-    assert final["ENTRYPOINT"] == '["kafkactl"]' and not final["USER"].startswith("0")
+    assert final["ENTRYPOINT"] in ('["kafkactl"]', '["/opt/spark-entrypoint.sh"]')
+    assert not final["USER"].startswith("0")
     for word, rest in steps:
         if word == "COPY" and "--from" not in rest:
             assert [name for name in rest.split()[:-1] if not (ROOT / name).exists()] == []
@@ -137,6 +138,40 @@ def test_an_image_is_built_from_what_is_there_and_runs_without_root(path: Path) 
             assert (ROOT / name).exists()
         if "pip install" in rest:
             assert all("--require-hashes" in part or "--no-index" in part for part in rest.split("pip install")[1:])
+
+
+def test_entry_point_of_spark_starts_what_kubernetes_asks_for(tmp_path: Path) -> None:
+    for name in ("bin/java", "bin/kafkactl", "bin/spark-submit"):
+        program = tmp_path / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\nprintf "%s\\n" {program.name} "$@"\n')
+        program.chmod(0o755)
+    names = (
+        "SPARK_DRIVER_URL", "SPARK_EXECUTOR_ID", "SPARK_EXECUTOR_CORES", "SPARK_APPLICATION_ID",
+        "SPARK_EXECUTOR_POD_IP", "SPARK_RESOURCE_PROFILE_ID", "SPARK_EXECUTOR_POD_NAME", "SPARK_EXECUTOR_MEMORY",
+        "SPARK_DRIVER_BIND_ADDRESS", "SPARK_CONF_DIR",
+    )  # fmt: skip
+    environment = {name: name.lower() for name in names}
+    environment |= {"SPARK_JAVA_OPT_0": "-Da=b c", "SPARK_JAVA_OPT_1": "-Dd=e", "SPARK_HOME": str(tmp_path)}
+    environment |= {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
+
+    def started(*arguments: str) -> list[str]:
+        command = ["sh", str(FOLDER / "spark-entrypoint.sh"), *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    executor = started("executor")
+    assert executor[:5] == ["java", "-Da=b c", "-Dd=e", "-Xmsspark_executor_memory", "-Xmxspark_executor_memory"]
+    assert executor[6] == f"spark_conf_dir::{tmp_path}/jars/*"
+    assert executor[8:] == [
+        "--driver-url", "spark_driver_url", "--executor-id", "spark_executor_id", "--cores", "spark_executor_cores",
+        "--app-id", "spark_application_id", "--hostname", "spark_executor_pod_ip",
+        "--resourceProfileId", "spark_resource_profile_id", "--podName", "spark_executor_pod_name",
+    ]  # fmt: skip
+    assert started("driver", "--class", "org.apache.spark.deploy.PythonRunner", "local:///a b.py") == [
+        "spark-submit", "--deploy-mode", "client", "--conf", "spark.driver.bindAddress=spark_driver_bind_address",
+        "--class", "org.apache.spark.deploy.PythonRunner", "local:///a b.py",
+    ]  # fmt: skip
+    assert started("log", "verify", "/logs") == ["kafkactl", "log", "verify", "/logs"]
 
 
 @pytest.fixture
