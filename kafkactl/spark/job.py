@@ -89,7 +89,8 @@ class Units:
                         yield from self._of_copy(scratch, work)
                         last.close()
                     scratch = last.enter_context(_folder(unit, self.units[unit]))
-                scratch.write(path, content)
+                if path:
+                    scratch.write(path, content)
                 del content
             if scratch is not None:
                 yield from self._of_copy(scratch, work)
@@ -204,6 +205,7 @@ class _Scratch:
     def __init__(self, unit: int, logs: tuple[PlannedLog, ...], folder: Path) -> None:
         self.unit = unit
         self._places: dict[str, Path] = {}
+        self._missing: set[str] = set()
         self._roots: dict[PlannedLog, Path] = {}
         for number, log in enumerate(logs):
             above = _above(log)
@@ -211,10 +213,12 @@ class _Scratch:
             self._roots[log] = root
             for path, _ in log.files:
                 self._places[path] = root / path.removeprefix(above).lstrip("/")
+        self._missing.update(self._places)
 
     def write(self, path: str, content: memoryview) -> None:
         """Write one file."""
         place = self._places[path]
+        self._missing.discard(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
             place.write_bytes(content)
@@ -224,12 +228,21 @@ class _Scratch:
             ) from error
 
     def logs(self, log: PlannedLog, places: Places) -> Iterator[ReadLog | LogError]:
-        """Open one log of the unit."""
+        """Open one log of the unit. A log without one of its files is an error: it would end in another state."""
+        lost = next((path for path, _ in log.files if path in self._missing), None)
+        if lost is not None:
+            error = FailedError(
+                f"{lost} was listed and could not be read: it was removed meanwhile, it is damaged, or reading it is"
+                " not permitted",
+                id="remote-log-not-read",
+            )
+            yield LogError(log.path, log.name or log.cluster_id or log.title, log.cluster_id, error)
+            return
         root = self._roots[log]
         places.renamed.append((str(root), _above(log)))
         here = tuple(str(self._places[path]) for path in log.singles)
         folder = root / log.path.removeprefix(_above(log)).lstrip("/")
-        return places.opened(log, log.path, here or (str(folder),))
+        yield from places.opened(log, log.path, here or (str(folder),))
 
 
 def _above(log: PlannedLog) -> str:

@@ -87,7 +87,9 @@ def _searched(path: str) -> str:
 
 
 def _files(session: SparkSession, paths: Sequence[str], names: Sequence[str]) -> DataFrame:
+    """Return the files as rows; one that is gone or cannot be read has none, and the task that misses it reports it."""
     reader = session.read.format("binaryFile").option("pathGlobFilter", f"{{{','.join(names)}}}")
+    reader = reader.option("ignoreCorruptFiles", "true").option("ignoreMissingFiles", "true")
     return reader.option("recursiveFileLookup", "true").load(list(paths))
 
 
@@ -128,7 +130,8 @@ def _cluster_ids(session: SparkSession, logs: Sequence[PlannedLog]) -> dict[str,
 def contents(session: SparkSession, places: Sequence[tuple[int, str, int]]) -> DataFrame:
     """Return the content of files as rows (unit, path, content), those of one unit in one task, one after the other.
 
-    `places` has the unit, path and size of each file. The number of a unit is also that of its task.
+    `places` has the unit, path and size of each file. The number of a unit is also that of its task. A unit begins with
+    a row without a path, so that it has one if none of its files can be read.
     """
     from pyspark.sql import functions as sql
 
@@ -137,7 +140,7 @@ def contents(session: SparkSession, places: Sequence[tuple[int, str, int]]) -> D
     files = _files(session, [escaped(path) for path in dict.fromkeys(path for _, path, _ in places)], ["*"])
     joined = files.select("path", "content").join(sql.broadcast(units), files["path"] == units["wanted"])
     rows = joined.select("unit", "path", "content")
+    begins = [(unit, "", b"") for unit in range(count)]
     empty = [(unit, path, b"") for unit, path, size in places if size == 0]
-    if empty:
-        rows = rows.unionByName(session.createDataFrame(empty, "unit long, path string, content binary"))
+    rows = rows.unionByName(session.createDataFrame([*begins, *empty], "unit long, path string, content binary"))
     return rows.repartitionById(count, sql.col("unit").cast("int")).sortWithinPartitions("unit", "path")

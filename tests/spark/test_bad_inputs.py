@@ -1,0 +1,127 @@
+"""Unusable logs and workers: each is an error of its own, and the rest of the answer is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkactl.core.errors import InputError
+from kafkactl.metadata.api import load_image
+from tests.dryrun.odd_logs import CASES, encoded
+from tests.repository.tree import ROOT
+from tests.spark.conftest import MOUNT
+from tests.spark.logs import write_all_logs, write_log
+
+pytestmark = pytest.mark.slow
+spark = pytest.importorskip("kafkactl.spark")
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BATCHES = CASES["ended"]
+SEGMENT = f"{0:020d}.log"
+
+
+@pytest.fixture
+def fleet(root: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder of this test below the mounted one, with one good cluster."""
+    folder = root / re.sub(r"\W", "-", request.node.name)  # without the brackets, which make a glob
+    write_log(folder, "good", encoded(BATCHES))
+    return folder
+
+
+def mounted(folder: Path) -> str:
+    return f"{MOUNT}/{folder.name}"
+
+
+def errors_of(frame: DataFrame) -> dict[str, str | None]:
+    """Return the id of the error by cluster; None for a cluster that was read."""
+    rows = frame.select("cluster", "error").distinct().collect()
+    return {row["cluster"]: None if row["error"] is None else row["error"].partition(":")[0] for row in rows}
+
+
+def test_one_name_for_two_clusters_is_refused(session: SparkSession, fleet: Path) -> None:
+    write_log(fleet, "other", encoded(BATCHES))
+    for place in (str(fleet), mounted(fleet)):
+        with pytest.raises(InputError) as refused:
+            spark.state(session, place, "topics", cluster_of="fleet|test_one_name")
+        assert refused.value.id == "several-clusters"
+
+
+def test_two_copies_of_one_node_speak_once(session: SparkSession, fleet: Path) -> None:
+    shutil.copytree(fleet / "good", fleet / "good-copy")
+    log = fleet / "good" / "__cluster_metadata-0"
+    for place in (str(fleet), mounted(fleet)):
+        assert spark.state(session, place, "partitions").count() == load_image(log).image.partition_count()
+        assert spark.changes(session, place).count() == spark.changes(session, str(log)).count()
+        counts = [spark.records(session, path).count() for path in (str(log), place)]
+        assert counts[1] == 2 * counts[0] > 0
+
+
+def test_log_that_grows_is_read_as_it_is(session: SparkSession, fleet: Path) -> None:
+    segment = fleet / "good" / "__cluster_metadata-0" / SEGMENT
+    whole = encoded(BATCHES)
+    segment.write_bytes(encoded(BATCHES[:1]))
+    frames = [spark.state(session, place, "partitions") for place in (str(fleet), mounted(fleet))]
+    segment.write_bytes(whole[: len(whole) - 7])  # while the last batch is being written
+    expected = load_image(segment.parent).provenance.offset
+    for frame in frames:
+        rows = frame.collect()
+        assert {(row["as_of_offset"], row["error"]) for row in rows} == {(expected, None)}
+
+
+def test_segment_above_the_limit_is_an_error_of_its_log(
+    session: SparkSession, fleet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(fleet, "large", encoded(BATCHES) * 2)
+    monkeypatch.setattr("kafkactl.spark.logs.MOST_SEGMENT_BYTES", len(encoded(BATCHES)) + 1)
+    assert errors_of(spark.state(session, mounted(fleet), "topics")) == {
+        "id-good": None, "id-large": "segment-too-large",
+    }  # fmt: skip
+    assert errors_of(spark.state(session, str(fleet), "topics")) == {"id-good": None, "id-large": None}
+
+
+@pytest.mark.parametrize("others", [[], [f"{99:020d}.log"]])
+def test_unreadable_object_is_an_error_of_its_log(session: SparkSession, fleet: Path, others: list[str]) -> None:
+    """Hadoop refuses a file whose checksum is another one."""
+    log = write_log(fleet, "bad", encoded(BATCHES))
+    for other in others:
+        (log / other).write_bytes(b"")
+    (log / f".{SEGMENT}.crc").write_bytes(b"crc\0" + struct.pack(">i", 512) + b"\1\2\3\4" * 64)
+    for frame in (spark.state(session, mounted(fleet), "topics"), spark.findings(session, mounted(fleet))):
+        found = errors_of(frame)
+        assert found["id-bad"] == "remote-log-not-read" and found.get("id-good") is None
+    assert errors_of(spark.errors(session, mounted(fleet))) == {"id-bad": "remote-log-not-read"}
+
+
+def test_segment_that_is_removed_meanwhile_is_an_error_of_its_log(session: SparkSession, fleet: Path) -> None:
+    log = write_log(fleet, "gone", encoded(BATCHES))
+    frames = [spark.state(session, place, "topics") for place in (mounted(fleet), str(fleet))]
+    (log / SEGMENT).unlink()
+    assert errors_of(frames[0]) == {"id-good": None, "id-gone": "remote-log-not-read"}
+    found = errors_of(frames[1])
+    assert found.pop("id-good") is None and list(found.values()) not in ([None], [])
+
+
+def test_workers_without_modules_end_an_export_without_a_trace(tmp_path: Path) -> None:
+    write_all_logs(tmp_path / "logs", releases=("4.4.0",), made=False)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S -P "$@"\n')
+    python.chmod(0o755)
+    environment: dict[str, Any] = {**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_DRIVER_MEMORY": "512m"}
+    command = [
+        sys.executable, "-m", "kafkactl", "log", "export", str(tmp_path / "logs"), "--out", str(tmp_path / "out"),
+        "--engine", "spark", "--master", "local[1]",
+    ]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+    assert run.returncode == 1 and "spark-failed" in run.stderr, run.stderr
+    assert "numpy and pyarrow" in run.stderr or "minor version of Python" in run.stderr, run.stderr
+    assert not (tmp_path / "out").exists()
