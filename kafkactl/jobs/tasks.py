@@ -44,7 +44,7 @@ def done_in_tasks(
     groups = tuple((at,) for at in range(len(items))) if sizes is None else grouped(sizes, cores)
     tasks = _Tasks(work, tuple(items), groups)
     frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(tasks, "item int, result binary")
-    with _reported(context):
+    with reported(context):
         rows = frame.collect()
     found = {row[0]: row[1] for row in rows}
     return [pickle.loads(found.pop(at)) for at in range(len(items))]
@@ -90,7 +90,7 @@ class _Tasks(NamedTuple):
 
 
 @contextmanager
-def _reported(context: SparkContext) -> Iterator[None]:
+def reported(context: SparkContext) -> Iterator[None]:
     """Report the tasks that are done of all, as progress, while the body waits for them."""
     if not is_heard():
         yield

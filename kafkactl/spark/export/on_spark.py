@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.core.errors import FailedError, RefusedError
 from kafkactl.core.shown import json_text
+from kafkactl.jobs.tasks import reported
 from kafkactl.spark.arrow import arrow_schema, batches
 from kafkactl.spark.columns import Column, Columns, ddl
 from kafkactl.spark.export.answer import (
@@ -137,6 +138,7 @@ def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
         stack.callback(kept.unpersist)
         stack.callback(_remove_empty, folder, is_new)
         staging = stack.enter_context(staging_in(folder))
+        stack.enter_context(reported(session.sparkContext))
         found = [json.loads(row["summary"]) for row in kept.where("name is null").select("summary").collect()]
         clusters = tuple(cluster_from_json(each["cluster"]) for each in found)
         check_any_read(clusters)
