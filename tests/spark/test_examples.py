@@ -1,0 +1,64 @@
+"""The nightly job of docs/examples, as spark-submit runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.log_shape import Shape
+from bench.make_metadata_log import write_log
+from kafkactl.dryrun.api import predict, read_context
+from tests.installed import place_of
+from tests.repository.tree import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytest.importorskip("pandas")
+JOB = ROOT / "docs" / "examples" / "fleet_risk.py"
+SUBMIT = place_of("pyspark") / "bin" / "spark-submit"
+
+
+def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
+    settings = ("spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
+    options = [option for setting in settings for option in ("--conf", setting)]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    command = [str(SUBMIT), "--master", "local[2]", *options, str(JOB), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_tables_have_the_verdicts_of_the_dry_run(tmp_path: Path) -> None:
+    from pyarrow import dataset
+
+    for name, seed in (("first", 1), ("second", 2)):
+        write_log(tmp_path / "logs" / name, Shape(records=900, partitions=250, brokers=5, seed=seed))
+    logs = sorted((tmp_path / "logs").glob("*/__cluster_metadata-0"))
+    for name in ("first", "second"):  # the second run replaces the day
+        run = submit(str(tmp_path / "logs"), "--out", f"file://{tmp_path}/out", "--day", "2026-11-28")
+        assert run.returncode == 0, (name, run.stderr[-2000:])
+    rows = dataset.dataset(tmp_path / "out" / "risk", partitioning="hive", exclude_invalid_files=True).to_table()
+    found = {(row["cluster"], row["input"]): row["verdict"] for row in rows.to_pylist() if "worst" in row["input"]}
+    assert len(rows) == 6
+    for log in logs:
+        for worst in (1, 2):
+            expected = predict(read_context(str(log)), "broker-loss", worst=worst).verdict
+            key = next(key for key in found if key[0] == log.parent.name and json.loads(key[1])["worst"] == worst)
+            assert found[key] == expected
+    assert set(map(str, rows.column("date").to_pylist())) == {"2026-11-28"}
+
+
+def test_log_without_an_answer_is_a_row_and_another_exit_code(tmp_path: Path) -> None:
+    from pyarrow import dataset
+
+    write_log(tmp_path / "logs" / "good", Shape(records=900, partitions=250, brokers=5))
+    broken = tmp_path / "logs" / "broken" / "__cluster_metadata-0"
+    broken.mkdir(parents=True)
+    (broken / f"{50:020d}.log").write_bytes(b"")
+    run = submit(str(tmp_path / "logs"), "--out", f"file://{tmp_path}/out", "--day", "2026-11-28")
+    assert run.returncode == 5, run.stderr[-2000:]
+    rows = dataset.dataset(tmp_path / "out" / "unanswered", partitioning="hive", exclude_invalid_files=True).to_table()
+    assert {row["cluster"] for row in rows.to_pylist()} == {"broken"} and len(rows) == 3
+    assert "answers are missing" in run.stdout
