@@ -49,11 +49,21 @@ def rollback_path(case: RollCase) -> RollbackPath:
         versions = {str(version) for version in case.last.values() if version is not None}
         if case.goal is None and len(versions) <= 1:
             return _way(None, True, How.NONE_NEEDED, "no roll to another release is under way")
+        if _never_was_older(case):
+            return _way(None, True, How.NONE_NEEDED, f"no node of a line before Kafka {case.goal} ever registered")
         return _way(None, None, How.NO, "the old release is unknown: neither a node, the journal nor the log show it")
     known = [version for version in case.last.values() if version is not None]
     if known and all(is_same(version, old) for version in known):
         return _way(old, True, How.NONE_NEEDED, f"every node runs Kafka {old}")
     return path_under(case, old, case.levels if case.has_log else None)
+
+
+def _never_was_older(case: RollCase) -> bool:
+    """Return True if the whole history of registrations is in the log, and all are of the line of the goal."""
+    log = case.observation.log
+    if log is None or case.goal is None or log.loaded.first_offset != 0:
+        return False
+    return [line_of(line) for line in log.earlier_lines()] == [line_of(case.goal)]
 
 
 def path_under(case: RollCase, old: KafkaVersion, levels: Mapping[str, int] | None) -> RollbackPath:

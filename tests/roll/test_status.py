@@ -55,6 +55,7 @@ def test_all_levels_raised_is_done():
         (lambda: Roll("4.2.1"), "4.0.2", ("4.0.2", True, "levels-first")),
         (lambda: Roll("3.9.2"), "3.7.2", ("3.7.2", True, "levels-first")),
         (lambda: Roll("4.4.0"), "4.3.1", ("4.3.1", False, "no")),
+        (lambda: Roll("4.3.1"), "4.3.1", (None, True, "none-needed")),
         # The history of registrations names the line before.
         (lambda: Roll("4.3.1", level=21, registered_by="3.9.2"), "4.3.1", ("3.9", True, "binaries")),
     ],
