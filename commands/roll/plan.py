@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import plan_file_options
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.roll.options import (
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 )
 @source_options
 @request_options
-@plan_file_options
+@click.option("--out", metavar="FILE", help="Write the plan to FILE, readable by its owner only, for review.")
+@click.option("--overwrite", is_flag=True, help="Overwrite an existing plan file.")
 def command(
     *, source: RollSource, asked: RequestOptions, out: str | None, overwrite: bool
 ) -> None:  # fmt: skip
