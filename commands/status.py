@@ -79,7 +79,7 @@ def command(*, configs: tuple[str, ...], watch_s: float | None, deep: bool, conn
     context = None if cluster.is_by_files else target_of(connection).context
     files = tuple(file.path for file in cluster.files)
     about: dict[str, Any] = {
-        "found": FoundNodes(by=cluster.by, files=files), "words": _words(connection, cluster), "context": context,
+        "found": FoundNodes(by=cluster.by, files=files), "words": next_words(connection, cluster), "context": context,
     }  # fmt: skip
     with open_client(connection, found=cluster) as client:
         if watch_s is not None:
@@ -107,7 +107,7 @@ def _watch(observe: Callable[[], ClusterStatus], period_s: float) -> NoReturn:
     watch(KIND, changes.observing(next_status), render=render, interval_ms=period_ms)
 
 
-def _words(connection: ConnectionArguments, cluster: FoundCluster) -> list[str] | None:
+def next_words(connection: ConnectionArguments, cluster: FoundCluster) -> list[str] | None:
     """Return the connection options for the next commands; None if no options lead to the cluster.
 
     A node that was found on this host is found by the next command, too. Without a login of its own, the address in a

@@ -58,6 +58,7 @@ ONE_NODE = frozenset(
         "tests/lab/client/test_secured_client.py",
         "tests/lab/metadata/test_image_boot.py",
         "tests/lab/metadata/test_log_damage.py",
+        "tests/lab/status/test_rights.py",
         "tests/lab/storage/test_boot.py",
         "tests/lab/storage/test_verify_starts.py",
     }

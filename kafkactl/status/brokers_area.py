@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.cluster.node import NotAsked
+from kafkactl.cluster.node import NotAsked, Silence
 from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
@@ -28,8 +28,8 @@ class _Brokers:
     fenced: frozenset[int] | None
     silent: frozenset[int]
     unregistered: frozenset[int] | None
-    running: frozenset[int]
-    """Silent brokers that fetch the metadata log."""
+    doubted: frozenset[int]
+    """Silent brokers that may serve others: they fetch the metadata log, or no connection from here comes about."""
 
 
 def brokers_area(observation: Observation, target: Target) -> AreaStatus:
@@ -42,7 +42,7 @@ def brokers_area(observation: Observation, target: Target) -> AreaStatus:
     if isinstance(brokers, NotAsked):
         return unknown_area(AREA, brokers, COUNTS, command)
     findings = [*_own_findings(brokers, nodes), *_silent_findings(nodes, brokers)]
-    is_out = not brokers.in_service and not brokers.running
+    is_out = not brokers.in_service and not brokers.doubted
     is_weak = bool(brokers.fenced or brokers.silent or brokers.unregistered)
     verdict = StatusVerdict.PROBLEM if is_out else StatusVerdict.WATCH if is_weak else StatusVerdict.OK
     if verdict is StatusVerdict.OK and brokers.fenced is None:
@@ -85,7 +85,7 @@ def _brokers(nodes: ObservedNodes, observation: Observation) -> _Brokers | NotAs
         fenced=fenced,
         silent=silent,
         unregistered=_unregistered(registered, observation),
-        running=frozenset(id for id in silent if members[id].fetches),
+        doubted=frozenset(id for id in silent if members[id].fetches or members[id].silence is Silence.UNREACHED),
     )
 
 
@@ -117,7 +117,7 @@ def _text(brokers: _Brokers) -> str:
 
 
 def _headlines(brokers: _Brokers) -> Iterator[str]:
-    if not brokers.in_service and not brokers.running:
+    if not brokers.in_service and not brokers.doubted:
         yield "no broker is in service"
     if brokers.fenced:
         yield f"{_named(brokers.fenced)} fenced: the controller gets no heartbeat"
@@ -134,7 +134,7 @@ def _named(ids: frozenset[int]) -> str:
 
 
 def _own_findings(brokers: _Brokers, nodes: ObservedNodes) -> Iterator[Finding]:
-    if not brokers.in_service and not brokers.running:
+    if not brokers.in_service and not brokers.doubted:
         text = "no broker is registered" if not brokers.registered else "every registered broker is fenced or silent"
         yield blocker("no-broker-in-service", "brokers", text)
     for id in sorted(brokers.fenced or ()):

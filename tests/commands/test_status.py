@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from kafkactl.commands.framework.connection import ConnectionArguments
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.change_log import ChangeLog
 from kafkactl.commands.rendering.page import Page
-from kafkactl.commands.status import show_status
+from kafkactl.commands.status import next_words, show_status
 from kafkactl.core.frozen import changed
 from kafkactl.playground.cluster import FakeCluster
 from kafkactl.status.answer import ClusterStatus
 from kafkactl.status.observation import ComparedSettings
+from kafkactl.tool.api.discovery import find_cluster
 from tests.conftest import Run
 from tests.report.exposition import samples
 from tests.status.worlds import HOST_NODE, WORST, broker, nodes, partitions, quorum, status, voter
@@ -124,3 +127,42 @@ def test_page_of_a_large_healthy_cluster_fits_a_screen() -> None:
     assert lines[0] == lines[-1] == "ok  nothing is wrong in what was asked"
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
+
+
+NODE = """\
+process.roles=broker
+node.id=9
+listeners=PLAINTEXT://127.0.0.1:9092
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:{protocol},PLAINTEXT:PLAINTEXT
+controller.quorum.bootstrap.servers={address}
+log.dirs={disk}
+"""
+
+
+def test_named_file_leads_to_the_cluster_and_its_disks_are_judged(
+    kafkactl: Kafkactl, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(NODE.format(protocol="PLAINTEXT", address=cluster.address, disk=tmp_path / "disk"))
+    run = kafkactl("status", "-c", file, "-o", "json")
+    areas = {area["area"]: area for area in run.json["areas"]}
+    assert run.code == 7, run
+    assert run.json["found"] == {"by": "config", "files": [str(file)]}
+    assert areas["quorum"]["command"] == f"kafkactl quorum describe --bootstrap-controller {cluster.address}"
+    assert areas["this-host"]["verdict"] == "problem"
+    assert areas["this-host"]["command"] == f"kafkactl storage verify -c {file}"
+    named = kafkactl("status", "-c", file, "--bootstrap-controller", cluster.address, "-o", "json")
+    assert named.json["found"] == {"by": "options", "files": [str(file)]}
+
+
+@pytest.mark.parametrize(("protocol", "login", "leads"), [("SSL", None, False), ("SSL", "admin.properties", True),
+                                                          ("PLAINTEXT", None, True)])  # fmt: skip
+def test_next_command_needs_a_login_where_the_listener_does(
+    tmp_path: Path, protocol: str, login: str | None, *, leads: bool
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(NODE.format(protocol=protocol, address="c1:9093", disk=tmp_path / "disk"))
+    words = next_words(ConnectionArguments(command_config=login), find_cluster([str(file)], command_config=None))
+    options = ["--bootstrap-controller", "c1:9093"] + (["--command-config", login] if login else [])
+    assert words == (options if leads else None)

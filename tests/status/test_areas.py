@@ -81,6 +81,12 @@ def test_dead_voter_is_named_with_the_time_of_its_last_fetch():
 
 
 FENCED = broker(6, fenced=True)
+
+
+def _all_silent(silence: Silence) -> Any:
+    return nodes(seen=tuple(node(id, answers=False, silence=silence) for id in (4, 5, 6)))
+
+
 SIX_SILENT = (node(1, Role.CONTROLLER), node(4), node(5), node(6, answers=False))
 BROKERS = {
     "healthy": ({}, "ok", {"registered": 3, "in_service": 3, "fenced": 0, "silent": 0, "unregistered": 0}),
@@ -88,6 +94,11 @@ BROKERS = {
     "one silent": ({"nodes": nodes(seen=SIX_SILENT)}, "watch", {"in_service": 2, "silent": 1, "fenced": 0}),
     "all fenced": (
         {"nodes": nodes(*(broker(id, fenced=True) for id in (4, 5, 6)))}, "problem", {"in_service": 0, "fenced": 3},
+    ),
+    "all refuse connections": ({"nodes": _all_silent(Silence.REFUSED)}, "problem", {"in_service": 0, "silent": 3}),
+    "all hang": ({"nodes": _all_silent(Silence.HANGS)}, "problem", {"in_service": 0, "silent": 3}),
+    "none can be reached from here": (
+        {"nodes": _all_silent(Silence.UNREACHED)}, "watch", {"in_service": 0, "silent": 3},
     ),
     "an id unregistered": (
         {"partitions": partitions(replicas_on=frozenset({4, 5, 6, 9}))}, "watch", {"in_service": 3, "unregistered": 1},
