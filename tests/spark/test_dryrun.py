@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,15 @@ from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
+from kafkactl.core.frozen import changed
 from kafkactl.core.progress import heard_by
 from kafkactl.dryrun.api import find_scenario, predict_copy
-from kafkactl.dryrun.api.answering import Answered, Question, answer_question, answers_on_spark, read_state
+from kafkactl.dryrun.api.answering import Answered, Question, answer_question, read_state
 from kafkactl.dryrun.api.clusters import Cluster, open_clusters
+from kafkactl.dryrun.api.on_spark import Asked, Search, answer_or_search, answers_on_spark
 from kafkactl.jobs.session import spark_session
 from kafkactl.jobs.tasks import done_in_tasks
+from kafkactl.metadata.io.places import for_tasks
 from kafkactl.simulator.api.simulation import SimulationRequest, simulate
 from kafkactl.tiered.api import Request, audit, load
 from tests.spark.logs import write_all_logs
@@ -85,6 +89,20 @@ def test_search_that_is_split_gives_the_same_answer(session: SparkSession, tmp_p
     assert first["effects"]["sets"] == 230_300
 
 
+def test_log_that_only_the_driver_had_is_read_from_its_added_files(session: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "kafkactl-fetched-test"
+    write_log(folder / "0", Shape(records=3_000, partitions=200, segment_bytes=40_000))
+    (cluster,) = open_clusters({"s3a://logs/0": str(folder / "0")})
+    asked = Question(scenario="replay", asked=find_scenario("replay").input_of({}))
+    expected = payload_of(local(cluster, asked))
+    session.sparkContext.addFile(str(folder), recursive=True)
+    sent = Asked(changed(cluster, logs=tuple(map(for_tasks, cluster.logs))))
+    folder.rename(tmp_path / "elsewhere")
+    (found,) = done_in_tasks(session, partial(answer_or_search, asked), [sent])
+    assert not isinstance(found, Search)
+    assert payload_of(found) == expected
+
+
 def test_copy_from_zookeeper_is_the_same_on_spark(session: SparkSession, tmp_path: Path) -> None:
     tree = Path(__file__).parents[1] / "golden" / "migrations"
     source = str(next(path for path in sorted(tree.rglob("*.jsonl.gz"))))
@@ -100,15 +118,15 @@ def test_audit_of_tiered_storage_is_the_same_on_spark(session: SparkSession, tmp
     assert {**audit(there).to_dict(), "engine": None} == {**audit(here).to_dict(), "engine": None}
 
 
-@pytest.mark.parametrize("request", [
+@pytest.mark.parametrize("wanted", [
     SimulationRequest(profile="chaos", seed=5, runs=9, duration_ms=3_000),
     SimulationRequest(script=str(SCRIPT), runs=5),
 ])  # fmt: skip
-def test_simulation_is_the_same_on_spark(session: SparkSession, request: SimulationRequest) -> None:
+def test_simulation_is_the_same_on_spark(session: SparkSession, wanted: SimulationRequest) -> None:
     counts: list[int] = []
-    there = simulate(request, engine="spark", on_progress=counts.append)
-    assert there.to_dict() == simulate(request).to_dict()
-    assert counts[-1] == request.runs
+    there = simulate(wanted, engine="spark", on_progress=counts.append)
+    assert there.to_dict() == simulate(wanted).to_dict()
+    assert counts[-1] == wanted.runs
 
 
 def broken(item: int) -> int:

@@ -18,7 +18,9 @@ from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.brokers.worst import Loss, Search, search_of, worst_in, worst_of
 from kafkactl.dryrun.io.detail_files import written_table
 from kafkactl.dryrun.scenario import ScenarioContext
+from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.metadata.io.places import fetched_folders, for_tasks
+from kafkactl.protocol.redact import is_secret_config, is_secret_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +60,19 @@ def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: st
         if not session.sparkContext.master.startswith("local"):
             for folder in fetched_folders(log for cluster in clusters for log in cluster.logs):
                 session.sparkContext.addFile(folder, recursive=True)
-        return _answers(session, question, asked, sizes)
+        return _answers(session, without_secrets(question), asked, sizes)
+
+
+def without_secrets(question: Question) -> Question:
+    """Return a question whose settings have no secret: no scenario reads one, and a task is sent over the network."""
+    if question.static is None:
+        return question
+    static = {
+        name: value
+        for name, value in question.static.items()
+        if not is_secret_config(BROKER_CONFIG, name) and not is_secret_text(value)
+    }
+    return changed(question, static=static)
 
 
 def _answers(session: SparkSession, question: Question, asked: Sequence[Asked], sizes: Sequence[int]) -> list[Result]:

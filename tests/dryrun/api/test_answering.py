@@ -16,7 +16,15 @@ from kafkactl.core.frozen import changed
 from kafkactl.dryrun.api import find_scenario, on_spark
 from kafkactl.dryrun.api.answering import Answered, Question, answer_question, read_state
 from kafkactl.dryrun.api.clusters import Cluster, open_clusters
-from kafkactl.dryrun.api.on_spark import Asked, Search, answer_or_search, joined, ranges_of, worst_of_range
+from kafkactl.dryrun.api.on_spark import (
+    Asked,
+    Search,
+    answer_or_search,
+    joined,
+    ranges_of,
+    without_secrets,
+    worst_of_range,
+)
 from kafkactl.dryrun.io.detail_files import written_table
 from kafkactl.metadata.io.places import for_tasks
 from tests.spark.logs import write_all_logs
@@ -80,3 +88,17 @@ def test_search_of_many_sets_in_ranges_gives_the_same_answer(tmp_path: Path, mon
     answer = answer_or_search(asked, sent._replace(losses=found[0]))
     assert not isinstance(answer, Search)
     assert shown(answer) == shown(in_process(cluster, asked))
+
+
+def test_question_for_tasks_has_no_secret_of_the_properties_file() -> None:
+    static = {
+        "min.insync.replicas": "not a number",
+        "controller.quorum.voters": "1@a:9093",
+        "leader.imbalance.check.interval.seconds": "10",
+        "ssl.keystore.password": "hunter-k",
+        "listener.name.controller.plain.sasl.jaas.config": 'x required username="a" password="hunter-k";',
+    }
+    sent = without_secrets(changed(question("replay"), static=static))
+    assert b"hunter-k" not in pickle.dumps(sent)
+    assert list(sent.static or ()) == list(static)[:3]
+    assert without_secrets(question("replay")).static is None
