@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.rendering.simulated import show_simulation
+from kafkactl.core.wording import counted
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
@@ -27,9 +30,16 @@ def show_prediction(page: Page, answer: Answer) -> None:
     for show in (_changes, _steps, _worst, _results, _features, _differences, _counts, _sizes):
         show(page, effects)
     show_simulation(page, effects["simulation"])
-    for text in answer["assumptions"]:
-        page.line(Word(f"assumed: {text}", "dim"))
+    for text in _assumptions(answer["assumptions"]):
+        page.line(Word(text, "dim"))
     page.fields([("verdict", Word(verdict, TONES[verdict]))])
+
+
+def _assumptions(texts: Sequence[str]) -> Sequence[str]:
+    """Return the assumptions, a line each; on a terminal, whose first screen they would push away, their number."""
+    if not texts or current_settings().verbose or not sys.stdout.isatty():
+        return [f"assumed: {text}" for text in texts]
+    return [f"assumed: {counted(len(texts), 'thing')} that the log does not have; -v shows what"]
 
 
 def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:

@@ -53,7 +53,8 @@ def answer(found: FeatureChange) -> NoReturn:
     lines = found.lines
 
     def show(page: Page, found: FeatureChange) -> None:
-        for line in lines:
+        # On a terminal the findings say it once, where Kafka's tool says it once for each feature.
+        for line in () if sys.stdout.isatty() and found.outcome == "refused" and found.findings else lines:
             page.line(line)
         show_change(page, found, server_asked=bool(lines))
 

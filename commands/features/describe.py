@@ -89,9 +89,19 @@ def _show(page: Page, answer: FeatureDescription) -> None:
             ("finalized epoch", epoch),
         )
     )
+    differing = {feature.name: _differing(feature) for feature in answer.features}
+    has_any = any(differing.values())
     page.table(
-        ("feature", "finalized", "supported by all", "nodes that differ"),
-        ((feature.name, _finalized(feature), _range(feature), _differing(feature)) for feature in answer.features),
+        ("feature", "finalized", "supported by all", *(("nodes that differ",) if has_any else ())),
+        (
+            (
+                feature.name,
+                _finalized(feature),
+                _range(feature),
+                *((differing[feature.name] or "none",) if has_any else ()),
+            )
+            for feature in answer.features
+        ),
     )
     _show_nodes(page, answer)
 
@@ -143,7 +153,7 @@ def _span(name: str, low: int, high: int) -> str:
 
 
 def _differing(feature: FeatureSeen) -> str:
-    """Return the nodes whose range differs from the common one."""
+    """Return the nodes whose range differs from the common one; "" if there is none."""
     common = (feature.supported_min, feature.supported_max)
     levels = [
         f"{node.role} {node.id}: {_range_of(feature.name, node)}" for node in feature.nodes if _is_other(node, common)
@@ -160,4 +170,4 @@ def _range_of(name: str, node: NodeRange) -> str:
 
 
 def _shortened(levels: Sequence[str], most: int = 4) -> str:
-    return first_few(levels, most) or "none"
+    return first_few(levels, most)

@@ -158,6 +158,17 @@ def test_history_is_a_table_on_a_terminal_and_lines_of_json_elsewhere():
     assert _on_a_terminal([*show, "-o", "jsonl"], 100, {}).startswith("{")
 
 
+@pytest.mark.slow
+def test_prediction_fits_a_terminal_and_its_assumptions_are_shown_on_request(tmp_path):
+    log = tmp_path / "00000000000000000000.log"
+    log.write_bytes((_root() / "tests/golden/segment-4.4.0-standalone.log.bin").read_bytes())
+    show = ["-m", "kafkactl", "dryrun", "controllers", str(log), "--lose", "1"]
+    lines = _on_a_terminal(show, 80, {"NO_COLOR": "1"}).split("\r\n")
+    assert len(lines) <= 24 and lines[-2].startswith("verdict ")
+    assert sum("assumed: " in line for line in lines) == 1
+    assert _on_a_terminal([*show, "-v"], 80, {}).count("assumed: ") > 1
+
+
 def _on_a_terminal(arguments: list[str], width: int, environment: dict[str, str]) -> str:
     import fcntl
     import pty
