@@ -12,7 +12,6 @@ from kafkactl.cluster.node import NotAsked
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.findings import Finding, note, warning
 from kafkactl.core.values import Role
-from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.client import Client
 from kafkactl.metadata.image.health import (
     MIN_INSYNC,
@@ -30,7 +29,6 @@ from kafkactl.status.observation import ObservedPartitions
 _TOPIC_RESOURCE: Final = 2
 _TOPICS_AT_ONCE: Final = 1000
 _MOST_ASKED: Final = 8
-_SOON_MS: Final = 100.0
 
 
 class PartitionCounter:
@@ -40,6 +38,7 @@ class PartitionCounter:
         self._client = client
         self._patience_ms = patience_ms
         self._counted: tuple[Image, int | None, PartitionHealth] | None = None
+        self._answering: Address | None = None
 
     def of_image(self, image: Image) -> ObservedPartitions:
         """Return the counts of an image; min.insync.replicas of topics without a value of their own is asked for."""
@@ -109,20 +108,20 @@ class PartitionCounter:
         }
 
     def _asked(self, role: Role, places: Mapping[Address, int]) -> int | None:
-        """Return the value of the first node that answers, of some that are asked at once."""
-        addresses = list(places)[:_MOST_ASKED]
-        if not addresses:
-            return None
+        """Return the value of the first node that answers, the one of the last observation first."""
+        addresses = sorted(places, key=lambda address: address != self._answering)[:_MOST_ASKED]
+        deadline = Deadline.after(2 * self._patience_ms, self._client.clock)
         with self._client.sibling(role, addresses, timeout_ms=self._patience_ms) as client:
-
-            def ask(address: Address, _: Deadline) -> int:
-                configs = describe_own(client, address, places[address], [MIN_INSYNC])
-                return _value_of(configs, address)
-
-            deadline = Deadline.after(self._patience_ms, client.clock)
-            found = all_at_once(addresses, ask, deadline, soon=deadline.at_most(_SOON_MS))
-        values = [found[address] for address in addresses]
-        return next((value for value in values if isinstance(value, int)), None)
+            for address in addresses:
+                if deadline.passed:
+                    break
+                try:
+                    value = _value_of(describe_own(client, address, places[address], [MIN_INSYNC]), address)
+                except KafkactlError:
+                    continue
+                self._answering = address
+                return value
+        return None
 
 
 def _value_of(configs: Sequence[Mapping[str, Any]], address: Address) -> int:
