@@ -19,6 +19,7 @@ from kafkactl.protocol.text.java_text import split_list, trim
 from kafkactl.protocol.text.properties import render_property
 from kafkactl.storage.config.keys import ServerKey, known_in, server_keys, topic_keys, value_problem
 from kafkactl.storage.config.node_config import ConfigError, read_node_config
+from kafkactl.storage.config.oauth import oauth_problems
 from kafkactl.storage.config.plugin_classes import is_missing, releases_with
 from kafkactl.storage.config.release_rules import reading_rules
 
@@ -50,12 +51,13 @@ def refused_settings(release: Release, properties: Mapping[str, str]) -> list[Re
     A class that the release does not have is left to `missing_classes`.
     """
     without = {missing.key for missing in missing_classes(release, properties)}
-    return [
+    of_file = [
         RefusedSetting(key, shown_config(BROKER, key, properties.get(key)), finding.message)
         for key, finding in _findings(release, properties)
         if finding.severity is Severity.BLOCKER and finding.id != _UNRESOLVED
         if key not in without and not _is_redacted(properties.get(key))
     ]
+    return of_file + [RefusedSetting(found.key, None, found.words) for found in oauth_problems(properties, release)]
 
 
 def unread_settings(release: Release, properties: Mapping[str, str]) -> list[str]:

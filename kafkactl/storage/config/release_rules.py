@@ -25,6 +25,10 @@ class ConfigRules:
     Settings that must fit each other
       tiered_storage_needs_one_directory: tiered storage is refused with several log directories.
       heartbeat_within_session: the heartbeat interval of a group must be shorter than its session timeout.
+
+    Login by OAuth
+      oauth_needs_keys: a listener whose tokens Kafka validates needs the URL of the keys.
+      oauth_needs_claims: it needs the expected audience and issuer, unless the file allows any.
     """
 
     port_shared_by_ip_versions: bool
@@ -35,6 +39,8 @@ class ConfigRules:
     heartbeat_within_session: bool
     controller_names_trimmed: bool
     listener_names_unique: bool
+    oauth_needs_keys: bool
+    oauth_needs_claims: bool
 
 
 def config_rules(release: Release) -> ConfigRules:

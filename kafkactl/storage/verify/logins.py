@@ -21,6 +21,7 @@ from kafkactl.storage.config.logins import (
     enabled_mechanisms,
     missing_logins,
 )
+from kafkactl.storage.config.oauth import oauth_problems
 from kafkactl.storage.verify.bootstrap import founding_records
 from kafkactl.storage.verify.model import Loss, Phase, RuleResult, StartContext, finding, loses, stops, warns
 from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty
@@ -35,6 +36,7 @@ _USE_PLAIN = (
 def login_rules(context: StartContext) -> Iterator[RuleResult]:
     """Yield what is known of the logins of this node."""
     yield from _not_in_file(context)
+    yield from _oauth(context)
     if context.is_controller:
         yield from _at_the_quorum(context)
 
@@ -55,6 +57,15 @@ def _not_in_file(context: StartContext) -> Iterator[RuleResult]:
             yield stops(
                 "login-unreadable", phase, subject, f"{login.key}: {login.problem}.", says="JAAS config", key=login.key
             )
+
+
+def _oauth(context: StartContext) -> Iterator[RuleResult]:
+    controllers = {f"listener.name.{name.lower()}." for name in context.config.controller_listener_names}
+    for problem in oauth_problems(context.config.properties, context.release):
+        of_controller = context.is_controller and problem.key.lower().startswith(tuple(controllers))
+        phase = Phase.CONTROLLER_SERVICES if of_controller or not context.is_broker else Phase.BROKER_SERVICES
+        text = f"{problem.words}."
+        yield stops(problem.id, phase, context.config.file, text, says=problem.words, key=problem.key)
 
 
 def _at_the_quorum(context: StartContext) -> Iterator[RuleResult]:

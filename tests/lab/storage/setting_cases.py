@@ -78,6 +78,7 @@ _BY_SCRAM = {
     "listener.name.controller.scram-sha-256.sasl.jaas.config": _SCRAM,
 }
 _USER = ("--add-scram", f"SCRAM-SHA-256=[name=alice,password={SCRAM_ALICE}]")
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
 _TWO_RELEASES = ("3.9.2", "4.3.1")
 
 
@@ -111,6 +112,18 @@ def _in_the_file() -> Iterator[Case]:
     )
     alone = replace(CONTROLLER, more=_BY_SCRAM)
     yield Case(name="controller alone by scram without a user", releases=("4.3.1",), node=alone)
+    oauth = {
+        **_CLIENT_SASL,
+        _CLIENT_LOGIN: _PLAIN,
+        "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
+        "listener.name.plaintext.oauthbearer.sasl.jaas.config": f"{_OAUTH}.OAuthBearerLoginModule required;",
+        "listener.name.plaintext.oauthbearer.sasl.server.callback.handler.class": (
+            f"{_OAUTH}.OAuthBearerValidatorCallbackHandler"
+        ),
+        "sasl.oauthbearer.expected.audience": "kafka",
+        "sasl.oauthbearer.expected.issuer": "https://idp.example",
+    }
+    yield Case(name="oauth without the URL of keys", releases=("4.3.1", "4.4.0"), node=replace(ONE, more=oauth))
     migrating = {"zookeeper.metadata.migration.enable": "true", "zookeeper.connect": "localhost:1"}
     yield Case(
         name="migration flag after the founding", releases=("3.6.2", "3.7.2", "3.9.2"), node=CONTROLLER,
@@ -123,4 +136,5 @@ SETTING_REPRESENTATIVES: tuple[tuple[str, str], ...] = (
     ("topic with a small segment", "4.1.2"),
     ("tiered storage with an unknown listener", "4.3.1"),
     ("scram at the own controller without a user", "3.9.2"),
+    ("oauth without the URL of keys", "4.4.0"),
 )

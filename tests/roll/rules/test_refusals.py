@@ -73,6 +73,43 @@ def test_value_of_a_password_is_not_returned() -> None:
     assert "hunter2" not in repr(refused_settings(find_release("4.3"), file))
 
 
+HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+OAUTH = {
+    **BROKER,
+    "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.name.plaintext.oauthbearer.sasl.server.callback.handler.class": HANDLER,
+}
+KEYS, AUDIENCE, ISSUER = (
+    f"sasl.oauthbearer.{name}" for name in ("jwks.endpoint.url", "expected.audience", "expected.issuer")
+)
+ALLOWED = {f"sasl.oauthbearer.allow.unverified.{name}": "true" for name in ("audience", "issuer")}
+
+
+@pytest.mark.parametrize(
+    ("settings", "releases"),
+    [
+        ({KEYS: "https://idp.example", AUDIENCE: "kafka", ISSUER: "https://idp.example"}, ()),
+        ({KEYS: "https://idp.example", AUDIENCE: "kafka"}, since("4.4")),
+        ({KEYS: "https://idp.example", ISSUER: "https://idp.example"}, since("4.4")),
+        ({KEYS: "https://idp.example", **ALLOWED}, ()),
+        ({AUDIENCE: "kafka", ISSUER: "https://idp.example"}, since("4.3")),
+        ({"sasl.oauthbearer.jwt.validator.class": "org.example.Validator"}, ()),
+    ],
+)
+def test_validator_of_oauth_requires_settings(settings: Mapping[str, str], releases: tuple[str, ...]) -> None:
+    for prefix in ("", "listener.name.plaintext.", "listener.name.plaintext.oauthbearer."):
+        file = {**OAUTH, **{f"{prefix}{key}": value for key, value in settings.items()}}
+        refused = {name: refused_settings(find_release(name), file) for name in release_names()}
+        assert [name for name, found in refused.items() if found] == list(releases)
+        assert all("requires" in found.error for settings in refused.values() for found in settings)
+
+
+def test_validator_of_a_listener_that_is_not_open_requires_nothing() -> None:
+    key = "listener.name.other.oauthbearer.sasl.server.callback.handler.class"
+    assert refused_settings(find_release("4.4"), {**BROKER, key: HANDLER}) == []
+
+
 def test_redacted_value_is_unknown_and_not_refused() -> None:
     file = {**BROKER, "num.replica.fetchers": "<redacted>", "ssl.keystore.password": "<redacted>"}
     assert refused_settings(find_release("4.3"), file) == []

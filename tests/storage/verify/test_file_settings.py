@@ -103,6 +103,24 @@ def test_each_enabled_mechanism_needs_a_login(node):
     ]
 
 
+@pytest.mark.parametrize(("version", "starts"), [("4.2.1", True), ("4.3.1", False), ("4.4.0", False)])
+def test_validator_of_oauth_needs_the_url_of_the_keys(node, version, starts):
+    package = "org.apache.kafka.common.security.oauthbearer"
+    lines = [
+        f"listener.name.plaintext.oauthbearer.sasl.server.callback.handler.class={package}.OAuthBearerValidatorCallbackHandler",
+        f"listener.name.plaintext.oauthbearer.sasl.jaas.config={package}.OAuthBearerLoginModule required;",
+        f"listener.name.plaintext.plain.sasl.jaas.config={PLAIN_LOGIN}",
+        "sasl.oauthbearer.expected.audience=kafka",
+        "sasl.oauthbearer.expected.issuer=https://idp.example",
+    ]
+    settings = CLIENT_SASL | {"sasl_enabled_mechanisms": "PLAIN,OAUTHBEARER"}
+    answer = made(node, version, logins=lines, **settings).verify()
+    assert answer.will_start is not False if starts else answer.will_start is False
+    if not starts:
+        assert answer.expected_failure.phase.word == "broker-services"
+        assert '"sasl.oauthbearer.jwks.endpoint.url"' in one(answer, "oauth-setting-missing").message
+
+
 # --- SCRAM between controllers
 
 OWN_LOGIN = [f"listener.name.controller.scram-sha-512.sasl.jaas.config={SCRAM_LOGIN}"]
