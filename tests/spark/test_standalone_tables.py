@@ -67,3 +67,28 @@ def test_rows_are_the_same_when_a_worker_is_killed(session: SparkSession, cluste
         }
         assert found == expected
     killing.join()
+    _check_export(session, tmp_path)
+
+
+def _check_export(session: SparkSession, tmp_path: Path) -> None:
+    """The worker that is left writes to a folder that driver and workers share."""
+    from kafkactl.spark.api import export_tables
+    from kafkactl.spark.export.cluster_tables import ExportPlan, Point
+    from kafkactl.spark.export.on_spark import export_by_spark
+
+    tables = ("partitions", "findings")
+    logs = str(tmp_path / "logs" / "4.*")
+    plan = ExportPlan((logs,), str(tmp_path / "spark"), tables, "jsonl", Point(), "error", None)
+    found = export_by_spark(session, plan)
+    expected = export_tables([logs], tmp_path / "local", tables=tables, form="jsonl")
+    for table in tables:
+        here, there = (
+            sorted(
+                line
+                for path in (tmp_path / engine / table).rglob("*.jsonl")
+                for line in path.read_text("utf-8").splitlines()
+            )
+            for engine in ("local", "spark")
+        )
+        assert here == there and here
+    assert [table.rows for table in found.tables] == [table.rows for table in expected.tables]
