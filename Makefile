@@ -76,6 +76,7 @@ bench: setup system
 	$(BIN)/python -m bench.loader 1000000
 	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.simulate
+	$(BIN)/python -m bench.spark
 	$(BIN)/python -m bench.tiered 100000
 	$(BIN)/python -m bench.tiered 1000000
 	$(BIN)/python -m bench.tiered --listing 100000

@@ -24,8 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.processes import Peak, timed
-from bench.side_by_side import circumstances, record
+from bench.side_by_side import Peak, circumstances, record, timed
 from bench.tiered_generator import SHAPES, Expected, found_by, write_logs
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.protocol.crc32c import crc32c

@@ -1,0 +1,167 @@
+"""Processor time and memory of `predictions` for many clusters on Spark, next to the local engine for the same.
+
+python -m bench.spark [CLUSTERS [PARTITIONS [CORES]]]. Each cluster has a log with so many partitions and three times as
+many records (five different logs, linked under other cluster ids). Three scenarios; the local engine reads the context
+of a cluster, predicts three times and renders the answers as JSON, in one process. Of Spark the session and an empty
+Arrow job are measured apart. Processor time is that of all processes, the JVM's compiler included. Spark runs a second
+time with a quarter of the clusters, for its memory. The figures go to docs/proof/spark.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from bench.installed import ROOT
+from bench.log_shape import Shape
+from bench.make_metadata_log import write_log
+from bench.side_by_side import Peak, circumstances, timed
+
+REPORT = ROOT / "docs" / "proof" / "spark.md"
+GOAL: Final = 1.3
+SCENARIOS: Final = (
+    {"name": "broker-loss", "brokers": [1]},
+    {"name": "broker-loss", "brokers": [1, 2]},
+    {"name": "rolling-restart"},
+)
+_DIFFERENT: Final = 5
+
+
+def write_fleet(folder: Path, clusters: int, partitions: int) -> None:
+    """Write a folder with a log for each cluster."""
+    made = []
+    for seed in range(1, min(clusters, _DIFFERENT) + 1):
+        place = folder / f"cluster-{seed:03}"
+        write_log(place, Shape(records=partitions * 3, partitions=partitions, seed=seed))
+        made.append(place / "__cluster_metadata-0")
+    for number in range(1, clusters + 1):
+        place = folder / f"cluster-{number:03}"
+        log = place / "__cluster_metadata-0"
+        if not log.exists():
+            log.mkdir(parents=True)
+            for file in made[number % len(made)].iterdir():
+                os.link(file, log / file.name)
+        (place / "meta.properties").write_text(f"version=1\ncluster.id=fleet-{number:03}\nnode.id=1\n")
+
+
+def _local(folder: Path) -> int:
+    from kafkactl.core.answers import plain_values
+    from kafkactl.dryrun.api import predict, read_context
+    from kafkactl.dryrun.api.outputs import answer_of
+
+    size = 0
+    for log in sorted(folder.glob("*/__cluster_metadata-0")):
+        context = read_context(str(log))
+        for scenario in SCENARIOS:
+            name = str(scenario["name"])
+            inputs = {field: value for field, value in scenario.items() if field != "name"}
+            found = predict(context, name, **inputs)
+            size += len(json.dumps(plain_values(answer_of(found, with_records=False, facts=context.facts))))
+    return size
+
+
+def _nothing(batches: Iterable[Any]) -> Iterator[Any]:
+    yield from batches
+
+
+def _measure(engine: str, folder: Path, cores: str) -> dict[str, object]:
+    """Return seconds by what was done, in a process of its own."""
+    if engine == "local":
+        return timed("local", lambda: _local(folder))[0]
+    import kafkactl.spark as metadata
+    from kafkactl.jobs.session import spark_session
+
+    session: Any = None
+
+    def begin() -> None:
+        nonlocal session
+        session = held.__enter__()
+
+    held = spark_session(f"local[{cores}]", "bench")
+    start, _ = timed("session", begin)
+    job = session.range(0, int(cores), 1, int(cores)).mapInArrow(_nothing, "id long")
+    start |= timed("an empty Arrow job", job.count)[0]
+
+    def work() -> int:
+        rows = metadata.predictions(session, str(folder), SCENARIOS)
+        return int(rows.where("error is null").selectExpr("sum(length(answer))").first()[0])
+
+    found, size = timed("spark", work)
+    held.__exit__(None, None, None)
+    return {**start, **found, "size": size}
+
+
+def _in_process(engine: str, folder: Path, cores: int) -> dict[str, float]:
+    asked = [sys.executable, "-m", "bench.spark", "--measure", engine, str(folder), str(cores)]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+        peak = Peak(run.pid)
+        out, _ = run.communicate()
+        if run.returncode:
+            raise RuntimeError(f"the {engine} engine failed")
+        return {**json.loads(out.splitlines()[-1]), "MiB": peak.end()}
+
+
+def main() -> None:
+    """Measure, compare and write the report."""
+    if sys.argv[1:2] == ["--measure"]:
+        engine, folder, cores_text = sys.argv[2:]
+        print(json.dumps(_measure(engine, Path(folder), cores_text)))
+        return
+    asked = [int(item) for item in sys.argv[1:4]]
+    clusters, partitions, cores = (asked + [200, 20_000, 2][len(asked) :])[:3]
+    with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as scratch:
+        write_fleet(Path(scratch) / "all", clusters, partitions)
+        write_fleet(Path(scratch) / "few", max(clusters // 4, 1), partitions)
+        local = _in_process("local", Path(scratch) / "all", cores)
+        few = _in_process("spark", Path(scratch) / "few", cores)
+        spark = _in_process("spark", Path(scratch) / "all", cores)
+    _report((clusters, partitions, cores), local, few, spark)
+
+
+def _report(
+    fleet: tuple[int, int, int], local: dict[str, float], few: dict[str, float], spark: dict[str, float]
+) -> None:
+    clusters, partitions, cores = fleet
+    ratio = spark["spark CPU"] / local["local CPU"]
+    rows = [
+        ("local engine, one process", local["local"], local["local CPU"], local["MiB"]),
+        ("Spark: session", spark["session"], spark["session CPU"], None),
+        ("Spark: an empty Arrow job", spark["an empty Arrow job"], spark["an empty Arrow job CPU"], None),
+        (f"Spark: {clusters} clusters", spark["spark"], spark["spark CPU"], spark["MiB"]),
+        (f"Spark: {max(clusters // 4, 1)} clusters", few["spark"], few["spark CPU"], few["MiB"]),
+    ]
+    lines = [
+        f"| {name} | {wall:.1f} | {cpu:.1f} | {'' if mib is None else f'{mib:.0f}'} |" for name, wall, cpu, mib in rows
+    ]
+    text = "\n".join(
+        (
+            "# Predictions for a fleet on Spark",
+            "",
+            "Repeat with `python -m bench.spark`, which writes this page. `kafkactl.spark.predictions` of three"
+            f" scenarios for {clusters} clusters of {partitions:,} partitions each on `local[{cores}]`, next to the"
+            " local engine in one process: one read of a log, three predictions, answers as JSON. Memory is that of"
+            " all processes, the JVM of the driver included.",
+            "",
+            f"{circumstances()}.",
+            "",
+            "| work | wall s | processor s | peak MiB |",
+            "|---|---|---|---|",
+            *lines,
+            "",
+            f"Spark took {ratio:.2f} x the processor time of the local engine, session and empty job apart (goal: at"
+            f" most {GOAL}: {'met' if ratio <= GOAL else 'missed'}).",
+            "",
+        )
+    )
+    REPORT.write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
