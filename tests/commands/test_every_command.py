@@ -41,8 +41,10 @@ config = test_hostile_text.config
 
 ID = "q1Sh-9_ISia_zwGINzRvyQ"
 SEGMENT = test_hostile_text.SEGMENT
+# numpy is loaded first: an import that the --timeout of one line interrupts would fail in all later lines.
 RUNS = """
 import json, os, sys
+import numpy
 from kafkactl.commands.main import main
 for words in json.load(open(sys.argv[1])):
     code = main(words)
