@@ -16,6 +16,7 @@ from kafkactl.change.clock import Deadline
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.files import processes
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.client import Client, Limits
 from kafkactl.kafka.client_config import read_client_config
@@ -25,6 +26,7 @@ from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.io.lost_disk_quorum import controller_client_config, see_quorum
 from kafkactl.storage.model import QuorumSeen
 from tests.conftest import Run
+from tests.lab.harness import releases
 from tests.lab.harness.services import oidc, secured
 from tests.lab.harness.services.secured import ADMIN, ALICE, CLUSTER_ID, SCRAM_ALICE, SecuredNode, oauth, plain, scram
 from tests.lab.harness.storage_tool import StorageToolServer
@@ -291,3 +293,59 @@ def test_a_node_gets_in_at_the_controllers_by_its_own_configuration(node: Secure
     assert refused.state is None
     assert "127.0.0.1" in refused.reason
     assert not any(secret in refused.reason for secret in SECRETS)
+
+
+@pytest.fixture
+def on_its_host(node: SecuredNode, kafkactl: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    """Run `kafkactl ARGS -o json` where this node is the only one that runs, whatever else this machine has."""
+    pid = node.node.pid
+    arguments = processes.arguments_of(pid)
+    assert arguments is not None
+    monkeypatch.setattr(processes, "kafka_nodes", lambda: iter([(pid, arguments)]))
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(node.folder / "no-contexts.toml"))
+
+    def run(*words: object) -> Run:
+        found = kafkactl(*words, "-o", "json")
+        assert not [secret for secret in SECRETS if secret in found.stdout + found.stderr]
+        assert f"found: {node.node.config_file} (process {pid})" in found.stderr
+        return found
+
+    return run
+
+
+def test_commands_on_the_host_of_a_node_use_its_own_login(node: SecuredNode, on_its_host: Callable[..., Run]) -> None:
+    if releases.release(node.node.release).number < (3, 7):
+        pytest.skip("controllers do not name their cluster")
+    quorum = on_its_host("quorum", "describe")
+    assert (quorum.code, quorum.json["cluster_id"], quorum.json["leader_id"]) == (0, CLUSTER_ID, 1), quorum.stderr
+    rows = on_its_host("nodes", "list").json["nodes"]
+    assert [(row["id"], row["answers"]) for row in rows] == [(1, True)]
+    lint = on_its_host("log", "lint", "--from-cluster")
+    assert lint.code == 0, lint.stderr
+    verified = on_its_host("storage", "verify")
+    assert verified.json["will_start"] is True, verified.stdout
+    assert verified.json["kafka_version"] == node.node.release
+
+
+def test_login_of_a_file_leads_to_the_listener_of_the_node_that_takes_it(
+    node: SecuredNode, on_its_host: Callable[..., Run], tmp_path: Path
+) -> None:
+    if not node.has_scram_users:
+        pytest.skip("no user was made at the format")
+    file = tmp_path / "alice.properties"
+    settings = {"security.protocol": "SASL_SSL"} | node.trust | scram("alice", SCRAM_ALICE)
+    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="latin-1")
+    described = on_its_host("features", "describe", "--command-config", file)
+    assert (described.code, described.json["cluster_id"]) == (0, CLUSTER_ID), described.stderr
+
+
+def test_kind_of_a_secured_listener_is_found_out(
+    node: SecuredNode, kafkactl: Callable[..., Run], tmp_path: Path
+) -> None:
+    for listener, login in (("PLAIN", plain("admin", ADMIN)), ("CONTROLLER", plain("admin", ADMIN))):
+        file = tmp_path / f"{listener}.properties"
+        settings = {"security.protocol": secured.LISTENERS[listener]} | node.trust | login
+        file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="latin-1")
+        place = f"127.0.0.1:{node.ports[listener]}"
+        run = kafkactl("quorum", "describe", "--bootstrap", place, "--command-config", file, "-o", "json")
+        assert (run.code, run.json["leader_id"]) == (0, 1), run.stderr
