@@ -137,7 +137,7 @@ def _summary(report: TieredReport) -> Iterator[Block]:
     findings = report.findings
     if findings:
         yield _by_kind(findings)
-    yield from _bytes_by_finding(findings)
+    yield from _bytes_by_finding(findings, report)
     yield from _bytes_by_topic(report)
 
 
@@ -166,19 +166,23 @@ def _sum(those: Iterable[Mapping[str, Any]], name: str) -> Cell:
     return Cell(f"{sum(known):,}" if known else "-")
 
 
-def _bytes_by_finding(findings: Sequence[Finding]) -> Iterator[Bars]:
-    """Yield the cost of each reason. A segment may be in several findings, so the bars have no meaningful sum."""
+def _bytes_by_finding(findings: Sequence[Finding], report: TieredReport) -> Iterator[Bars]:
+    """Yield the cost of each reason, as a part of all bytes. A segment may be in several findings, so the bars have no
+    meaningful sum.
+    """
     costs: Counter[str] = Counter()
     for finding in findings:
         costs[finding.id] += finding.evidence.get("bytes", 0)
-    rows = [(id, (count,)) for id, count in costs.most_common() if count]
+    total = sum(partition.bytes + partition.orphans.bytes for partition in report.audit.partitions)
+    rows = [(id, (count, max(0, total - count))) for id, count in costs.most_common() if count]
     if rows:
         by_id = ", ".join(f"{id} {size_text(values[0])}" for id, values in rows)
         yield Bars(
             title="Bytes by reason",
             text=f"The bytes that the findings of each kind are about: {by_id}. One segment may be in several.",
-            series=(Series("bytes", "warn"),),
+            series=(Series("bytes", "warn"), Series("all others", "good")),
             rows=tuple(rows),
+            stacked=True,
             unit="bytes",
         )
 
