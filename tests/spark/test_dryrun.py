@@ -89,18 +89,23 @@ def test_search_that_is_split_gives_the_same_answer(session: SparkSession, tmp_p
     assert first["effects"]["sets"] == 230_300
 
 
-def test_log_that_only_the_driver_had_is_read_from_its_added_files(session: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / "kafkactl-fetched-test"
+def test_log_that_only_the_driver_has_is_read_from_its_added_files(
+    session: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("driver") / "kafkactl-fetched-test"  # each later task fetches it, too
     write_log(folder / "0", Shape(records=3_000, partitions=200, segment_bytes=40_000))
     (cluster,) = open_clusters({"s3a://logs/0": str(folder / "0")})
     asked = Question(scenario="replay", asked=find_scenario("replay").input_of({}))
-    expected = payload_of(local(cluster, asked))
     session.sparkContext.addFile(str(folder), recursive=True)
-    sent = Asked(changed(cluster, logs=tuple(map(for_tasks, cluster.logs))))
-    folder.rename(tmp_path / "elsewhere")
-    (found,) = done_in_tasks(session, partial(answer_or_search, asked), [sent])
+    elsewhere = [
+        changed(file, name=file.name.replace(str(folder.parent), "/nowhere"))
+        for log in cluster.logs
+        for file in log.segments
+    ]
+    sent = changed(cluster, logs=(for_tasks(changed(cluster.logs[0], segments=tuple(elsewhere))),))
+    (found,) = done_in_tasks(session, partial(answer_or_search, asked), [Asked(sent)])
     assert not isinstance(found, Search)
-    assert payload_of(found) == expected
+    assert payload_of(found) == payload_of(local(cluster, asked))
 
 
 def test_copy_from_zookeeper_is_the_same_on_spark(session: SparkSession, tmp_path: Path) -> None:
