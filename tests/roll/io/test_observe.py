@@ -1,0 +1,85 @@
+"""A live quorum observed for a roll: nodes at their own addresses, hooks, files and the log; and none of them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.core.errors import UnreachableError
+from kafkactl.playground.quorum import FakeQuorum
+from kafkactl.roll.api.observing import observe, save_observation
+from kafkactl.roll.inventory import RollInventory, parse_roll_inventory
+from kafkactl.roll.io.saved import load_observation
+
+MS = 12_000.0
+
+
+def inventory_of(quorum: FakeQuorum, folder: Path, *, hooks: str = "", **addresses: str) -> RollInventory:
+    """The controllers, with files of this machine; `addresses` by `c1` in place of their own."""
+    lines = [f"[hooks]\ntemplate = 'local'\n{hooks}"]
+    for node_id in quorum.nodes:
+        file = folder / f"{node_id}.properties"
+        file.write_text(f"node.id={node_id}\nbroker.rack=r{node_id}\nssl.key.password=hunter2\n")
+        address = addresses.get(f"c{node_id}", str(quorum.address(node_id)))
+        lines.append(f"[[nodes]]\nid = {node_id}\nroles = ['controller']\ncontroller_address = '{address}'\n"
+                     f"config = '{file.name}'")  # fmt: skip
+    return parse_roll_inventory("\n".join(lines), file=str(folder / "roll.toml"))
+
+
+def printing(text: str) -> str:
+    return json.dumps([sys.executable, "-c", f"print({text!r})"])
+
+
+@pytest.fixture
+def dead() -> Any:
+    """An address where nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_every_node_is_observed_and_saved_without_secrets(tmp_path: Path) -> None:
+    hooks = f"running = {printing('apache/kafka:4.3.1')}\ninstalled = {printing('4.4.0')}\njava = {printing('17')}\n"
+    with FakeQuorum() as quorum:
+        inventory = inventory_of(quorum, tmp_path, hooks=hooks)
+        saved = save_observation(inventory, tmp_path / "out", timeout_ms=MS)
+    assert [(node.id, node.alive, node.release, node.installed) for node in saved.nodes] == [
+        (1, True, "4.3.1", "4.4.0"), (2, True, "4.3.1", "4.4.0"), (3, True, "4.3.1", "4.4.0"),
+    ]  # fmt: skip
+    seen = load_observation(tmp_path / "out")
+    assert (seen.cluster_id, seen.node(2).rack, seen.node(2).java) == (quorum.cluster_id, "r2", "17")  # type: ignore[union-attr]
+    assert seen.quorum_view is not None
+    assert seen.quorum_view.leader_id == 1
+    assert seen.log is not None
+    assert seen.log.controller_id == 1
+    assert sorted(seen.log.image.controllers) == [1, 2, 3]
+    assert "hunter2" not in (tmp_path / "out" / "observation.json").read_text()
+
+
+def test_silent_node_is_down_and_a_node_with_another_id_is_unknown(tmp_path: Path, dead: str) -> None:
+    with FakeQuorum() as quorum:
+        inventory = inventory_of(quorum, tmp_path, c2=dead, c3=str(quorum.address(1)).replace("127.0.0.1", "localhost"))
+        seen = observe(inventory, timeout_ms=MS)
+    assert [node.alive for node in seen.nodes] == [True, False, None]
+    assert {finding.id for finding in seen.findings} >= {"node-not-observed", "node-of-another-role"}
+
+
+def test_hook_that_fails_leaves_its_fact_unknown(tmp_path: Path) -> None:
+    with FakeQuorum() as quorum:
+        seen = observe(inventory_of(quorum, tmp_path, hooks="running = ['false']\n"), timeout_ms=MS)
+    assert [node.release for node in seen.nodes] == [None, None, None]
+    assert "node-place-unreadable" in {finding.id for finding in seen.findings}
+
+
+def test_cluster_without_any_answer_is_an_error_and_nothing_is_saved(tmp_path: Path) -> None:
+    with FakeQuorum() as quorum:
+        inventory = inventory_of(quorum, tmp_path)
+    with pytest.raises(UnreachableError) as caught:
+        save_observation(inventory, tmp_path / "out", timeout_ms=MS)
+    assert caught.value.id == "cluster-not-reached"
+    assert not (tmp_path / "out").exists()
