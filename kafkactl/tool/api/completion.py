@@ -154,8 +154,15 @@ def _levels(facts: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
 
 
 def node_words(facts: Mapping[str, Any], *roles: str) -> list[tuple[str, str]]:
-    """Node ids as text, with their role: `brokers`, `controllers`, or both. Negative numbers are left out."""
-    return [(str(node), role.removesuffix("s")) for role in roles for node in facts.get(role, ()) if node >= 0]
+    """Return node ids as text, each once, with the roles that it has of `brokers` and `controllers`.
+
+    Negative numbers are left out.
+    """
+    found: dict[int, list[str]] = {}
+    for role in roles:
+        for node in facts.get(role, ()):
+            found.setdefault(node, []).append(role.removesuffix("s"))
+    return [(str(node), ", ".join(found[node])) for node in sorted(found) if node >= 0]
 
 
 def topic_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
