@@ -7,7 +7,7 @@ unknown: it is listed by `unread_settings` and never refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kafkactl.core.findings import Finding, Severity
@@ -18,10 +18,11 @@ from kafkactl.protocol.text.config_values import PROVIDERS
 from kafkactl.protocol.text.java_text import split_list, trim
 from kafkactl.protocol.text.properties import render_property
 from kafkactl.storage.config.keys import ServerKey, known_in, server_keys, topic_keys, value_problem
-from kafkactl.storage.config.node_config import ConfigError, read_node_config
+from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
 from kafkactl.storage.config.oauth import oauth_problems
 from kafkactl.storage.config.plugin_classes import is_missing, releases_with
 from kafkactl.storage.config.release_rules import reading_rules
+from kafkactl.storage.config.tiered import tiered_problems
 
 _UNRESOLVED: Final = "unresolved-config-provider"
 
@@ -48,16 +49,22 @@ class MissingClass:
 def refused_settings(release: Release, properties: Mapping[str, str]) -> list[RefusedSetting]:
     """Return the settings of a node's file with which the release does not start, in the order of Kafka's checks.
 
-    A class that the release does not have is left to `missing_classes`.
+    Settings of listeners and of tiered storage that end a start after the file was read come last. A class that the
+    release does not have is left to `missing_classes`.
     """
     without = {missing.key for missing in missing_classes(release, properties)}
-    of_file = [
+    config, findings = _read(release, properties)
+    refused = [
         RefusedSetting(key, shown_config(BROKER, key, properties.get(key)), finding.message)
-        for key, finding in _findings(release, properties)
+        for key, finding in findings
         if finding.severity is Severity.BLOCKER and finding.id != _UNRESOLVED
         if key not in without and not _is_redacted(properties.get(key))
     ]
-    return of_file + [RefusedSetting(found.key, None, found.words) for found in oauth_problems(properties, release)]
+    later = [*oauth_problems(properties, release), *(tiered_problems(config, release) if config else ())]
+    return refused + [
+        RefusedSetting(found.key, shown_config(BROKER, found.key, properties.get(found.key)), found.words)
+        for found in later
+    ]
 
 
 def unread_settings(release: Release, properties: Mapping[str, str]) -> list[str]:
@@ -66,19 +73,23 @@ def unread_settings(release: Release, properties: Mapping[str, str]) -> list[str
     Passwords are not among them: a release takes any text as one.
     """
     hidden = [key for key, value in properties.items() if _is_redacted(value)]
-    provided = [key for key, finding in _findings(release, properties) if finding.id == _UNRESOLVED]
+    provided = [key for key, finding in _read(release, properties)[1] if finding.id == _UNRESOLVED]
     keys = server_keys(release.name)
     return sorted(key for key in {*hidden, *provided} if key in keys and not keys[key].is_secret)
 
 
-def _findings(release: Release, properties: Mapping[str, str]) -> list[tuple[str, Finding]]:
-    """Return what the release reports about the file, by key."""
+def _read(release: Release, properties: Mapping[str, str]) -> tuple[NodeConfig | None, list[tuple[str, Finding]]]:
+    """Return the configuration as the release reads it, None if it is refused, and the findings about it by key."""
     text = "".join(render_property(key, value, ascii_only=True) + "\n" for key, value in properties.items())
     try:
-        found = read_node_config(text.encode("ascii"), file="", release=release).warnings
+        config = read_node_config(text.encode("ascii"), file="", release=release)
     except ConfigError as error:
-        found = error.findings
-    return [(str(finding.evidence["key"]), finding) for finding in found]
+        return None, _by_key(error.findings)
+    return config, _by_key(config.warnings)
+
+
+def _by_key(findings: Iterable[Finding]) -> list[tuple[str, Finding]]:
+    return [(str(finding.evidence["key"]), finding) for finding in findings]
 
 
 def refused_topic_settings(release: Release, configs: Mapping[str, str]) -> list[RefusedSetting]:

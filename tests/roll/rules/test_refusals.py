@@ -110,6 +110,27 @@ def test_validator_of_a_listener_that_is_not_open_requires_nothing() -> None:
     assert refused_settings(find_release("4.4"), {**BROKER, key: HANDLER}) == []
 
 
+TIERED = {
+    **BROKER,
+    "remote.log.storage.system.enable": "true",
+    "remote.log.storage.manager.class.name": "org.example.Store",
+    "remote.log.metadata.manager.class.name": (
+        "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager"
+    ),
+}
+LISTENER = "remote.log.metadata.manager.listener.name"
+
+
+@pytest.mark.parametrize(
+    ("settings", "releases"),
+    [({LISTENER: "PLAINTEXT"}, ()), ({}, since("4.2")), ({LISTENER: "OTHER"}, since("3.3"))],
+)
+def test_tiered_storage_needs_a_listener(settings: Mapping[str, str], releases: tuple[str, ...]) -> None:
+    refused = {name: refused_settings(find_release(name), {**TIERED, **settings}) for name in release_names()}
+    assert [name for name, found in refused.items() if found] == list(releases)
+    assert {found.key for settings in refused.values() for found in settings} <= {LISTENER}
+
+
 def test_redacted_value_is_unknown_and_not_refused() -> None:
     file = {**BROKER, "num.replica.fetchers": "<redacted>", "ssl.keystore.password": "<redacted>"}
     assert refused_settings(find_release("4.3"), file) == []
