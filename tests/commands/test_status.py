@@ -14,11 +14,14 @@ from kafkactl.commands.rendering.change_log import ChangeLog
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.status import next_words, show_status
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
+from kafkactl.net.transport import Address
 from kafkactl.playground.cluster import FakeCluster
 from kafkactl.status.answer import ClusterStatus
 from kafkactl.status.observation import ComparedSettings
 from kafkactl.tool.api.discovery import find_cluster
 from tests.conftest import Run
+from tests.kafka.unregistering_cluster import UnregisteringCluster
 from tests.report.exposition import samples
 from tests.status.worlds import HOST_NODE, WORST, broker, nodes, partitions, quorum, status, voter
 
@@ -166,3 +169,14 @@ def test_next_command_needs_a_login_where_the_listener_does(
     words = next_words(ConnectionArguments(command_config=login), find_cluster([str(file)], command_config=None))
     options = ["--bootstrap-controller", "c1:9093"] + (["--command-config", login] if login else [])
     assert words == (options if leads else None)
+
+
+def test_brokers_are_asked_as_well_as_controllers(kafkactl: Kafkactl) -> None:
+    with UnregisteringCluster().client(Role.BROKER) as client:
+        addresses = ",".join(str(address) for address in (Address("127.0.0.1", 1), *client.bootstrap))
+        run = kafkactl("status", "--bootstrap-server", addresses, "-o", "json")
+    areas = {area["area"]: area for area in run.json["areas"]}
+    assert areas["quorum"]["counts"]["leader_id"] == 1
+    counts = areas["brokers"]["counts"]
+    assert [counts[name] for name in ("registered", "in_service", "fenced", "silent")] == [3, 2, 1, 0]
+    assert areas["levels"]["counts"]["stale_registrations"] == 2

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from kafkactl.status.answer import ClusterStatus
 
 _PATIENCE_MS: Final = 800.0  # for one node that does not answer
+_QUORUM_PATIENCE_MS: Final = 650.0  # a voter that is silent for so long is watched next
+_SOON_MS: Final = 200.0
 _VOTERS_WATCHED_MS: Final = 1_200.0  # two intervals of no-ops and a sample: a voter that is silent for so long is dead
 _CALL_MS: Final = 2_000.0
 _LEADER_MS: Final = 1_000.0  # for the leader, before the log is read
@@ -50,7 +52,7 @@ _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the regist
 _FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
 _DEEP_LIMIT_MS: Final = 20_000.0
 _SHARE_OF_TIME: Final = 0.9  # of the time of the command, so that the answer can still be given
-_JOIN_S: Final = 0.5
+_JOIN_S: Final = 0.15
 
 
 class StatusWatch(Closing):
@@ -67,7 +69,7 @@ class StatusWatch(Closing):
         self._files = tuple(os.fspath(file) for file in files)
         self._deep = deep
         self._releases = exact_releases(self._files) if self._files else ()
-        self._quorum = QuorumWatch(self._quorum_client, patience_ms=_PATIENCE_MS, watch_ms=_VOTERS_WATCHED_MS)
+        self._quorum: QuorumWatch | None = None
         self._leader_client = client.sibling(client.role, client.bootstrap, timeout_ms=_LEADER_MS)
         self._follower = LogFollower(self._log_client, self._leader_client)
         self._counter = PartitionCounter(self._client, _PATIENCE_MS)
@@ -77,7 +79,8 @@ class StatusWatch(Closing):
 
     def close(self) -> None:
         """Hang up everywhere; pending requests end with that."""
-        self._quorum.__exit__(None, None, None)
+        if self._quorum is not None:
+            self._quorum.__exit__(None, None, None)
         for client in (self._client, self._log_client, self._leader_client, self._quorum_client):
             client.close()
         deadline_s = time.monotonic() + _JOIN_S
@@ -147,8 +150,22 @@ class StatusWatch(Closing):
     # --- questions, each on its own thread ---
 
     def _ask_quorum(self) -> ObservedQuorum:
+        if self._quorum is None:
+            self._quorum_client = self._answering_first(self._quorum_client)
+            self._quorum = QuorumWatch(
+                self._quorum_client, patience_ms=_QUORUM_PATIENCE_MS, watch_ms=_VOTERS_WATCHED_MS
+            )
         found = self._quorum.observe()
         return ObservedQuorum(state=found.state, findings=found.findings, is_broken=found.is_broken)
+
+    def _answering_first(self, client: Client) -> Client:
+        """Return a client with the brokers that answer soon before the others: they are asked one after the other."""
+        if client.role is not Role.BROKER or len(client.bootstrap) == 1:
+            return client
+        found = client.versions(client.bootstrap, soon_ms=_SOON_MS)
+        ordered = sorted(client.bootstrap, key=lambda address: isinstance(found[address], KafkactlError))
+        client.close()
+        return client.sibling(client.role, ordered, timeout_ms=_CALL_MS)
 
     def _ask_nodes(self) -> tuple[ObservedCluster, ObservedNodes]:
         view = observe_cluster_state(self._client, patience_ms=_PATIENCE_MS, registrations=self._registrations)
