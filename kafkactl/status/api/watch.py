@@ -47,7 +47,7 @@ _SOON_MS: Final = 200.0
 _VOTERS_WATCHED_MS: Final = 1_200.0  # two intervals of no-ops and a sample: a voter that is silent for so long is dead
 _CALL_MS: Final = 2_000.0
 _LEADER_MS: Final = 1_000.0  # for the leader, before the log is read
-_LIMIT_MS: Final = 2_600.0  # for an area, so that the command ends within 3 s
+_LIMIT_MS: Final = 2_500.0  # for an area, so that the command ends within 3 s
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
 _FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
 _DEEP_LIMIT_MS: Final = 20_000.0
@@ -59,7 +59,7 @@ class StatusWatch(Closing):
     """A cluster whose status can be asked again and again; use it as a context manager.
 
     `files` are the configurations of nodes on this host; `deep` also compares settings and predicts the next failure.
-    Each area has a deadline of its own: 2.6 s, but for the first look at the metadata log, which may be large.
+    Each area has a deadline of its own: 2.5 s, but for the first look at the metadata log, which may be large.
     """
 
     def __init__(self, client: Client, *, files: Iterable[str | os.PathLike[str]] = (), deep: bool = False) -> None:
