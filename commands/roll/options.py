@@ -93,14 +93,14 @@ class RequestOptions(NamedTuple):
 
 
 def source_options(function: Function) -> Function:
-    """Decorator: `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
+    """Add `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
     text = "A saved observation instead of the cluster (roll observe)."
     saved = click.option("--observation", cls=ConnectionOption, metavar="DIR", help=text)
     return option_group("source", RollSource, inventory_option, saved)(function)
 
 
 def to_option(function: Function) -> Function:
-    """Decorator: `--to RELEASE`."""
+    """Add `--to RELEASE`."""
     text = "Release to roll to, such as 4.3.1. [default: the present one, a restart]"
     decorated: Any = click.option(
         "--to", metavar="RELEASE", shell_complete=completing.releases, help=text
@@ -109,7 +109,7 @@ def to_option(function: Function) -> Function:
 
 
 def request_options(function: Function) -> Function:
-    """Decorator: the options that say which nodes are rolled how; the function gets the parameter `asked`."""
+    """Add the options that say which nodes are rolled how; the function gets the parameter `asked`."""
     options = (
         to_option,
         click.option("--only", type=IdList(), metavar="IDS", help="Roll only these nodes."),

@@ -220,7 +220,7 @@ def _nodes(raw: object, shared: Mapping[str, Any], problems: list[str]) -> tuple
 
 
 def _placed(node: InventoryNode, file: str, problems: list[str]) -> InventoryNode:
-    """Files of this machine are relative to the inventory, wherever kafkactl is run; those of a node are absolute."""
+    """Return the path of a file: on this machine relative to the inventory, on a node absolute."""
     if node.hooks.is_local:
         folder = PurePath(file).parent
         log_dirs = tuple(str(folder / directory) for directory in node.log_dirs)

@@ -326,7 +326,7 @@ def _head(asked: Asked, quorum: Quorum, release: str, seed: int) -> list[str]:
 
 
 def verdict_of(summary: Summary) -> Literal["passed", "failed", "unknown"]:
-    """`failed` if a run did, `unknown` if runs were not made, else `passed`.
+    """Return `failed` if a run did, `unknown` if runs were not made, else `passed`.
 
     Where all runs are over and the first failure was not made small, the verdict is known.
     """
@@ -348,7 +348,7 @@ def percentile(values: Sequence[int], share: int) -> int | None:
 
 
 def failover_ms(summary: Summary) -> dict[str, float]:
-    """Percentiles of the times to the next leader, the longest as p100; empty where none was measured."""
+    """Return the percentiles of the times to the next leader, the longest as p100; empty if none was measured."""
     found = {f"p{share}": percentile(summary.failovers_us, share) for share in _SHARES}
     return {name: value / 1000 for name, value in found.items() if value is not None}
 

@@ -99,7 +99,7 @@ class Monitor:
     # --- disks -----------------------------------------------------------------------------------------------------
 
     def appended(self, node: int, shadow: Shadow, batches: Sequence[Batch]) -> None:
-        """Batches were appended to a log. Log matching: the same offset and epoch never ends two different logs."""
+        """Check appended batches (log matching): the same offset and epoch never ends two different logs."""
         number = shadow.numbers[-1] if shadow.numbers else shadow.base_number
         for batch in batches:
             if batch.base != shadow.end:
@@ -172,7 +172,7 @@ class Monitor:
         return self._epochs.get(directory, 0)
 
     def state_written(self, node: int, directory: Uuid, epoch: int, voted: tuple[int, Uuid] | None) -> None:
-        """quorum-state was written: the epoch of a disk never falls, and it has one vote an epoch."""
+        """Check a written quorum-state: the epoch of a disk never falls, and it has one vote an epoch."""
         known = self.epoch_of(directory)
         if epoch < known:
             self._broken(MONOTONIC_EPOCH, node, f"node {node} wrote epoch {epoch} after epoch {known}")

@@ -49,7 +49,7 @@ class Network:
         return (delay,)
 
     def set_delay(self, low_us: int, high_us: int) -> None:
-        """Delays of all links: fixed for equal bounds, else drawn for each message; 0 and 0 for the first ones."""
+        """Set the delays of all links: fixed for equal bounds, else drawn for each message; 0 and 0 as at first."""
         self._low, self._high = low_us, high_us
         self._judge()
 

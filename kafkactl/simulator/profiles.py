@@ -43,7 +43,7 @@ class Case:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Voters and observers."""
+        """Return voters and observers."""
         return (*self.voters, *self.observers)
 
 
@@ -179,7 +179,7 @@ def _rolling_restart(case: Case) -> Iterator[Timed]:
 
 
 def _voter_change(case: Case) -> Iterator[Timed]:
-    """Voters are added and removed, one after the other, while nodes crash and come back, or are cut in two."""
+    """Add and remove voters, one after the other, while nodes crash and come back, or are cut in two."""
     chance, now = case.chance, 2 * _SECOND
     while now < case.duration_us:
         verb = chance.choice(("add", "remove"))

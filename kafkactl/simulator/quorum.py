@@ -42,7 +42,7 @@ class Quorum:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Voters and observers."""
+        """Return voters and observers."""
         return (*self.voters, *self.observers)
 
 

@@ -160,7 +160,7 @@ def _voters(setup: Setup, words: Words) -> Setup:
 
 
 def ids_of(words: Words, most: int) -> tuple[int, ...]:
-    """`3` for 1 to 3, or ids one by one, each once. Raises InputError `invalid-script`."""
+    """Read `3` as 1 to 3, or ids one by one, each once. Raise InputError `invalid-script`."""
     found: list[int] = []
     while words.peek() is not None:
         node = words.number("a node id", MAX_ID)
@@ -232,13 +232,13 @@ def _one_node(words: Words) -> tuple[Any, ...]:
 
 
 def _recover(words: Words) -> tuple[Any, ...]:
-    """`N` with the offset and epoch raised as `quorum recover` does, `N raise 0` without."""
+    """Read `N` with the offset and epoch raised as `quorum recover` does, `N raise 0` without."""
     node = words.node()
     return (node, words.number("by how much offset and epoch are raised", MAX_ID) if words.accept("raise") else RAISED)
 
 
 def _link(words: Words) -> tuple[Any, ...]:
-    """`A B` and `A <-> B` both ways, `A -> B` one way, `A` from and to all others."""
+    """Read `A B` and `A <-> B` as both ways, `A -> B` as one way, `A` as from and to all others."""
     from_node = words.node()
     if words.accept("->"):
         return (from_node, words.node(), False)

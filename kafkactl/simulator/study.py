@@ -110,7 +110,7 @@ class SecondFailure:
 
     @property
     def stuck(self) -> int:
-        """Runs in which nothing was committed, not even with the node back."""
+        """Return the number of runs in which nothing was committed, not even with the node back."""
         return self.runs - self.goes_on - self.recovers
 
     to_dict = json_of(
@@ -154,7 +154,7 @@ def study(
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
     is_static: bool = False,
 ) -> Study:
-    """Elections of the voters that are not down, for each release, and a second failure in each step for the oldest.
+    """Simulate elections of the voters that run, for each release, and a second failure in each step.
 
     `releases` are simulated as `simulated_release` says.
     """

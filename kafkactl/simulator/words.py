@@ -120,7 +120,7 @@ class Words:
         return int(word)
 
     def percent(self, what: str) -> int:
-        """`10%` or `0.5%`, in parts per thousand. Raises InputError `invalid-script`."""
+        """Read `10%` or `0.5%`, in parts per thousand. Raise InputError `invalid-script`."""
         at = self.place
         word = self.take(what)
         parts = re.fullmatch(r"([0-9]{1,3})(?:\.([0-9]))?%", word)
@@ -141,7 +141,7 @@ class Words:
         return parsed
 
     def relation(self) -> str:
-        """`<`, `<=`, `=`, `>=` or `>`; `=` where there is none."""
+        """Read `<`, `<=`, `=`, `>=` or `>`; return `=` if there is none."""
         word = self.peek()
         if word in _RELATIONS:
             self.place += 1
@@ -177,7 +177,7 @@ def invalid_script(file: str, line: int, column: int, reason: str, next_step: st
 
 
 def parse_duration(word: str) -> int | None:
-    """`2.5s` in microseconds; None for text that is not a duration, is over 24 hours or finer than a microsecond.
+    """Read `2.5s` in microseconds; return None for other text, over 24 hours, or finer than a microsecond.
 
     >>> parse_duration("2.5s")
     2500000

@@ -235,7 +235,7 @@ def _dump_meta_properties(path: str, data: bytes, show_secrets: bool) -> _Dumped
 
 
 def _shown(properties: Mapping[str, str], *, show_secrets: bool) -> Iterator[tuple[str, str]]:
-    """Keys and values as they may be shown, in the order of the file, where a block of a key is read as keys."""
+    """Return keys and values as they may be shown, in the order of the file; a block of a key is read as keys."""
     in_block = False
     for key, value in properties.items():
         is_secret = is_secret_text(value) if key in _OWN_KEYS else in_block or is_secret_setting(key, value)

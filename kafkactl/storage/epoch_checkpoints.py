@@ -11,13 +11,13 @@ from kafkactl.core.errors import InputDecodeError
 
 
 def parse_leader_epochs(data: bytes, *, file: str) -> tuple[tuple[int, int], ...]:
-    """`leader-epoch-checkpoint`: (leader epoch, its first offset), ascending."""
+    """Read `leader-epoch-checkpoint`: (leader epoch, its first offset), ascending."""
     entries = [_numbers(line, 2, file) for line in _entries(data, file)]
     return tuple(sorted((epoch, start) for epoch, start in entries))
 
 
 def parse_offsets(data: bytes, *, file: str) -> dict[tuple[str, int], int]:
-    """`log-start-offset-checkpoint` and its like: offsets by topic and partition."""
+    """Read `log-start-offset-checkpoint` and files like it: offsets by topic and partition."""
     found = {}
     for line in _entries(data, file):
         topic, _, rest = line.partition(" ")

@@ -156,7 +156,7 @@ def render_info(info: NodeInfo) -> list[str]:
 
 
 def render_metadata(metadata: Mapping[str, str]) -> str:
-    """Java's text of a sorted map: `{cluster.id=…, node.id=1, version=1}`."""
+    """Return Java's text of a sorted map: `{cluster.id=…, node.id=1, version=1}`."""
     return "{" + ", ".join(f"{key}={value}" for key, value in sorted(metadata.items())) + "}"
 
 
@@ -208,7 +208,7 @@ def _metadata(content: bytes, path: str, release: Release) -> Mapping[str, str]:
 
 
 def _as_written(content: bytes, path: str) -> Mapping[str, str]:
-    """3.3 to 3.6: every key of the file; only the version is looked at."""
+    """Return every key of the file, as 3.3 to 3.6 do, which look at the version only."""
     written = dict(parse_properties(content, file=path).mapping)
     if written.get(VERSION, "0") not in ("0", "1"):
         # Kafka: "Unsupported version for PATH: 2", and it continues with the next directory.
@@ -223,7 +223,7 @@ def _as_written(content: bytes, path: str) -> Mapping[str, str]:
 
 
 def _as_understood(found: MetaProperties) -> Mapping[str, str]:
-    """3.7 on: what a node takes from the file."""
+    """Return what a node takes from the file, from 3.7 on."""
     values = {
         CLUSTER_ID: found.cluster_id,
         DIRECTORY_ID: None if found.directory_id is None else str(found.directory_id),

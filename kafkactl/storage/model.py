@@ -130,7 +130,7 @@ class Source(Protocol):
     """Source of new values: the clock, ids and salts. Fixed values make a plan repeatable."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """Return the milliseconds since the epoch."""
         ...
 
     def directory_id(self, path: str) -> Uuid:

@@ -78,12 +78,12 @@ class RollbackPlan:
 
     @property
     def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused."""
+        """Return `planned`, `nothing-to-do` or `refused`."""
         return Outcome.REFUSED if self.missing else self.way.outcome
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Blockers, and what should be known."""
+        """Return the blockers, and what should be known."""
         return each_once((*self.missing, *self.way.weighed(self.observation.findings), *self.way.findings))
 
     def to_dict(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class CheckResult:
 
     @property
     def counts(self) -> CheckCounts:
-        """Blockers, warnings and unknowns that are not accepted, and infos."""
+        """Return the numbers of blockers, warnings and unknowns that are not accepted, and of infos."""
         unknown = sum(finding.id == UNKNOWN_ID for finding in self.open_findings)
         return {
             "blocker": len(blockers(self.findings)),
@@ -102,7 +102,7 @@ def check(
 
 
 def edits_of(journal: JournalView | None, inventory: Inventory, observation: Observation) -> tuple[Finding, ...]:
-    """Files that were edited since the driver read or wrote them; none where there is no journal of it.
+    """Return the files that were edited since the driver read or wrote them; none without a journal.
 
     A saved file, without its comments and secrets, differs from the one on the node: only the live cluster's are
     compared.

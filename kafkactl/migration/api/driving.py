@@ -95,12 +95,12 @@ class DriveResult:
 
     @property
     def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused; of a run also done, failed, partial or unknown."""
+        """Return `planned`, `nothing-to-do` or `refused`; of a run also `done`, `failed`, `partial` or `unknown`."""
         return self.result.outcome
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Blockers, and what should be known."""
+        """Return the blockers, and what should be known."""
         return tuple(self.result.findings)
 
     @property
@@ -120,7 +120,7 @@ class DriveResult:
 
 
 def asking(ask: AskCallback, crew: RunContext, seen: Observation, *, once: bool = False) -> Ask:
-    """`ask` as the driver calls it; `once`: for the first step only."""
+    """Return `ask` as the driver calls it; `once`: for the first step only."""
     asked: list[str] = []
 
     def asks(route: StepPlan, step: Step) -> Finding | None:

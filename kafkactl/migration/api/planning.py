@@ -38,7 +38,7 @@ class MigrationPlan:
 
     @property
     def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused."""
+        """Return `planned`, `nothing-to-do` or `refused`."""
         return self.way.outcome
 
     def to_dict(self) -> dict[str, Any]:

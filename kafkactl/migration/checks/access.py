@@ -200,7 +200,7 @@ def _controllers_at_brokers(case: CheckCase) -> Iterator[Finding]:
 
 
 def _with_cluster_action(case: CheckCase, *, of_zookeeper: bool) -> frozenset[str]:
-    """Principals that an ACL allows ClusterAction."""
+    """Return the principals that an ACL allows ClusterAction."""
     if of_zookeeper:
         entries = [
             (acl.resource_type, acl.operation, acl.permission_type, acl.principal)

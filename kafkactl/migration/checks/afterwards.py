@@ -35,14 +35,14 @@ def afterwards(observation: Observation) -> tuple[Finding, ...]:
 
 
 def _decided(observation: Observation) -> Iterator[Finding]:
-    """Settings that brokers' files decided before and that the controllers' files decide now."""
+    """Report settings that brokers' files decided before and that the controllers' files decide now."""
     log = observation.log
     dynamic = {} if log is None or log.image is None else dict(log.image.configs.get((BROKER_CONFIG, ""), {}))
     yield from difference_findings(decided_differences(observation.nodes, dynamic=dynamic))
 
 
 def _files(observation: Observation) -> Iterator[Finding]:
-    """Settings that a KRaft node ignores, or that 4.x no longer knows."""
+    """Report settings that a KRaft node ignores, or that 4.x no longer knows."""
     for node in observation.nodes:
         left = sorted(key for key in node.config or {} if key.startswith("zookeeper.") or key in _ZOOKEEPER_ONLY)
         if left:

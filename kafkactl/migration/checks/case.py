@@ -117,7 +117,7 @@ class CheckCase:
 
     @property
     def on_zookeeper(self) -> frozenset[int]:
-        """Ids of brokers that are seen to run on ZooKeeper: by their znode, their registration or their answers."""
+        """Return the ids of brokers that run on ZooKeeper, by their znode, their registration or their answers."""
         named = set() if self.tree is None else set(self.tree.brokers)
         if self.stage in (Stage.DUAL, Stage.FINAL):
             named |= {id for id, migrating in (self.registered or {}).items() if migrating}

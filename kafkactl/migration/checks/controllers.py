@@ -93,7 +93,7 @@ def _inter_broker_listener(case: CheckCase) -> Said:
 
 
 def _offered(case: CheckCase) -> dict[int, set[str]]:
-    """Listeners that brokers advertise, in capitals, by id: in ZooKeeper, else in their files."""
+    """Return the listeners that brokers advertise, in capitals, by id: in ZooKeeper, else in their files."""
     found = {}
     for node in case.brokers:
         listeners = given(node, "advertised.listeners") or given(node, "listeners")

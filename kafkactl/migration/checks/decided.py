@@ -52,7 +52,7 @@ def _decided(case: CheckCase) -> Said:
 
 
 def cluster_configs(case: CheckCase) -> Mapping[str, str]:
-    """Configs of all brokers as they are kept in the metadata log, and before the copy in ZooKeeper."""
+    """Return the configs of all brokers as kept in the metadata log, and before the copy in ZooKeeper."""
     if case.image is not None and case.stage in (Stage.DUAL, Stage.FINAL):
         return dict(case.image.configs.get((BROKER_CONFIG, ""), {}))
     found: Mapping[str, str] = {} if case.tree is None else case.tree.broker_configs.get("", {})

@@ -27,7 +27,7 @@ _TOPIC, _PARTITION, _REMOVE_TOPIC, _SCRAM, _REMOVE_SCRAM = 2, 3, 9, 11, 22
 
 
 def _driver(case: CheckCase) -> Said:
-    """Progress: no-ops alone move /migration twice a second."""
+    """Check the driver's progress: no-ops alone move /migration twice a second."""
     migration = None if case.tree is None else case.tree.migration
     end = _end_of_log(case)
     if migration is None or end is None:
@@ -100,7 +100,7 @@ def _lag_metric(case: CheckCase) -> Iterator[Finding]:
 
 
 def _client_metrics(case: CheckCase) -> Said:
-    """D4: accepted everywhere; at the next start of a controller its driver is stuck indefinitely."""
+    """Report client metrics (D4): accepted everywhere, but the driver of the next controller that starts is stuck."""
     image = _whole(case)
     if image is None:
         seen = "not observed" if case.image is None else "observed and some of its records cannot be read"
@@ -126,7 +126,7 @@ def _whole(case: CheckCase) -> Image | None:
 
 
 def _quotas(case: CheckCase) -> Iterator[Finding]:
-    """D5: the last quota of a client id, an ip or a user with a client id is removed in KRaft only."""
+    """Report quotas (D5): the last one of a client id, an ip or a user with a client id is removed in KRaft only."""
     image = _whole(case)
     if image is None or case.tree is None:
         return
@@ -177,7 +177,7 @@ def _without_state(topic: ZkTopic, partitions: Mapping[int, object]) -> bool:
 
 
 def _not_yet_mirrored(log: LogFacts | None, done: int) -> set[str]:
-    """Ids of topics that were made, grown or removed behind the mirrored offset: those are not late yet."""
+    """Return the ids of topics that were made, grown or removed after the mirrored offset, which are not late yet."""
     records = () if log is None else log.since_copy
     return {
         str(record.record.data["TopicId"])
@@ -222,8 +222,10 @@ def _of_topics(
 
 
 def _other_than_topics(case: CheckCase) -> Iterator[Finding]:
-    """Configs, quotas, credentials, ACLs and tokens. Writes of KRaft while its ZooKeeper session ended are lost there,
-    and removing a credential can remove others; no metric shows it.
+    """Compare configs, quotas, credentials, ACLs and tokens.
+
+    Writes of KRaft while its ZooKeeper session ended are lost there, and removing a credential can remove others; no
+    metric shows it.
     """
     if _whole(case) is None or case.tree is None:
         return

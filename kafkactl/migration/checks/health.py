@@ -260,7 +260,7 @@ def _kraft_decides(case: CheckCase) -> bool:
 
 
 def _living(case: CheckCase) -> set[int]:
-    """Brokers that answer, or that were not asked, and that the side that decides counts on."""
+    """Return the brokers that answer, or that were not asked, and that the side that decides counts on."""
     silent = silent_brokers(case.observation)
     if case.log is not None and _kraft_decides(case):
         present = {id for id, registration in case.log.registrations.items() if not registration.fenced}

@@ -94,7 +94,7 @@ def _file(node: NodeSeen) -> NodeFile | None:
 
 
 def _hidden_secrets(files: Iterable[NodeFile]) -> dict[str, str]:
-    """Secrets that the brokers have and a saved observation does not show: the real file gets them all the same."""
+    """Report secrets that the brokers have and a saved observation does not show: the real file gets these, too."""
     return {
         key: value
         for file in files

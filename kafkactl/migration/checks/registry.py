@@ -140,7 +140,7 @@ def _with_check(finding: Finding, check: str) -> Finding:
 
 
 def _place(finding: Finding) -> tuple[int, str]:
-    """Blockers first, then what warns, what is unknown, what only informs; within each by check."""
+    """Return the place of a finding: blockers, warnings, unknowns, infos; within each by check."""
     kind = 2 if finding.id == UNKNOWN_ID else _WEIGHT[finding.severity]
     return kind, str(finding.evidence["check"])
 

@@ -324,7 +324,7 @@ def _directories(case: CheckCase) -> Iterator[Finding]:
 
 
 def _formatted_again(case: CheckCase) -> Iterator[Finding]:
-    """5.4: meta.properties of version 1 cannot be read by a broker on ZooKeeper."""
+    """Report meta.properties of version 1, which a broker on ZooKeeper cannot read (5.4)."""
     for node in case.brokers:
         if (node.meta_properties or {}).get("version") == "1":
             yield warning(

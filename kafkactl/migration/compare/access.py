@@ -67,7 +67,7 @@ def _top(path: str) -> str:
 
 
 def _unread(case: Case) -> Iterator[Answer]:
-    """ACLs in places that no Kafka looks into."""
+    """Report ACLs in places that no Kafka looks into."""
     ids = ("acl-of-unknown-resource-type", "acl-of-unknown-pattern-type")
     for finding in case.tree.findings:
         if finding.id in ids:
@@ -107,7 +107,7 @@ def _shown(entries: set[_Entry]) -> list[str] | None:
 
 
 def tokens(case: Case) -> Iterator[Answer]:
-    """Tokens by id. Renewers are a set."""
+    """Compare tokens by id. Renewers are a set."""
     if case.image.delegation_tokens and not case.is_kept(_top(_TOKENS)):
         yield Unknown(entity=TOKEN, key="*", reason=f"{_top(_TOKENS)} is not in the observation")
         return

@@ -24,7 +24,7 @@ _KRAFT_WRITES: Final = -1  # the broker of a block that the migration's mirror w
 
 
 def brokers(case: Case) -> Iterator[Answer]:
-    """Brokers on ZooKeeper against the registrations of brokers in migration mode."""
+    """Compare brokers on ZooKeeper with the registrations of brokers in migration mode."""
     if not case.is_kept(_IDS):
         yield Unknown(entity=BROKER, key="*", reason=f"{_IDS} is not in the observation")
         return
@@ -111,7 +111,7 @@ def _next_ids(block: ZkProducerIds | None) -> tuple[int | None, ...]:
 
 
 def features(case: Case) -> Iterator[Answer]:
-    """metadata.version against inter.broker.protocol.version of the brokers that still run on ZooKeeper.
+    """Compare metadata.version with inter.broker.protocol.version of the brokers that still run on ZooKeeper.
 
     They register the one as the only level that they support, so the two must be the same.
     """

@@ -42,7 +42,7 @@ def broker_configs(case: Case) -> Iterator[Answer]:
 
 
 def other_configs(case: Case) -> Iterator[Answer]:
-    """Configs of what ZooKeeper has no place for: they are not mirrored, and client-metrics stop the mirror."""
+    """Report configs for which ZooKeeper has no place: these are not mirrored, and client-metrics stop the mirror."""
     for (kind, name), held in sorted(case.image.configs.items()):
         if kind not in (TOPIC_CONFIG, BROKER_CONFIG) and held:
             key = f"{_OTHER_RESOURCES.get(kind, str(kind))} {name or DEFAULT_NAME}"
@@ -122,7 +122,7 @@ def _shown(kind: int, config: Mapping[str, str], names: Iterable[str]) -> dict[s
 
 
 def quotas(case: Case) -> Iterator[Answer]:
-    """Quotas of users, clients, clients of users, and addresses."""
+    """Compare quotas of users, clients, clients of users, and addresses."""
     yield from _absent(case, CLIENT_QUOTA, _KINDS.values())
     entities = {*case.tree.client_quotas, *case.image.client_quotas}
     for entity in sorted(entities, key=_quota_key):
@@ -150,7 +150,7 @@ def _equal(left: float | None, right: float | None) -> bool:
 
 
 def _quota_key(entity: QuotaEntity) -> str:
-    """`user alice, client-id app*1`; the user first, as people say it."""
+    """Return `user alice, client-id app*1`; the user first."""
     parts = sorted(entity, key=lambda part: part[0] != "user")
     return ", ".join(f"{kind} {DEFAULT_NAME if name is None else name}" for kind, name in parts)
 
@@ -174,7 +174,7 @@ def _absent(case: Case, entity: str, paths: Iterable[str]) -> Iterator[Answer]:
 
 
 def scram_credentials(case: Case) -> Iterator[Answer]:
-    """Credentials by user and mechanism: byte for byte."""
+    """Compare credentials by user and mechanism: byte for byte."""
     users = _KINDS["user"]
     if not case.is_kept(users):
         yield Unknown(entity=SCRAM, key="*", reason=f"{users} is not in the observation")
@@ -207,7 +207,7 @@ def scram_credentials(case: Case) -> Iterator[Answer]:
 
 
 def _hidden_credentials(case: Case) -> Iterator[tuple[int, str]]:
-    """Credentials that are there and not shown."""
+    """Report credentials that exist and are not shown."""
     prefix = _KINDS["user"] + "/"
     for hidden in case.hidden:
         path, _, name = hidden.rpartition(" ")

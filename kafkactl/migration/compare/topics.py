@@ -32,7 +32,7 @@ _NO_STATE_TEXT = (
 
 
 def topics(case: Case) -> Iterator[Answer]:
-    """Topics and their partitions."""
+    """Compare topics and their partitions."""
     if not case.is_kept(TOPICS_PATH):
         yield Unknown(entity=TOPIC, key="*", reason=f"{TOPICS_PATH} is not in the observation")
         return
@@ -166,7 +166,7 @@ def _only(fields: Mapping[str, Any] | None, others: Mapping[str, Any] | None) ->
 
 
 def topic_configs(case: Case) -> Iterator[Answer]:
-    """Configs of topics that are there; what is left of topics that are gone is explained."""
+    """Compare configs of topics that exist; what is left of topics that are gone is explained."""
     if not case.is_kept(CONFIGS_PATH):
         yield Unknown(entity=TOPIC_CONFIGS, key="*", reason=f"{CONFIGS_PATH} is not in the observation")
         return

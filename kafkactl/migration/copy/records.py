@@ -54,7 +54,7 @@ def copy_batches(
 
 
 def joined(parts: Iterable[Batch], min_size: int) -> Iterator[Batch]:
-    """Parts put together until there are at least `min_size` records; no part is divided."""
+    """Join parts until there are at least `min_size` records; no part is divided."""
     kept: list[MetadataRecord] = []
     for part in parts:
         kept.extend(part)
@@ -136,7 +136,7 @@ def _configs(type_: int, name: str, config: Mapping[str, str], decode: Callable[
 
 
 def _clients(tree: KafkaTree, rules: CopyRules) -> Iterator[Batch]:
-    """Users (each one's credentials, then its quotas), clients, clients of users, addresses."""
+    """Yield users (credentials, then quotas of each), clients, clients of users, addresses."""
     kept = {
         kinds: [quota for quota in tree.client_quotas if tuple(kind for kind, _ in quota) == kinds] for kinds in _KINDS
     }

@@ -46,7 +46,7 @@ class Kept(Protocol):
         ...
 
     def kept(self, sha256: str) -> bytes:
-        """Bytes that were kept."""
+        """Return the bytes that were kept."""
         ...
 
 
@@ -114,7 +114,7 @@ class RenderedFiles:
     # --- what an operator changed ---
 
     def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
-        """Files that were edited by hand, and files that the steps need and that cannot be made, each node once."""
+        """Report files edited by hand, and files that the steps need and that cannot be made, each node once."""
         edited = [
             finding
             for edit in self._seen_edits(seen)
@@ -174,7 +174,7 @@ class RenderedFiles:
         return tuple(lines)
 
     def _seen_edits(self, seen: Observation) -> tuple[HandEdit, ...]:
-        """Edits of the files as an observation shows them."""
+        """Return the edits of the files as an observation shows them."""
         return hand_edits_seen(self._inventory, self._journal, seen)
 
     def _edit(self, node: InventoryNode, current: bytes) -> HandEdit | None:

@@ -168,5 +168,5 @@ class DriverJournal(Journal, Protocol):
         ...
 
     def kept(self, sha256: str) -> bytes:
-        """Bytes that were kept. Raises InputError `kept-file-damaged`."""
+        """Return the bytes that were kept. Raise InputError `kept-file-damaged`."""
         ...

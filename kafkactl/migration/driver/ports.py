@@ -97,7 +97,7 @@ class MigrationPort(Protocol):
         ...
 
     def tree(self) -> Tree:
-        """ZooKeeper's whole tree as it is now. Raises UnreachableError."""
+        """Return ZooKeeper's whole tree as it is now. Raise UnreachableError."""
         ...
 
     def znode(self, path: str) -> Znode | None:
@@ -135,7 +135,7 @@ class MigrationWaitPolicy:
 
     @property
     def passing_ms(self) -> int:
-        """Findings that pass are waited for as long as ZooKeeper takes to do its part."""
+        """Return the time to wait for findings that pass: as long as ZooKeeper takes."""
         return self.znode_ms
 
 
@@ -150,7 +150,7 @@ __all__ = [
 
 
 def in_silence(_what: str, _seen: str) -> None:
-    """Waits of which no line is wanted."""
+    """Report nothing about a wait."""
 
 
 StepState = Literal["done", "pending", "failed", "unknown", "skipped"]

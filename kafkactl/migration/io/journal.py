@@ -53,7 +53,7 @@ class MigrationJournal(Closing):
         return remembered(self._journal.entries)
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, by the clock that gives entries their time."""
+        """Return the milliseconds since the epoch, by the clock that gives entries their time."""
         return self._journal.now_ms()
 
     @property
@@ -88,7 +88,7 @@ class MigrationJournal(Closing):
         return name
 
     def kept(self, sha256: str) -> bytes:
-        """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+        """Return the bytes that were kept. Raise InputError `kept-file-damaged` if the bytes are gone or others."""
         return kept_file(self.folder, sha256)
 
 
@@ -98,7 +98,7 @@ def kept_folder(path: str) -> Path:
 
 
 def kept_file(folder: Path, sha256: str) -> bytes:
-    """Bytes that a journal kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+    """Return the bytes that a journal kept. Raise InputError `kept-file-damaged` if the bytes are gone or others."""
     path = folder / sha256
     try:
         content = read_whole(path, InputKind.KEPT)

@@ -21,7 +21,7 @@ class JournalView:
     recorded: JournalState = field(default_factory=JournalState)
 
     def kept(self, sha256: str) -> bytes:
-        """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""
+        """Return the bytes that were kept. Raise InputError `kept-file-damaged` if the bytes are gone or others."""
         return kept_file(kept_folder(self.file), sha256)
 
 

@@ -71,7 +71,7 @@ def read_node_id(value: object) -> int:
 
 
 def read_endpoints(value: object) -> Mapping[int, str]:
-    """Addresses by node id."""
+    """Read addresses by node id."""
     table = read_table(value)
     if not all(id.isascii() and id.isdigit() and isinstance(address, str) for id, address in table.items()):
         raise ValueError("table of addresses by node id")
@@ -100,7 +100,7 @@ def read_mode(value: object) -> Mode:
 
 
 def read_servers(value: object) -> tuple[ServerSeen, ...]:
-    """ZooKeeper's servers."""
+    """Read ZooKeeper's servers."""
     if not isinstance(value, list):
         raise ValueError("list of servers")
     return tuple(_server(read_table(server)) for server in value)

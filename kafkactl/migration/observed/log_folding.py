@@ -91,7 +91,7 @@ class LogFolding:
         self.note_snapshot(end_offset=end_offset, epoch=epoch)
 
     def take_run(self, run: BatchRun) -> None:
-        """Batches of a segment; what the snapshot replaces is not taken twice."""
+        """Take the batches of a segment; what the snapshot replaces is not taken twice."""
         for at in run.positions:
             offset, _, epoch, _, delta, *_ = BATCH_HEAD.unpack_from(run.data, at)
             if offset + delta >= self._base:
@@ -189,7 +189,7 @@ class LogFolding:
             self._apply(record)
 
     def _collect(self, entry: LogRecord) -> None:
-        """Records outside of a transaction: of a copy without one, or what was changed since the copy."""
+        """Collect records outside of a transaction: of a copy without one, or what was changed since the copy."""
         state, kind = self._states[-1][1] if self._states else None, entry.record.api_key
         if state == ZkMigrationState.MIGRATION:
             if kind not in _OF_NODES:
@@ -240,7 +240,7 @@ class LogFolding:
         self._set_fenced(entry, entry.record.data["Id"], entry.record.data["Epoch"], entry.record.api_key == _FENCE)
 
     def _change(self, entry: LogRecord, _: bool) -> None:
-        """BrokerRegistrationChangeRecord: 1 fences, -1 unfences; 0, an empty list and null change nothing."""
+        """Apply a BrokerRegistrationChangeRecord: 1 fences, -1 unfences; 0, an empty list and null change nothing."""
         data = entry.record.data
         id = data["BrokerId"]
         held = self._brokers.get(id)

@@ -62,7 +62,7 @@ def flag(node: NodeSeen) -> bool | None:
 
 
 def roles(node: NodeSeen) -> tuple[str, ...]:
-    """process.roles; empty for a broker on ZooKeeper."""
+    """Return process.roles; empty for a broker on ZooKeeper."""
     return tuple(split_list(given(node, ROLES) or ""))
 
 
@@ -103,7 +103,7 @@ def controller_listener(node: NodeSeen) -> str | None:
 
 
 def super_users(node: NodeSeen) -> frozenset[str] | None:
-    """super.users as a set, None where it is unknown."""
+    """Return super.users as a set, None if the value is unknown."""
     value = given(node, "super.users")
     if node.config is None or is_hidden(value):
         return None
@@ -179,7 +179,7 @@ def ibp_level(node: NodeSeen) -> int | None:
 
 
 def level_name(level: int) -> str:
-    """`3.9-IV0 (level 21)`, or the number alone where it is not known."""
+    """Return `3.9-IV0 (level 21)`, or the number alone if the level is not known."""
     try:
         return f"{metadata_version(level).name} (level {level})"
     except KeyError:

@@ -139,7 +139,7 @@ def protocol_map(node: NodeFile, needed: Mapping[str, str | None]) -> str | None
 
 
 def credentials(node: NodeFile, listeners: Mapping[str, str | None], whose: str) -> Iterator[Finding]:
-    """Listeners of others that ask for credentials, and no word of whose in the node's file."""
+    """Report listeners of other nodes that ask for credentials, of which the node's file has none."""
     for name, protocol in listeners.items():
         prefix = f"listener.name.{name.lower()}."
         own = {key.removeprefix(prefix) for key in node.given if key.startswith((prefix, "ssl.", "sasl.jaas"))}

@@ -151,7 +151,7 @@ def _mechanisms(node: NodeFile, facts: ClusterFacts, listener: str) -> dict[str,
 
 
 def _authorizer(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
-    """KRaft's own authorizer where the brokers have one; who its super users are is not known."""
+    """Return KRaft's own authorizer if the brokers have one; its super users are not known."""
     given = node.given
     if not facts.brokers_have_authorizer:
         return {}

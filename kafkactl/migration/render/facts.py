@@ -234,7 +234,7 @@ class _AgreedValues:
         return self.same(brokers, key, needed=False)
 
     def zookeeper(self, brokers: Collection[NodeFile]) -> dict[str, str]:
-        """`zookeeper.*` as every broker on ZooKeeper has it; zookeeper.connect by its chroot."""
+        """Return `zookeeper.*` as every broker on ZooKeeper has it; zookeeper.connect by its chroot."""
         still = [broker for broker in brokers if broker.given.get(CONNECT)]
         keys = sorted(
             {key for file in still for key in file.given if key.startswith(ZOOKEEPER) and key != MIGRATION_ENABLE}
@@ -255,7 +255,7 @@ class _AgreedValues:
         return found
 
     def decided(self, brokers: Collection[NodeFile]) -> dict[str, str]:
-        """Settings that the controllers decide from the copy on, where every broker sets them to the same value."""
+        """Return the settings that controllers decide from the copy on, if every broker has the same value."""
         found: dict[str, str] = {}
         for row in node_settings():
             given_keys = [key for key in row.keys if any(broker.given.get(key) for broker in brokers)]
@@ -292,7 +292,7 @@ class _AgreedValues:
         return found
 
     def secrets(self, brokers: Collection[NodeFile]) -> dict[str, str]:
-        """Secrets that controllers must have as well, where the brokers have and show one."""
+        """Return the secrets that controllers must have as well, if the brokers have and show one."""
         found = {}
         for key, consequence in SHARED_SECRETS.items():
             value = self.same(brokers, key, needed=False)

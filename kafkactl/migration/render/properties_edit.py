@@ -143,7 +143,7 @@ def _added(pieces: list[_Piece], key: str, value: str, neighbours: Sequence[str]
 
 
 def _closed(piece: _Piece, end: str) -> _Piece:
-    """Lines behind which others may stand: ended, and without a backslash at the end that had nothing to join."""
+    """Return lines that others may follow: ended, and without a backslash at the end that had nothing to join."""
     last = next((ending for ending in _ENDS if piece.raw.endswith(ending)), "")
     text = piece.raw[: len(piece.raw) - len(last)]
     if piece.key is not None and text.endswith("\\") and _goes_on(text):

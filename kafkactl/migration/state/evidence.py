@@ -82,7 +82,7 @@ class DualWrite:
 
     @property
     def lag(self) -> int | None:
-        """Records that ZooKeeper does not have; None where nothing was copied, or that is not known."""
+        """Return the number of records that ZooKeeper lacks; None if nothing was copied, or if it is unknown."""
         if self.offset is None or self.offset <= 0 or self.last is None:
             return None
         return max(self.last - self.offset, 0)
@@ -170,7 +170,7 @@ class Evidence:
 
     @property
     def migrating_count(self) -> int | None:
-        """`MigratingZkBrokerCount` of the controllers: how many ever registered as migrating and still count."""
+        """Return `MigratingZkBrokerCount` of the controllers: brokers that registered as migrating and still count."""
         counts = [
             value
             for controller in self.observation.controllers

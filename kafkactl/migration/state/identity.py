@@ -181,7 +181,7 @@ def _several(observation: Observation) -> Iterator[Finding]:
 
 
 def _disks(observation: Observation, expected: str | None) -> Iterator[Finding]:
-    """meta.properties of another cluster, or of another node."""
+    """Report meta.properties of another cluster, or of another node."""
     for node in observation.nodes:
         cluster = _on_disk(node, "cluster.id")
         if cluster and expected and cluster != expected:

@@ -62,7 +62,7 @@ def _producer_ids(znode: Znode) -> ZkProducerIds:
 
 
 def read_pending_deletions(reader: TreeReader) -> tuple[str, ...]:
-    """Topics that wait for their deletion: they are not migrated."""
+    """Read the topics that wait for their deletion, which are not migrated."""
     return reader.tree.children("/admin/delete_topics")
 
 

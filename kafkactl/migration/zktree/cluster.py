@@ -85,7 +85,7 @@ def _text(znode: Znode) -> str:
 
 
 def read_migration(reader: TreeReader) -> ZkMigration | None:
-    """`/migration`. An empty one is reported by its own id (KAFKA-19480)."""
+    """Read `/migration`. An empty one is reported by its own id (KAFKA-19480)."""
     znode = reader.tree.get("/migration")
     if znode is not None and znode.hidden is None and not (znode.data or b"").strip():
         text = "/migration is empty, so the migration driver hangs before its first step (KAFKA-19480); delete it"
@@ -180,7 +180,7 @@ def _ranges(value: object) -> dict[str, tuple[int, int]]:
 
 
 def read_features(reader: TreeReader) -> ZkFeatures | None:
-    """`/feature`, which is not migrated."""
+    """Read `/feature`, which is not migrated."""
     return reader.read(
         "/feature",
         _features,

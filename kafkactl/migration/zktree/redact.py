@@ -57,7 +57,7 @@ def _entry(entry: ZnodeAcl) -> ZnodeAcl:
 
 
 def _config(data: bytes, kind: int | None) -> bytes:
-    """Configurations of a kind of resource (`ConfigResource.Type`); None for those of clients."""
+    """Return the configurations of a kind of resource (`ConfigResource.Type`); None for those of clients."""
     try:
         parsed = parse_json(data)
     except BrokenError:

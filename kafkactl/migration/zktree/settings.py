@@ -64,7 +64,7 @@ def desanitize(name: str) -> str | None:
 
 
 def read_topic_configs(reader: TreeReader) -> dict[str, dict[str, str]]:
-    """Configs by topic, also of topics that do not exist; reported by their own id."""
+    """Read configs by topic, also of topics that do not exist, which are reported by an id of their own."""
     found = {}
     for name in reader.tree.children("/config/topics"):
         path = f"/config/topics/{name}"
@@ -76,7 +76,7 @@ def read_topic_configs(reader: TreeReader) -> dict[str, dict[str, str]]:
 
 
 def read_broker_configs(reader: TreeReader) -> dict[str, dict[str, str]]:
-    """Configs by broker id as text, "" for the default of all brokers."""
+    """Read configs by broker id as text, "" for the default of all brokers."""
     found = {}
     live = set(reader.tree.children("/brokers/ids"))
     for name in reader.tree.children("/config/brokers"):
@@ -125,7 +125,7 @@ def _config_of(znode: Znode) -> dict[str, str]:
 
 
 def read_client_settings(reader: TreeReader) -> ClientSettings:
-    """Quotas by entity, and SCRAM credentials by mechanism and user."""
+    """Read quotas by entity, and SCRAM credentials by mechanism and user."""
     quotas: dict[QuotaEntity, Mapping[str, float]] = {}
     scram: dict[ScramKey, ScramCredential] = {}
     seen: set[QuotaEntity] = set()

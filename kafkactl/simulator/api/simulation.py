@@ -89,7 +89,7 @@ class Simulation:
 
     @property
     def verdict(self) -> Literal["passed", "failed", "unknown"]:
-        """`unknown`: every run that was made passed, and not all were made."""
+        """Return the verdict; `unknown`: every run that was made passed, and not all were made."""
         return verdict_of(self.summary)
 
     @property
@@ -104,7 +104,7 @@ class Simulation:
 
     @property
     def failover_ms(self) -> dict[str, float]:
-        """Percentiles of the times to the next leader, the longest as p100; empty where none was measured."""
+        """Return the percentiles of the times to the next leader, the longest as p100; empty if none was measured."""
         return failover_ms(self.summary)
 
     @property

@@ -35,7 +35,7 @@ Refusal = tuple[int, str | None]
 
 
 def handle_add_request(node: Node, now: int, request: AddRaftVoterRequest) -> None:
-    """`handleAddVoterRequest`: probe the new voter first; its record is written when the probe is answered."""
+    """Probe the new voter (`handleAddVoterRequest`); its record is written when the probe is answered."""
     refusal = _refused_add(node, now, request)
     if refusal is None:
         refusal = _probe(node, now, request)
@@ -129,7 +129,7 @@ def _probe(node: Node, now: int, request: AddRaftVoterRequest) -> Refusal | None
 
 
 def handle_api_versions_response(node: Node, now: int, peer: int, response: ApiVersionsResponse) -> bool:
-    """`AddVoterHandler.handleApiVersionsResponse`: the last conditions, then the record."""
+    """Check the last conditions, then write the record (`AddVoterHandler.handleApiVersionsResponse`)."""
     leader = node.leader
     if leader is None or leader.adding is None or leader.adding.offset != UNKNOWN:
         return True
@@ -183,7 +183,7 @@ def _abort(node: Node, leader: Leader, error: int) -> bool:
 
 
 def handle_remove_request(node: Node, now: int, request: RemoveRaftVoterRequest) -> None:
-    """`handleRemoveVoterRequest`: the new set holds as soon as it is written; the answer waits until it is committed.
+    """Write a set without the voter (`handleRemoveVoterRequest`): it holds at once; the answer waits for the commit.
 
     A leader may remove itself: it leads on without counting itself, and resigns when that is committed.
     """
@@ -221,7 +221,7 @@ def high_watermark_moved(node: Node, leader: Leader) -> None:
 
 
 def handle_update_request(node: Node, now: int, request: UpdateRaftVoterRequest) -> None:
-    """`handleUpdateVoterRequest`: answered when it is written, not when it is committed."""
+    """Update a voter (`handleUpdateVoterRequest`): answered when the record is written, not when it is committed."""
     error = _update_error(node, now, request)
     endpoint = node.reply_endpoints[0] if node.reply_endpoints else None
     node.out.append(

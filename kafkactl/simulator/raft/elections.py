@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def handle_vote_request(node: Node, now: int, request: VoteRequest) -> None:
-    """`KafkaRaftClient.handleVoteRequest`: a higher epoch is taken over first, even if the vote is then refused."""
+    """Vote (`KafkaRaftClient.handleVoteRequest`): a higher epoch is adopted first, even if the vote is refused."""
     if request.cluster_id is not None and request.cluster_id != node.cluster_id:
         _answer_vote(node, request, errors.NONE, False, errors.INCONSISTENT_CLUSTER_ID)
         return
@@ -64,7 +64,7 @@ def _vote_error(node: Node, request: VoteRequest) -> int:
 
 
 def _sender_error(node: Node, sender_id: int, epoch: int) -> int:
-    """`validateVoterOnlyRequest`: 3.7 asks that both are voters, later releases that the sender has an id."""
+    """Return the error for a sender (`validateVoterOnlyRequest`): 3.7 asks that both vote, later ones for an id."""
     if epoch < node.epoch:
         return errors.FENCED_LEADER_EPOCH
     if sender_id < 0:
@@ -121,7 +121,7 @@ def _learn_from(node: Node, now: int, request: BeginQuorumEpochRequest | EndQuor
 
 
 def handle_begin_request(node: Node, now: int, request: BeginQuorumEpochRequest) -> None:
-    """`handleBeginQuorumEpochRequest`: the leader is taken over before the addressee is checked."""
+    """Follow a leader (`handleBeginQuorumEpochRequest`), before the addressee is checked."""
     top_level, error = _learn_from(node, now, request)
     if not (top_level or error) and not _is_addressed(node, request.voter_id, request.voter_directory_id):
         error = errors.INVALID_VOTER_KEY
@@ -140,7 +140,7 @@ def handle_begin_request(node: Node, now: int, request: BeginQuorumEpochRequest)
 
 
 def handle_end_request(node: Node, now: int, request: EndQuorumEpochRequest) -> None:
-    """`handleEndQuorumEpochRequest`: the fetch timeout is cut to this replica's place among the successors."""
+    """Cut the fetch timeout to the place among the successors (`handleEndQuorumEpochRequest`)."""
     top_level, error = _learn_from(node, now, request)
     if not (top_level or error) and node.state is State.FOLLOWER and node.leader_id == request.leader_id:
         node.fetch_deadline = now + successor_pause(node, request.preferred_candidates) * US_PER_MS
@@ -159,7 +159,7 @@ def handle_end_request(node: Node, now: int, request: EndQuorumEpochRequest) -> 
 
 
 def successor_pause(node: Node, candidates: tuple[ReplicaKey, ...]) -> int:
-    """Milliseconds until this replica may try: the first at once, the others one after the other.
+    """Return the milliseconds until this replica may try: the first at once, the others one after the other.
 
     Not in the list: 3.7 tries at once, later releases wait the whole back-off (`endEpochElectionBackoff`,
     `strictExponentialElectionBackoffMs`).
@@ -175,7 +175,7 @@ def successor_pause(node: Node, candidates: tuple[ReplicaKey, ...]) -> int:
 
 
 def handle_vote_response(node: Node, now: int, peer: int, response: VoteResponse) -> bool:
-    """`handleVoteResponse`: count it, and go on if a majority is there, or cannot be any more."""
+    """Count a vote (`handleVoteResponse`), and go on if a majority is there, or cannot be any more."""
     if response.top_level_error_code == errors.UNSUPPORTED_VERSION and node.state is State.PROSPECTIVE:
         transitions.to_candidate(node, now)
         return True
@@ -211,7 +211,7 @@ def _count_vote(node: Node, now: int, voter_id: int, granted: bool) -> None:
 
 
 def _back_off(node: Node, now: int, backoff: ElectionBackoff) -> None:
-    """3.9 and before: a random pause that grows with each lost election."""
+    """Pause for a random time that grows with each lost election (3.9 and before)."""
     node.backing_off = True
     node.backoff_asked = now
     node.backoff_deadline = NEVER
@@ -241,7 +241,7 @@ def _lose_pre_vote(node: Node, now: int) -> None:
 
 
 def handle_begin_response(node: Node, now: int, peer: int, response: BeginQuorumEpochResponse) -> bool:
-    """`handleBeginQuorumEpochResponse`: the voter knows its leader."""
+    """Note that the voter knows its leader (`handleBeginQuorumEpochResponse`)."""
     if not no_top_level_error(response.top_level_error_code):
         return False
     handled = following.handle_common(node, now, response)
@@ -255,7 +255,7 @@ def handle_begin_response(node: Node, now: int, peer: int, response: BeginQuorum
 
 
 def handle_end_response(node: Node, now: int, peer: int, response: EndQuorumEpochResponse) -> bool:
-    """`handleEndQuorumEpochResponse`: the voter knows that its leader resigned."""
+    """Note that the voter knows that its leader resigned (`handleEndQuorumEpochResponse`)."""
     if not no_top_level_error(response.top_level_error_code):
         return False
     handled = following.handle_common(node, now, response)

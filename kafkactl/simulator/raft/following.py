@@ -88,7 +88,7 @@ def handle_common(node: Node, now: int, response: Any, endpoints: tuple[Endpoint
 
 
 def handle_fetch_response(node: Node, now: int, _peer: int, response: FetchResponse) -> bool:
-    """`handleFetchResponse`: truncate, begin a snapshot, or append and flush; then the high watermark."""
+    """Truncate, begin a snapshot, or append and flush (`handleFetchResponse`); then raise the high watermark."""
     if not no_top_level_error(response.top_level_error_code):
         return False
     handled = handle_common(node, now, response)
@@ -162,7 +162,7 @@ def _begin_snapshot(node: Node, snapshot_id: SnapshotId) -> None:
 
 
 def handle_fetch_snapshot_response(node: Node, now: int, _peer: int, response: FetchSnapshotResponse) -> bool:
-    """`handleFetchSnapshotResponse`: collect pieces; when it is whole, the log begins again behind it."""
+    """Collect pieces of a snapshot (`handleFetchSnapshotResponse`); after the last, the log begins at its end."""
     if not no_top_level_error(response.top_level_error_code):
         return False
     handled = handle_common(node, now, response)
@@ -199,7 +199,7 @@ def _collect(node: Node, asked: SnapshotId, response: FetchSnapshotResponse) -> 
 
 
 def handle_update_response(node: Node, now: int, _peer: int, response: UpdateRaftVoterResponse) -> bool:
-    """`handleUpdateVoterResponse`. 3.9 takes the leader's endpoint only where the response has none (inverted)."""
+    """Handle `handleUpdateVoterResponse`: 3.9 uses the leader's endpoint only if the response has none (inverted)."""
     endpoints: tuple[Endpoint, ...] = ()
     if response.leader_id >= 0 and bool(response.host) is node.profile.reads_update_leader:
         endpoints = (Endpoint(listener=node.default_listener, host=response.host, port=response.port),)

@@ -173,7 +173,7 @@ class Node:
         return self._run(now, lambda: transitions.start(self, now, self.stored))
 
     def wake(self, now: int) -> list[Effect]:
-        """`wake_at` is reached."""
+        """Act on the time `wake_at`, which is reached."""
         return self._run(now, None)
 
     def receive(self, now: int, message: Any) -> list[Effect]:

@@ -39,11 +39,11 @@ class Replica(Protocol):
     voters_offset: int  # of the record that made it; -1 bootstrap snapshot or configuration
 
     def start(self, now: int) -> list[Effect]:
-        """Begin: the choice of the first state from the disk (`QuorumState.initialize`)."""
+        """Choose the first state from the disk (`QuorumState.initialize`)."""
         ...
 
     def wake(self, now: int) -> list[Effect]:
-        """`wake_at` is reached; harmless if it is not."""
+        """Act on the time `wake_at`; harmless if it is not reached."""
         ...
 
     def receive(self, now: int, message: RaftMessage) -> list[Effect]:
@@ -67,7 +67,7 @@ class Replica(Protocol):
         ...
 
     def shutdown(self, now: int, timeout_us: int) -> list[Effect]:
-        """Graceful: a leader resigns first. `state` is STOPPED when it is done, at the latest after the time-out."""
+        """Shut down gracefully: a leader resigns first. `state` is then STOPPED, at the latest after the timeout."""
         ...
 
     def upgrade_kraft_version(self, now: int) -> tuple[str, list[Effect]]:

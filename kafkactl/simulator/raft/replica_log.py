@@ -156,7 +156,7 @@ class ReplicaLog:
         return VALID, epoch, offset
 
     def read(self, offset: int, max_bytes: int) -> tuple[Batch, ...]:
-        """Batches from this offset on, at least one if there is any, and no more than fit."""
+        """Return batches from this offset on, at least one if there is any, and no more than fit."""
         if offset >= self.end:
             return ()
         first = last = bisect_right(self._ends, offset)

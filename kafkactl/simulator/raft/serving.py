@@ -37,7 +37,7 @@ LARGEST_POSITION: Final = (1 << 31) - 1
 
 
 def handle_fetch_request(node: Node, now: int, request: FetchRequest) -> None:
-    """`handleFetchRequest`: errors, records and snapshots are answered at once; nothing new waits for something."""
+    """Answer errors, records and snapshots at once (`handleFetchRequest`); without anything new, wait for it."""
     if request.cluster_id is not None and request.cluster_id != node.cluster_id:
         node.out.append(empty_response(node, request, errors.NONE, errors.INCONSISTENT_CLUSTER_ID))
         return
@@ -69,7 +69,7 @@ def handle_fetch_request(node: Node, now: int, request: FetchRequest) -> None:
 
 
 def _serve_fetch(node: Node, now: int, request: FetchRequest) -> FetchResponse:
-    """`tryCompleteFetchRequest`: what this log has for a log that ends where the request says."""
+    """Return what this log has for a log that ends where the request says (`tryCompleteFetchRequest`)."""
     error = leader_error(node, request.current_leader_epoch)
     if error:
         return empty_response(node, request, error)
@@ -168,7 +168,7 @@ def complete_parked(node: Node, now: int, end: int | None) -> None:
 
 
 def expire_parked(node: Node, now: int) -> None:
-    """Fetches that waited long enough get the answer that was made when they came."""
+    """Answer fetches that waited long enough, with the answer that was made when they came."""
     parked = node.parked
     while parked and parked[0].deadline <= now:
         node.out.append(parked.pop(0).response)
@@ -185,7 +185,7 @@ def fail_parked(node: Node, error: int) -> None:
 
 
 def handle_fetch_snapshot_request(node: Node, now: int, request: FetchSnapshotRequest) -> None:
-    """`handleFetchSnapshotRequest`: a piece of a snapshot; the snapshot 0-0 is never given away."""
+    """Return a piece of a snapshot (`handleFetchSnapshotRequest`); the snapshot 0-0 is never sent."""
     if request.cluster_id is not None and request.cluster_id != node.cluster_id:
         node.out.append(_snapshot_response(node, request, errors.NONE, top_level=errors.INCONSISTENT_CLUSTER_ID))
         return
@@ -251,7 +251,7 @@ def write_snapshot(node: Node, snapshot_id: SnapshotId, size: int) -> None:
 
 
 def handle_describe_request(node: Node, now: int, request: DescribeQuorumRequest) -> None:
-    """`handleDescribeQuorumRequest`: only who believes to lead answers; the voters are the last, committed or not."""
+    """Describe the quorum as a leader (`handleDescribeQuorumRequest`); the voters are the last, committed or not."""
     leader = node.leader
     if leader is None or node.state is not State.LEADER:
         node.out.append(

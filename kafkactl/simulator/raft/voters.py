@@ -100,7 +100,7 @@ class VoterSet:
         return self.is_voter(voter.node_id, voter.directory_id) and self.by_id[voter.node_id] != voter
 
     def kafka_accepts(self, other: VoterSet) -> bool:
-        """Kafka's check of a change: at most one key less and one more (`hasOverlappingMajority`)."""
+        """Return Kafka's check of a change: at most one key less and one more (`hasOverlappingMajority`)."""
         mine, others = set(self.keys), set(other.keys)
         return len(mine - others) <= 1 and len(others - mine) <= 1
 

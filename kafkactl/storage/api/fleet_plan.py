@@ -30,7 +30,7 @@ class FleetPlanResult:
 
     @property
     def outcome(self) -> Outcome:
-        """planned or refused."""
+        """Return `planned` or `refused`."""
         return self.plan.outcome
 
     @property

@@ -104,7 +104,7 @@ class FormatResult:
 
     @property
     def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused; once applied also done, failed or partial."""
+        """Return `planned`, `nothing-to-do` or `refused`; once applied also `done`, `failed` or `partial`."""
         return self.plan.outcome if self.applied is None else self.applied.outcome
 
     @property

@@ -51,7 +51,7 @@ class UnformatResult:
 
     @property
     def outcome(self) -> Outcome:
-        """planned, nothing-to-do or refused; once applied also done, failed or partial."""
+        """Return `planned`, `nothing-to-do` or `refused`; once applied also `done`, `failed` or `partial`."""
         if self.refusal is not None:
             return Outcome.REFUSED
         return self.plan.outcome if self.applied is None else self.applied.outcome

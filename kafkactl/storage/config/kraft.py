@@ -28,14 +28,14 @@ _SASL = ("SASL_PLAINTEXT", "SASL_SSL")
 
 
 def check_roles(view: ConfigView) -> Iterator[Problem]:
-    """Roles are checked one by one already; here, that none is named twice."""
+    """Check that no role is named twice; each single role is checked already."""
     if len(set(view.roles)) != len(view.roles):
         words = f"Duplicate role names found in `process.roles`: {', '.join(view.roles)}"
         yield Problem(id="duplicate-process-role", key="process.roles", words=words)
 
 
 def check_early_start_listeners(view: ConfigView) -> Iterator[Problem]:
-    """Listeners that start early must exist; this is also where Kafka first reads the listeners."""
+    """Check that listeners that start early exist; Kafka reads the listeners here for the first time."""
     known = view.listener_names | {listener.name for listener in view.controller_listeners}
     value = view.get("early.start.listeners")
     items = [item.strip() for item in csv_items(value)] if isinstance(value, str) else value or ()
@@ -50,7 +50,7 @@ def check_early_start_listeners(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_connection_overrides(view: ConfigView) -> Iterator[Problem]:
-    """`max.connections.per.ip.overrides` is a map of numbers."""
+    """Check that `max.connections.per.ip.overrides` is a map of numbers."""
     from kafkactl.protocol.text.java_text import parse_int
 
     key = "max.connections.per.ip.overrides"
@@ -85,7 +85,7 @@ def check_group_protocols(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_ids(view: ConfigView) -> Iterator[Problem]:
-    """node.id and broker.id mean the same; a KRaft node needs one."""
+    """Check that a KRaft node has an id: node.id, or broker.id, which means the same."""
     node_id, broker_id = view.get("node.id"), view.get("broker.id")
     if node_id != broker_id:
         yield Problem(
@@ -277,7 +277,7 @@ def check_broker_listeners(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_routable(view: ConfigView) -> Iterator[Problem]:
-    """0.0.0.0 leads nowhere."""
+    """Refuse 0.0.0.0, which leads nowhere."""
     advertised = [*view.advertised_broker_listeners]
     if view.rules.advertises_controllers:
         advertised += view.advertised_controller_listeners

@@ -92,7 +92,7 @@ def check_limits(view: ConfigView, limits: tuple[Limit, ...]) -> Iterator[Proble
 
 
 def check_codecs(view: ConfigView) -> Iterator[Problem]:
-    """Keys whose numbers are ids of compression types: the key has no range, reading the id fails (`forId`)."""
+    """Check numbers that are ids of compression types: the key has no range, reading the id fails (`forId`)."""
     for key in _CODEC_KEYS:
         try:
             id = view.get(key)
@@ -122,7 +122,7 @@ def check_constructor_bounds(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_group_limits(view: ConfigView) -> Iterator[Problem]:
-    """Settings of the group coordinator."""
+    """Check settings of the group coordinator."""
     yield from check_limits(view, GROUP_LIMITS)
     assignors = view.get("group.share.assignors")
     if assignors is not None and len(assignors) != 1:
@@ -154,7 +154,7 @@ def check_cordoned(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_log_limits(view: ConfigView) -> Iterator[Problem]:
-    """Settings of logs and replicas."""
+    """Check settings of logs and replicas."""
     if _in_ms(view, "log.roll.ms", hours="log.roll.hours") < 1:
         yield _conflict("log.roll.ms", "log.roll.ms must be greater than or equal to 1")
     if _in_ms(view, "log.roll.jitter.ms", hours="log.roll.jitter.hours") < 0:
@@ -190,7 +190,7 @@ def check_log_limits(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_connection_limits(view: ConfigView) -> Iterator[Problem]:
-    """Settings of the socket server."""
+    """Check settings of the socket server."""
     if 0 < view.get("queued.max.request.bytes") < view.get("socket.request.max.bytes"):
         words = "queued.max.request.bytes must be larger or equal to socket.request.max.bytes"
         yield _conflict("queued.max.request.bytes", words)

@@ -67,7 +67,7 @@ def _parse_listener(item: str, protocols: Mapping[str, str], key: str) -> Listen
 
 
 def _check_ports(listeners: Sequence[Listener], key: str, *, shared: bool) -> None:
-    """`shared`: two listeners may have one port if one is on an IPv4 address and the other on an IPv6 address."""
+    """Check ports; `shared`: an IPv4 listener and an IPv6 listener may have one port."""
     by_port: dict[int, list[Listener]] = {}
     for listener in listeners:
         if listener.port != 0:
@@ -99,12 +99,12 @@ def _refuse(key: str, words: str, next_step: str) -> NoReturn:
 
 
 def csv_items(text: str | None) -> list[str]:
-    """Items between commas, blanks around them removed, empty ones dropped (`Csv.parseCsvList`)."""
+    """Return the items between commas, blanks around them removed, empty ones dropped (`Csv.parseCsvList`)."""
     return [item for item in split_at_commas(text) if item] if text else []
 
 
 def csv_map(text: str | None, key: str) -> dict[str, str]:
-    """`name:value` items, split at the last colon (`Csv.parseCsvMap`). Raises ProblemFound `invalid-config-map`."""
+    """Read `name:value` items, split at the last colon (`Csv.parseCsvMap`). Raise ProblemFound `invalid-config-map`."""
     if not text:
         return {}
     items = split_at_commas(text)

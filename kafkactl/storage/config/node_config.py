@@ -159,7 +159,7 @@ def _read(data: bytes, file: str, release: Release, resolve: Resolve | None) -> 
 
 
 def _with_synonyms(given: Mapping[str, str]) -> dict[str, str]:
-    """node.id and broker.id stand for each other where one is missing."""
+    """Return the keys with node.id and broker.id, either in place of the other if one is missing."""
     filled = dict(given)
     for key, other in _COPIES.items():
         if key not in given and other in given:
@@ -250,8 +250,11 @@ def _error(file: str, findings: list[Finding], warnings: Iterable[Finding] = ())
 
 
 def _as_written(problems: Iterable[Problem], properties: Properties) -> list[Problem]:
-    """Problems in terms of the file: one of two ids that is a copy of the other is left out, where `${…}` is in
-    a value that Kafka takes literally, the next step says so, and none shows a value that looks like a secret."""
+    """Return the problems in terms of the file.
+
+    One of two ids that is a copy of the other is left out. If `${…}` is in a value that Kafka takes literally, the next
+    step says so. No problem shows a value that looks like a secret.
+    """
     found = []
     for problem in problems:
         key = problem.key
@@ -290,7 +293,7 @@ def _matters(warning: PropertyWarning, keys: Mapping[str, ServerKey]) -> bool:
 
 
 def _odd_directories(view: ConfigView) -> Iterator[Problem]:
-    """Directories that stop nothing and are probably not meant."""
+    """Report directories that stop nothing and are probably not meant."""
     for path in (path for path, times in Counter(view.log_dirs).items() if times > 1):
         words = f"log.dirs names {path} twice"
         yield Problem(id="duplicate-log-dir", key="log.dirs", words=words)

@@ -192,7 +192,7 @@ def _votes(here: NodeHere, directory: PlannedDirectory) -> bool:
 
 
 def _blank_again(here: NodeHere) -> Iterator[PlannedDirectory]:
-    """Directories that a receipt calls formatted and that hold no meta.properties."""
+    """Report directories that a receipt calls formatted and that hold no meta.properties."""
     known = here.receipt.directories if here.receipt is not None else {}
     found = {directory.path: directory for directory in here.observed.directories}
     for directory in here.planned.directories:

@@ -29,12 +29,12 @@ class FleetNode:
 
     @property
     def is_controller(self) -> bool:
-        """Has it the controller role?"""
+        """Return True if the node has the controller role."""
         return "controller" in self.config.roles
 
     @property
     def is_static(self) -> bool:
-        """Does its configuration name the voters (controller.quorum.voters)? Kafka asks nothing else."""
+        """Return True if the configuration names the voters (controller.quorum.voters), which decides in Kafka."""
         return bool(self.config.static_voters)
 
 
@@ -73,7 +73,7 @@ def voter_roles(fleet: Fleet) -> dict[int, VoterRole]:
 
 
 def nodes_text(ids: Iterable[int]) -> str:
-    """`nodes 1, 2, 3`, cut short after ten."""
+    """Return `nodes 1, 2, 3`, cut short after ten."""
     every = [str(node_id) for node_id in ids]
     return f"{plural('node', len(every))} {first_few(every, 10)}"
 
@@ -84,5 +84,5 @@ def host_of(endpoint: Endpoint) -> str:
 
 
 def address_of(endpoint: Endpoint) -> str:
-    """`host:port` for comparing and showing; an empty host is this very machine."""
+    """Return `host:port` for comparing and showing; an empty host is this machine."""
     return host_port(host_of(endpoint) or "localhost", endpoint.port)

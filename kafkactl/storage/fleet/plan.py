@@ -272,7 +272,7 @@ def _fixed_ids(fleet: Fleet) -> set[Uuid]:
 
 
 def _levels_fit_binaries(fleet: Fleet, level: int, features: Mapping[str, int]) -> Iterable[Finding]:
-    """metadata.version and every feature level within the range of every binary of the fleet."""
+    """Check that metadata.version and every feature level are in the range of every binary of the fleet."""
     for node in fleet.nodes:
         binary, unstable = node.release, node.config.unstable_features
         highest = binary.testing_level if unstable else binary.production_level

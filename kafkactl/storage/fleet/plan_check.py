@@ -60,7 +60,7 @@ def scram_users(node: PlannedNode) -> tuple[ScramCredential, ...]:
 
 
 def check_plan_of_node(plan: FleetPlan, node: PlannedNode, config: NodeConfig, release: Release) -> tuple[Finding, ...]:
-    """Blockers for everything of this node that `storage plan` would not have planned.
+    """Refuse everything of this node that `storage plan` would not have planned.
 
     `config` is the node's configuration as found, which has to be the planned one; `release` the plan's kafka_version.
     """

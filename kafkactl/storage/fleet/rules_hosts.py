@@ -158,7 +158,7 @@ def _advertised_twice(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _layout_fits_binaries(fleet: Fleet) -> Iterator[Finding]:
-    """Disks of a newer layout than the binary knows: 4.3 starts on 4.4 disks and loses what was asked for."""
+    """Report disks of a newer layout than the binary knows: 4.3 starts on 4.4 disks and loses what was asked for."""
     for node in fleet.nodes:
         if fleet.release.layout > node.release.layout:
             yield blocker(

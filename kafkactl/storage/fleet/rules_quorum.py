@@ -223,7 +223,7 @@ def first_voter_ids(fleet: Fleet) -> set[int]:
 
 
 def _voter_endpoints(fleet: Fleet) -> Iterator[Finding]:
-    """Voters of a dynamic quorum are found by what they advertise: it must be there, and lead to that node."""
+    """Check what voters of a dynamic quorum advertise: an address must be there, and lead to that node."""
     if fleet.is_static:
         return
     several_hosts = len({entry.host for entry in fleet.inventory.nodes}) > 1
@@ -245,7 +245,7 @@ def _voter_endpoints(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _listener_names(fleet: Fleet) -> Iterator[Finding]:
-    """Nodes find a voter's endpoint by the first of their own controller.listener.names (dynamic quorum)."""
+    """Check the first of controller.listener.names, by which nodes find a voter's endpoint (dynamic quorum)."""
     if fleet.is_static:
         return
     by_name: dict[str, list[int]] = defaultdict(list)
@@ -263,7 +263,7 @@ def _listener_names(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _points_to_the_controllers(fleet: Fleet) -> Iterator[Finding]:
-    """controller.quorum.bootstrap.servers leads to controllers of this fleet and not to another cluster's."""
+    """Check that controller.quorum.bootstrap.servers leads to controllers of this fleet and of no other cluster."""
     if fleet.is_static or not fleet.controllers:
         return
     known = {address_of(endpoint) for node in fleet.controllers for endpoint in _reachable_as(node)}

@@ -45,7 +45,7 @@ class ClassifiedDirectory:
 
 
 def classify(directory: ObservedDirectory) -> ClassifiedDirectory:
-    """Kafka's class of a directory, as 3.7 and later see it."""
+    """Return Kafka's class of a directory, as 3.7 and later see it."""
     if directory.state in {DirectoryState.NOT_A_DIRECTORY, DirectoryState.UNREADABLE}:
         return ClassifiedDirectory(directory=directory, kind=DirectoryClass.ERROR, why=directory.error or "")
     file = directory.meta_properties
@@ -86,7 +86,7 @@ def in_kafkas_order(classified: Sequence[ClassifiedDirectory]) -> list[Classifie
 def check_stored_ids(
     classified: Sequence[ClassifiedDirectory], *, cluster_id: str, node_id: int, release: Release
 ) -> Iterator[Finding]:
-    """Ids on the disks against those asked for, also with --ignore-formatted (MetaPropertiesEnsemble.verify)."""
+    """Compare ids on the disks with those asked for, also with --ignore-formatted (MetaPropertiesEnsemble.verify)."""
     severity = Severity.BLOCKER if release.meta_properties_compared else Severity.WARNING
     seen: dict[Uuid, str] = {}
     for disk in in_kafkas_order(classified):
@@ -203,8 +203,11 @@ def check_error_directories(
     overrides: GuardOverrides,
     release: Release,
 ) -> Iterator[Finding]:
-    """Directories that cannot be read. Kafka from 3.8 on leaves them out with a warning and exit 0, whichever it is;
-    here the operator has to allow it by name, and the metadata directory can never be left out."""
+    """Report directories that cannot be read.
+
+    Kafka from 3.8 on leaves these out with a warning and exit 0, whichever it is. Here the operator has to allow each
+    by name, and the metadata directory can never be left out.
+    """
     failed = [disk for disk in in_kafkas_order(classified) if disk.kind is DirectoryClass.ERROR]
     for disk in failed:
         allowed = disk.path in overrides.allow_failed_dirs

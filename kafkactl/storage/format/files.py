@@ -60,7 +60,7 @@ class NodeFiles:
 
     @cached_property
     def records(self) -> tuple[MetadataRecord, ...]:
-        """metadata.version, the other features by name, the SCRAM credentials as given (BootstrapMetadata)."""
+        """Return metadata.version, the other features by name, the SCRAM credentials as given (BootstrapMetadata)."""
         features = _level_records(self.metadata_version_level, sorted(self.features.items()))
         credentials = [_record("UserScramCredentialRecord", user.record_value()) for user in self.scram]
         return (*features, *credentials)

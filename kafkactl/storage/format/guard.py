@@ -81,7 +81,7 @@ def is_topic_partition(name: str) -> bool:
 
 
 def foreign_directories(directory: ObservedDirectory) -> list[str]:
-    """Directories that LogManager would die on: "is not in the form of topic-partition"."""
+    """Return directories that LogManager would die on: "is not in the form of topic-partition"."""
     return [
         entry.name
         for entry in directory.entries

@@ -73,7 +73,7 @@ def effective_levels(request: FormatRequest, config: NodeConfig, release: Releas
 
 
 def _is_met_while_parsing(finding: Finding, release: Release) -> bool:
-    """4.x does not know a release version below its range, 4.2 and later none that is unstable, as a text."""
+    """Return True if parsing meets the version: 4.x knows none below its range, 4.2 and later no unstable one."""
     if "release_version" not in finding.evidence:
         return False
     if finding.id == "unstable-release-version":
@@ -82,7 +82,7 @@ def _is_met_while_parsing(finding: Finding, release: Release) -> bool:
 
 
 def parse_features(arguments: tuple[str, ...]) -> dict[str, int]:
-    """`-f NAME=LEVEL`, repeated; of a name that comes twice the last counts, as for Kafka.
+    """Read `-f NAME=LEVEL`, repeated; of a name that comes twice the last counts, as for Kafka.
 
     Raises InputError `feature-argument-not-understood`.
     """

@@ -162,7 +162,7 @@ class _Facts:
         return "metadata" if path == self.config.metadata_log_dir else "data"
 
     def repeated(self) -> set[str]:
-        """Paths that lead to a place which another path formats: the metadata directory's own, else the first."""
+        """Return paths to a place which another path formats: the metadata directory's own, else the first."""
         chosen: dict[str, str] = {}
         for directory in self.observed.directories:
             if directory.path == self.config.metadata_log_dir:
@@ -238,7 +238,7 @@ def _check_scram_flag(request: FormatRequest, release: Release) -> Iterator[Find
 
 
 def _check_jbod(config: NodeConfig, levels: Levels, release: Release) -> Iterator[Finding]:
-    """3.7 and 3.8 refuse a broker with several directories below 3.7-IV2 (KIP-858); later ones say it at run time."""
+    """Refuse several directories of a broker below 3.7-IV2, as 3.7 and 3.8 do (KIP-858); later ones at run time."""
     needed = release.jbod_format_level
     if needed and "broker" in config.roles and len(config.log_dirs) > 1 and levels.metadata_version.level < needed:
         yield blocker(

@@ -72,7 +72,7 @@ def read_argument(text: str) -> Argument:
 
 
 def _components(text: str) -> dict[str, str]:
-    """`key=value` items between commas; one pair of quotation marks around a value is taken off."""
+    """Read `key=value` items between commas; one pair of quotation marks around a value is removed."""
     components = {}
     for number, item in enumerate(split_at(text, ","), start=1):
         key, equals, value = item.partition("=")
@@ -137,7 +137,7 @@ def read_old_argument(text: str) -> Argument:
 
 
 def _old_components(text: str) -> tuple[dict[str, str], bool]:
-    """`key=value` items, all quotation marks removed, and whether something behind a second `=` was dropped."""
+    """Read `key=value` items, all quotation marks removed, and True if text after a second `=` was dropped."""
     components, cut = {}, False
     for number, item in enumerate(split_at(text, ","), start=1):
         parts = re.split(_OLD_SEPARATOR, item)

@@ -85,7 +85,7 @@ def plan_unformat(config: NodeConfig, observed: ObservedNode, *, only: Sequence[
 
 
 def signs_of_a_start(directory: ObservedDirectory) -> list[str]:
-    """Names in a directory that no format leaves there; empty for one that no node has used."""
+    """Return the names in a directory that no format leaves there; empty for one that no node has used."""
     own = {META_PROPERTIES, LOST_AND_FOUND}
     found = [entry for entry in directory.entries if entry.name not in own and not is_leftover(directory, entry)]
     inside = [
@@ -186,7 +186,7 @@ def _directory(disk: ClassifiedDirectory, config: NodeConfig) -> UnformatDirecto
 
 
 def _names(directory: ObservedDirectory) -> list[str]:
-    """meta.properties first, the metadata log's folder last; Kafka's own temporary files are a format's too."""
+    """Return the names: meta.properties first, the metadata log's folder last, Kafka's temporary files included."""
     if directory.state is not DirectoryState.DIRECTORY:
         return []
     present = {entry.name for entry in directory.entries}

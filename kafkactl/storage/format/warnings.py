@@ -19,7 +19,7 @@ from kafkactl.storage.model import DirectoryState, FormatRequest, ObservedDirect
 
 
 def warn_of_unknown_places(request: FormatRequest, config: NodeConfig) -> Iterator[Finding]:
-    """Overrides are given by directory, in the spelling of the configuration: any other has no effect."""
+    """Warn of overrides of other directories than the configuration names in the same spelling: without effect."""
     overrides = request.overrides
     for flag, places in (
         ("--allow-failed-dir", overrides.allow_failed_dirs),
@@ -55,7 +55,7 @@ def warn_of_idle_flags(request: FormatRequest, config: NodeConfig) -> Iterator[F
 def warn_of_stale_bootstrap(
     empty: Sequence[ObservedDirectory], config: NodeConfig, release: Release
 ) -> Iterator[Finding]:
-    """4.4 no longer writes bootstrap.checkpoint, and reads one that lies there before the 0-0 checkpoint."""
+    """Warn of a bootstrap.checkpoint: 4.4 no longer writes one, and reads one before the 0-0 checkpoint."""
     if release.writes_bootstrap_checkpoint or "controller" not in config.roles:
         return
     for directory in empty:
@@ -72,7 +72,7 @@ def warn_of_stale_bootstrap(
 def warn_of_kept(
     kept: Sequence[ClassifiedDirectory], features: Mapping[str, int], level: int, voters: Sequence[Voter] | None
 ) -> Iterator[Finding]:
-    """-g leaves formatted directories as they are, whatever other flags say: tell where that differs."""
+    """Warn where -g leaves a formatted directory as it is, and other flags say something else."""
     wanted = {METADATA_VERSION: level, **features}
     for disk in kept:
         read = _checkpoints(disk.directory)
@@ -109,7 +109,7 @@ def _differs(disk: ClassifiedDirectory, what: str, stored: object, asked: object
 
 
 def check_owner(request: FormatRequest, empty: Sequence[ObservedDirectory], node: ObservedNode) -> Iterator[Finding]:
-    """Files belong to the user who runs this: most often root, who does not run Kafka."""
+    """Warn of files that will belong to the user who runs this: most often root, who does not run Kafka."""
     owner = request.owner
     if owner is not None and node.process_uid not in {0, owner.uid}:
         yield blocker(

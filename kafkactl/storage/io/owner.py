@@ -10,7 +10,7 @@ from kafkactl.storage.model import Owner
 
 
 def find_owner(text: str) -> Owner:
-    """`kafka`, `kafka:kafka`, `:kafka` or numbers. Without a group, the user's own group.
+    """Read `kafka`, `kafka:kafka`, `:kafka` or numbers. Without a group, it is the user's own group.
 
     Raises InputError `unknown-owner`.
     """

@@ -64,7 +64,7 @@ def _receipt_not_written(folder: Path, receipt: Receipt, error: OSError) -> Fail
 
 
 def _make_folder(folder: Path, files: Filesystem) -> None:
-    """Nodes are applied side by side: another one may have made it in the meantime."""
+    """Make the folder, which another node may have made meanwhile: nodes are applied side by side."""
     if not folder.is_dir():
         try:
             files.mkdir(str(folder))

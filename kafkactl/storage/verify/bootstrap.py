@@ -236,7 +236,7 @@ def _founding_rules(context: StartContext, read: FileRead | None) -> Iterator[Ru
 
 
 def _ignored_contents(context: StartContext) -> Contents | None:
-    """Records of a 0-0 checkpoint that this release does not read: 4.4 disks under 4.3, or before 3.6."""
+    """Report records of a 0-0 checkpoint that this release does not read: 4.4 disks under 4.3, or before 3.6."""
     first = context.log.first_checkpoint
     if context.release.layout >= 4 or first is None or first.contents is None or not first.contents.features:
         return None

@@ -33,7 +33,7 @@ class Range(NamedTuple):
 
 
 def feature_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Levels in the log, levels that a new cluster would be founded with, and what several directories need."""
+    """Check levels in the log, levels that a new cluster would begin with, and what several directories need."""
     if log_looks_empty(context) and context.is_controller:
         yield from _founding_levels(context)
     else:
@@ -75,7 +75,7 @@ def _levels_in_log(context: StartContext) -> Iterator[RuleResult]:
 
 
 def snapshot_level_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Levels in the snapshot that is loaded before the log."""
+    """Check levels in the snapshot that is loaded before the log."""
     snapshot = loaded_snapshot(context)
     if snapshot is None or snapshot.contents is None or snapshot.damage is not None:
         return

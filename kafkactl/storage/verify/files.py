@@ -61,7 +61,7 @@ def _open_words(path: str, error: str) -> str:
 
 
 def _file_names(context: StartContext) -> Iterator[RuleResult]:
-    """Segments, indexes and producer snapshots are named by an offset; a node parses the name of each such file."""
+    """Check names of segments, indexes and producer snapshots: a node parses the offset in each such name."""
     for entry in context.metadata_directory.observed.metadata_log or ():
         stem, dot, _ = entry.name.partition(".")
         if entry.kind == "file" and dot and entry.name.endswith(_OFFSET_NAMED) and parse_int(stem, 64) is None:
@@ -122,7 +122,7 @@ def _topic_id_problem(text: str) -> str | None:
 
 
 def _leader_epochs(found: FileRead) -> Iterator[RuleResult]:
-    """Entries of epoch and offset (`LeaderEpochCheckpointFile`)."""
+    """Check entries of epoch and offset (`LeaderEpochCheckpointFile`)."""
     problem = checkpoint_problem(found.content or b"", parts=2)
     if problem is not None:
         yield stops(

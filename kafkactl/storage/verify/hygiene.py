@@ -55,7 +55,7 @@ def _some(names: list[str]) -> str:
 
 
 def _as_root(context: StartContext) -> Iterator[RuleResult]:
-    """root may read and write everything, so nothing can be said of permissions; Kafka seldom runs as root."""
+    """Report that permissions are unknown: root may read and write everything, and Kafka seldom runs as root."""
     owners = sorted({directory.observed.owner_uid for directory in context.directories})
     if context.observed.process_uid == 0 and any(owners):
         yield informs(
@@ -69,7 +69,7 @@ def _as_root(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _owners(context: StartContext) -> Iterator[RuleResult]:
-    """Files of another owner than their directory: most often the format was run as root."""
+    """Report files of another owner than their directory: most often the format was run as root."""
     for directory in context.directories:
         seen = directory.observed
         reads = [seen.meta_properties, seen.bootstrap_checkpoint, *seen.metadata_files.values()]

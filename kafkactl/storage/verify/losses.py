@@ -147,7 +147,7 @@ def _can_lead_alone(context: StartContext) -> bool:
 
 
 def _traces(context: StartContext, directory: DirectoryFacts) -> Iterator[str]:
-    """Names that say: a node has run on this directory."""
+    """Yield the names that show that a node has run on this directory."""
     for entry in directory.observed.entries:
         being_held = entry.name == NODE_LOCK and directory.observed.locked_by_process
         if entry.name in _TRACES and not being_held:

@@ -105,7 +105,7 @@ def _nothing_readable(context: StartContext) -> RuleResult:
 
 
 def _ids_agree(context: StartContext, good: list[DirectoryFacts]) -> Iterator[RuleResult]:
-    """Directories are visited in the order of their paths; the first cluster id counts, and the configured node id."""
+    """Compare ids of directories in the order of paths: the first cluster id counts, and the configured node id."""
     cluster_id: str | None = None
     seen: dict[bytes, str] = {}
     for directory in good:

@@ -83,7 +83,7 @@ def _inconsistent(good: list[DirectoryFacts]) -> RuleResult:
 
 
 def _required(properties: Mapping[str, str]) -> str | None:
-    """Kafka's complaint about a file's content, None if it has all that is needed (`MetaProperties.parse`, 3.3-3.6)."""
+    """Return Kafka's complaint about a file's content, None without one (`MetaProperties.parse`, 3.3-3.6)."""
     if "cluster.id" not in properties:
         return "Failed to find required property cluster.id."
     for key in ("version", *_id_keys(properties)):

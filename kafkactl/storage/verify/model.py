@@ -143,7 +143,7 @@ class StartContext:
 
     @property
     def topics(self) -> Mapping[Uuid, str]:
-        """Names of the topics that a start finds in the metadata log, by id."""
+        """Return the names of the topics that a start finds in the metadata log, by id."""
         snapshot = self.log.latest_snapshot
         before = {} if snapshot is None or snapshot.contents is None else snapshot.contents.topics
         return {**before, **self.log.contents.topics}
@@ -209,7 +209,7 @@ class StartContext:
 
     @property
     def log_dirs_as_written(self) -> tuple[str, ...]:
-        """log.dirs with a path that is named twice as often as the node keeps it: twice up to 4.1, once from 4.2 on."""
+        """Return log.dirs; a path that is named twice is kept twice up to 4.1, once from 4.2 on."""
         text = self.config.properties.get("log.dirs")
         if text is None or not self.rules.keeps_repeated_log_dirs:
             return self.config.log_dirs

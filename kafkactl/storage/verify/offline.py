@@ -29,7 +29,7 @@ _FILE_STEP = "Remove the file; the broker then recovers every log in the directo
 
 
 def offline_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Directories that cannot be written, and offset checkpoints that cannot be read."""
+    """Report directories that cannot be written, and offset checkpoints that cannot be read."""
     if not context.is_broker:
         return
     for path in context.config.log_dirs:

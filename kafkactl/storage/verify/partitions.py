@@ -16,7 +16,7 @@ _NO_ID = "does not have a topic ID, which is not allowed when running in KRaft m
 
 
 def partition_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Folders of topics that the metadata log knows and that have no topic id, or another one."""
+    """Report folders of topics that the metadata log knows and that have no topic id, or another one."""
     found = context.partition_ids
     if found is None or not context.is_broker:
         return

@@ -69,7 +69,7 @@ def unexpected_metadata_log(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _metadata_directory_usable(context: StartContext) -> Iterator[RuleResult]:
-    """`__cluster_metadata-0` is made if it is not there, and then written into."""
+    """Check that `__cluster_metadata-0` can be made if it is missing, and written into."""
     metadata_dir = context.config.metadata_log_dir
     place = f"{metadata_dir.rstrip('/')}/{METADATA_LOG}"
     if context.log.state == "not-a-directory":

@@ -144,7 +144,7 @@ def _voted_alone(context: StartContext, read: FileRead, state: QuorumStateFile) 
 
 
 def _foreign_leader(context: StartContext, read: FileRead, state: QuorumStateFile) -> Iterator[RuleResult]:
-    """3.8 alone insists that the leader it remembers is a voter (KAFKA-16529 took that back)."""
+    """Refuse a remembered leader that is not a voter, as 3.8 alone does (KAFKA-16529 took that back)."""
     voters = {context.config.node_id, *other_voters(context)}
     stale = state.leader_epoch < (context.log.contents.last_epoch or 0)
     follows = state.leader_id >= 0 and state.leader_id not in voters and state.voted_id < 0

@@ -51,7 +51,7 @@ def recovery_rules(context: StartContext) -> Iterator[RuleResult]:
 
 
 def offset_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Offsets lie outside the CRC, so recovery does not notice a wrong one unless it is out of the segment's range."""
+    """Check offsets, which are outside the CRC: recovery notices a wrong one only out of the segment's range."""
     for segment in context.log.segments:
         if segment.out_of_range is not None:
             yield stops(

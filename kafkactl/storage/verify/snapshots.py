@@ -141,7 +141,7 @@ def _fatal_content(contents: Contents) -> str | None:
 
 
 def _fatal_stop(stop: Stop) -> str | None:
-    """`ByteBufferLogInputStream` looks at length and magic before it sees that the batch is cut."""
+    """Return the stop of `ByteBufferLogInputStream`, which reads length and magic before it sees a cut batch."""
     if stop.reason == "tiny" and stop.position == 0:
         # The reader asks a file of less than 17 bytes for the size of its first batch and trips over the answer.
         return 'Cannot invoke "java.lang.Integer.intValue()"'

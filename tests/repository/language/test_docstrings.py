@@ -20,12 +20,17 @@ NO_NOUN = re.compile(
     r"(All|As|By|Everything|For|From|How|In|It|Its|Nothing|Of|On|One|Only|That|The same|Those|To|What|When|Where"
     r"|Whether|Which|Who|Whom|Whose|Why|With)\b"
 )
+# A verb in the imperative begins with a capital letter and has no `s` at its end: "Nodes that …" has no verb there.
+NO_VERB_FORM = re.compile(r"[^A-Z]|[A-Za-z]+[^\Ws]s\b|\w+'s\b|\w+:")
 # Docstrings left to correct, by package: a number may only fall, and a package with none left has no row.
 LEFT = {
     "commands": 1,  # the help of `kafkactl`, which click shows
     "dryrun": 5,
     "spark": 4,
 }
+
+# The same, of docstrings that begin with a noun; the help of two groups of commands is among them.
+LEFT_WITH_A_NOUN = {"commands": 2, "dryrun": 38, "spark": 4}
 
 LEFT_OF_CLASSES = {"dryrun": 6, "spark": 2}
 
@@ -36,6 +41,15 @@ def without_verb(path: Path) -> list[str]:
         f"{shown(path)}:{node.lineno}"
         for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef)
         if NO_VERB.match(ast.get_docstring(node) or "")
+    ]
+
+
+def with_a_noun(path: Path) -> list[str]:
+    """Return the places of functions in one file whose docstring begins with the form of a noun, or with code."""
+    return [
+        f"{shown(path)}:{node.lineno}"
+        for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef)
+        if NO_VERB_FORM.match(ast.get_docstring(node) or "")
     ]
 
 
@@ -67,6 +81,10 @@ def test_no_package_has_more_functions_without_a_verb_than_before():
     assert not _above(LEFT, without_verb), "begin with a verb: Return, Read, Report, Check, Yield …"
 
 
+def test_no_package_has_more_functions_with_a_noun_than_before():
+    assert not _above(LEFT_WITH_A_NOUN, with_a_noun), "begin with a verb: `Report nodes that …`, `Return `broker 4`.`"
+
+
 def test_no_package_has_more_classes_without_a_noun_than_before():
     assert not _above(LEFT_OF_CLASSES, without_noun), "begin with a noun phrase: Result of …, Plan of …"
 
@@ -80,6 +98,17 @@ def test_docstring_without_a_verb_is_found(tmp_path, monkeypatch, docstring, is_
     path = tmp_path / "example.py"
     path.write_text(f'def leader():\n    """{docstring}"""\n\n\nclass Leader:\n    """The leader."""\n')
     assert without_verb(path) == (["example.py:1"] if is_found else [])
+
+
+@pytest.mark.parametrize(
+    ("docstring", "is_found"),
+    [("Nodes that lead.", True), ("`broker 4`.", True), ("Kafka's name.", True), ("Pass the name.", False)],
+)
+def test_docstring_with_a_noun_is_found(tmp_path, monkeypatch, docstring, is_found):
+    monkeypatch.setattr("tests.repository.language.test_docstrings.shown", lambda path: path.name)
+    path = tmp_path / "example.py"
+    path.write_text(f'def leader():\n    """{docstring}"""\n')
+    assert with_a_noun(path) == (["example.py:1"] if is_found else [])
 
 
 @pytest.mark.parametrize(
