@@ -52,7 +52,7 @@ def run(name: str, context: ScenarioContext, asked: Any) -> Prediction:
 
 
 def check_reading(scenario: Scenario, context: ScenarioContext | None) -> None:
-    """Raises InputError `scenario-needs-log` where a scenario is about more than was read; None: an image alone."""
+    """Raise InputError `scenario-needs-log` if a scenario is about more than was read; None: an image alone."""
     has_needed = context is not None and (scenario.needs is not Needs.STARTS or bool(context.started))
     if scenario.needs is not Needs.STATE and not has_needed:
         raise InputError(

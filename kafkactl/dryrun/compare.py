@@ -82,7 +82,7 @@ def counts_of(controller: ActiveController, changes: Iterable[Change]) -> Counts
 
 
 def verdict_of(changes: Iterable[Change]) -> Verdict:
-    """`unavailable` if a partition may lose its leader, `degraded` if one ends with fewer in sync or uncleanly."""
+    """Return `unavailable` if a partition may lose its leader, `degraded` if one ends uncleanly or fewer in sync."""
     degraded = False
     for change in changes:
         if change.loses_leader:

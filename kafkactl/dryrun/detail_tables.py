@@ -87,7 +87,7 @@ def changes_table(changes: Sequence[Change]) -> Table:
 
 
 def records_table(records: Iterable[Mapping[str, Any]]) -> Table:
-    """Records that would be appended, as `log dump` writes them, in their order."""
+    """Return the records that would be appended, as `log dump` writes them, in their order."""
     names = [name for name, _ in RECORDS[:-1]]
     rows = ((*(record[name] for name in names), _json(record["data"])) for record in records)
     return Table("records", RECORDS, rows)

@@ -51,7 +51,7 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
 
 
 def _moves(text: str) -> Iterator[Move]:
-    """Raises ValueError with what is wrong."""
+    """Yield the moves. Raise ValueError with what is wrong."""
     if text.startswith("\ufeff"):
         raise ValueError("it begins with a byte order mark, which the tool does not read")
     if text.lstrip().startswith(_OF_GENERATE):
@@ -88,7 +88,7 @@ def _move(given: Any) -> Move:
 
 
 def _check_directories(name: str, replicas: Sequence[int], directories: Any) -> None:
-    """Raises ValueError where there is not one log directory, or "any", for each replica."""
+    """Raise ValueError unless there is one log directory, or "any", for each replica."""
     if not isinstance(directories, list) or not all(isinstance(directory, str) for directory in directories):
         raise ValueError(f"log_dirs of {name} are not a list of texts")
     if len(directories) != len(replicas):

@@ -30,7 +30,7 @@ from kafkactl.features.catalog.releases import find_release
 
 @frozen
 class Question:
-    """What is simulated on a cluster, and which outputs are wanted.
+    """Scenario to simulate on a cluster, and the outputs that are wanted.
 
     `scenario` is None for all scenarios that need no argument (`report`); `asked` is its `Input`. `events` are
     simulated before. `kafka_version` and `static` are as in `read_context`.
@@ -49,7 +49,7 @@ class Question:
 
     @property
     def at(self) -> int | None:
-        """The last offset that is read."""
+        """Return the last offset that is read."""
         return None if self.scenario is None else find_scenario(self.scenario).at(self.asked)
 
     @property

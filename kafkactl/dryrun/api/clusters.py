@@ -67,7 +67,7 @@ class _Source:
 
 
 def _belong(source: _Source, other: _Source) -> bool:
-    """Raises InputError where name and id do not say the same."""
+    """Raise InputError if name and id do not say the same."""
     ids = source.log.cluster_id, other.log.cluster_id
     same_id = None not in ids and ids[0] == ids[1]
     same_name = source.name is not None and source.name == other.name

@@ -89,7 +89,7 @@ class Search:
 
     @property
     def count(self) -> int:
-        """The number of sets."""
+        """Return the number of sets."""
         return comb(len(self.live), self.size)
 
     def loss_of(self, chosen: Group) -> Loss:
@@ -152,7 +152,7 @@ def _sum(parts: Mapping[Group, Sequence[int]], chosen: Group) -> Harm:
 
 
 def _parts(image: Image, facts: Facts, size: int) -> dict[Group, list[int]]:
-    """g(T) summed over all partitions, for every group of at most `size` live brokers that share a partition."""
+    """Return g(T) summed over all partitions, for each group of at most `size` live brokers that share a partition."""
     shapes = _Shapes(ActiveController(image, facts), size)
     parts: dict[Group, list[int]] = {}
     for (settings, *_), (count, state) in _alike(image, shapes.settings).items():
@@ -194,7 +194,7 @@ class _Shapes:
         return self._controller.settings(topic)
 
     def parts(self, settings: Settings, state: PartitionState) -> list[tuple[Group, Harm]]:
-        """g(T) of one partition, for groups T of places of its live replicas, those that are not nothing."""
+        """Return g(T) of one partition, for groups T of places of its live replicas, if it is not 0."""
         partition = partition_of(state)
         may_lead = self._controller.acceptor(partition, self._controller.is_active)
         alive = tuple(may_lead(replica) for replica in partition.replicas)

@@ -88,7 +88,7 @@ class ActiveController:
         return self._settings[topic.name]
 
     def min_isr(self, topic: Topic) -> int:
-        """min.insync.replicas of a topic as it is set."""
+        """Return min.insync.replicas of a topic as it is set."""
         return self.settings(topic)[0]
 
     def is_active(self, broker_id: int) -> bool:
@@ -104,7 +104,7 @@ class ActiveController:
         return [(topic.id, number) for topic, number, fields in self.all_fields() if wanted(fields)]
 
     def names(self, keys: Iterable[Key]) -> list[str]:
-        """Partitions as people call them, `topic-0`."""
+        """Return the partitions as `topic-0`."""
         return [f"{self.image.topics[topic].name}-{number}" for topic, number in keys]
 
     def all_fields(self) -> Iterator[tuple[Topic, int, Any]]:
@@ -150,7 +150,7 @@ class ActiveController:
         self.unclean = set()
 
     def tally(self) -> tuple[int, int, int, int]:
-        """Partitions in all, without a leader, under min ISR (or without a leader), at min ISR."""
+        """Count partitions in all, without a leader, under min ISR (or without a leader), at min ISR."""
         if self._tally is None:
             self._tally = [0, 0, 0, 0]
             kinds: Counter[tuple[int, tuple[int, bool, int]]] = Counter()
@@ -373,7 +373,7 @@ class ActiveController:
         gone: Ids = (),
         **rest: Any,
     ) -> list[Changed]:
-        """Changes of partitions towards these ISRs (None: the present one without who is `gone`).
+        """Yield changes of partitions towards these ISRs (None: the present one without the brokers that are `gone`).
 
         Partitions that are alike change alike, and their change is worked out once.
         """

@@ -36,8 +36,9 @@ class Election(StrEnum):
 
 
 class Completion(StrEnum):
-    """When a reassignment ends (`PartitionReassignmentReplicas.maybeCompleteReassignment`), the ISR always taken
-    without the replicas that are being removed, of which at least one has to be left.
+    """Condition under which a reassignment ends (`PartitionReassignmentReplicas.maybeCompleteReassignment`).
+
+    The ISR is taken without the replicas that are being removed, and at least one replica has to be left.
 
     ADDED: all added replicas are in it (to 3.7). ALL: all replicas of the target are (3.8 to 4.2, KAFKA-15665); a
     replica that is marked both as added and as removed is not waited for. ADDED_UNLESS_FEWER: all added replicas are,

@@ -106,7 +106,7 @@ def topic_setting(image: Image, facts: Facts, topic: str, name: str) -> str:
 
 
 def min_isr_of(image: Image, facts: Facts, topic: str) -> int:
-    """min.insync.replicas of a topic; Kafka's default if the configured value is not a number."""
+    """Return min.insync.replicas of a topic; Kafka's default if the configured value is not a number."""
     text = topic_setting(image, facts, topic, MIN_ISR)
     return int(text) if _is_number(text) else int(_DEFAULTS[MIN_ISR])
 

@@ -67,7 +67,7 @@ def _quorum(
 
 
 def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
-    """min.insync.replicas as far as it is in the log, which does not contain the properties files of brokers.
+    """Return min.insync.replicas as far as the log has it, which does not contain the properties files of brokers.
 
     A broker has the cluster's dynamic value or, without one, its own dynamic value; else its value is unknown.
     """

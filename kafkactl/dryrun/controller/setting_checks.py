@@ -151,7 +151,7 @@ def _wrong_of_brokers(
 
 
 def _unreadable(facts: Facts, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys of a node with values that it cannot read, with Kafka's words. Keys that it does not know are stored."""
+    """Yield keys of a node with values that it cannot read, with Kafka's words. Unknown keys are stored."""
     keys, reading = server_keys(facts.release.name), reading_rules(facts.release)
     for key, value in settings.items():
         if key in keys and value is not None and (problem := value_problem(keys[key], value, reading)) is not None:

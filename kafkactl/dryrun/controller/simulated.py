@@ -18,7 +18,7 @@ ASSUMED: Final = (
 
 
 def check_runs(runs: int, seed: int) -> None:
-    """Raises InputError `invalid-simulation` for more runs, or a seed, than can be."""
+    """Raise InputError `invalid-simulation` for more runs, or a seed, than can be."""
     if runs > MOST_RUNS or seed >= 2**63:
         raise InputError(
             f"{runs} runs from seed {seed} on were asked for, expected at most {MOST_RUNS} and a seed below 2^63",

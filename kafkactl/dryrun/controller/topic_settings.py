@@ -122,7 +122,7 @@ def _is_true(values: Mapping[str, str], name: str) -> bool:
 
 
 def _of_tiered(rules: TopicRules, values: _Values, *, is_tiered: bool) -> Iterator[str]:
-    """Complaints about a topic in tiered storage, in the order of `validateTopicLogConfigValues`."""
+    """Yield complaints about a topic in tiered storage, in the order of `validateTopicLogConfigValues`."""
     if not is_tiered:
         yield _DISABLED
     policy = set(values.list(POLICY))

@@ -85,7 +85,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _not_ours(path: Path) -> Iterator[str]:
-    """Names in a folder that no earlier run has written there."""
+    """Yield the names in a folder that no earlier run has written there."""
     for inside in sorted(path.iterdir()):
         if inside.is_dir() and not inside.is_symlink():
             yield from (f"{inside.name}/{name}" for name in _not_ours(inside))

@@ -163,7 +163,7 @@ def _counted(cluster: Cluster) -> Iterable[str]:
 
 
 def _down(cluster: Cluster) -> str | None:
-    """Brokers that are fenced, and ids that hold replicas and are not registered."""
+    """Return brokers that are fenced, and ids that hold replicas and are not registered."""
     fenced = [f"{broker.id}" for broker in cluster.brokers if broker.known and broker.fenced]
     strange = [f"{broker.id} (not registered)" for broker in cluster.brokers if not broker.known]
     return _text([*fenced, *strange]).replace(",", ", ") or None

@@ -28,12 +28,12 @@ class FleetCluster:
 
     @property
     def verdict(self) -> str:
-        """The verdict of the answer, or `no answer`."""
+        """Return the verdict of the answer, or `no answer`."""
         return NO_ANSWER if self.answer is None else str(self.answer["verdict"])
 
     @property
     def tone(self) -> str:
-        """The tone of the verdict."""
+        """Return the tone of the verdict."""
         return TONES[self.verdict] if self.answer is not None else "bad"
 
     @property
@@ -43,7 +43,7 @@ class FleetCluster:
 
     @property
     def findings(self) -> list[Mapping[str, Any]]:
-        """Blockers and warnings of all scenarios, the gravest first, each with its scenario; or the error."""
+        """Return blockers and warnings of all scenarios, the gravest first, each with its scenario; or the error."""
         if self.answer is None:
             error = self.error or {}
             return [{**error, "severity": "blocker", "subject": self.title}]
@@ -56,7 +56,7 @@ class FleetCluster:
 
     @property
     def in_short(self) -> str:
-        """The number of findings and the first of them, or the message of the error."""
+        """Return the number of findings and the first of them, or the message of the error."""
         return findings_in_short(self.findings) if self.answer is not None else str((self.error or {}).get("message"))
 
 

@@ -44,7 +44,7 @@ def now(cluster: Cluster) -> Iterator[Block]:
 
 
 def loads(before: Cluster, after: Cluster) -> Iterator[Block]:
-    """Leaders and replicas of each broker before and after; nothing where nothing moves."""
+    """Draw leaders and replicas of each broker before and after; nothing if nothing moves."""
     pairs = {broker.id: (broker, after.load(broker.id)) for broker in before.brokers}
     pairs |= {broker.id: (before.load(broker.id) or _nothing(broker), broker) for broker in after.brokers}
     for title, name in _LOADS:
@@ -121,7 +121,7 @@ def quorum(effects: Mapping[str, Any]) -> Quorum:
 
 
 def record_mix(counts: Mapping[str, int]) -> Bars:
-    """Records of the log by type, the most frequent first; the rest as one."""
+    """Draw records of the log by type, the most frequent first; the rest as one."""
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     rows = [(name, (count,)) for name, count in ordered[:KINDS]]
     if len(ordered) > KINDS:
@@ -135,7 +135,7 @@ def record_mix(counts: Mapping[str, int]) -> Bars:
 
 
 def log_growth(effects: Mapping[str, Any]) -> Curve:
-    """Bytes of log and snapshots that are kept, day by day, with the ceiling that retention sets."""
+    """Draw bytes of log and snapshots that are kept, day by day, with the ceiling that retention sets."""
     log = effects["log"]
     start, a_day, last = log["bytes"], log["bytes_per_day"], log["bytes_kept_after"]
     days = (log["bytes_written_after"] // a_day) if a_day else 1

@@ -291,7 +291,7 @@ def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[F
 
 
 def _strangers(controller: ActiveController, brokers: Sequence[int]) -> Iterator[Finding]:
-    """Brokers that were unregistered, and what they get back."""
+    """Report brokers that were unregistered, and what they get back."""
     for broker_id in brokers:
         here = controller.held_by(broker_id)
         held = controller.names(key for key in here if broker_id in controller.partition(key).replicas)

@@ -64,7 +64,7 @@ class ControllerEvent:
 
 
 def parse_voter_change(text: str) -> VoterChange:
-    """`ID`, `ID:DIRECTORY` or `ID:DIRECTORY@LISTENER://HOST:PORT`. Raises InputError `invalid-voter-change`."""
+    """Read `ID`, `ID:DIRECTORY` or `ID:DIRECTORY@LISTENER://HOST:PORT`. Raise InputError `invalid-voter-change`."""
     voter, _, endpoint = text.partition("@")
     number, colon, directory = voter.partition(":")
     is_wrong = (colon and not directory) or (endpoint and not _ENDPOINT.fullmatch(endpoint))
@@ -201,7 +201,7 @@ def _of_set(image: Image, facts: Facts, event: ControllerEvent, voters: frozense
 
 
 def _key(release: Release, node_id: int, directory: Uuid | None) -> str:
-    """`ReplicaKey.toString`, which shows Java's Optional in older releases."""
+    """Return `ReplicaKey.toString`, which shows Java's Optional in older releases."""
     shown = str(directory) if directory else "<undefined>"
     if release.shows_optional:
         shown = f"Optional[{directory}]" if directory else "Optional.empty"
@@ -209,7 +209,7 @@ def _key(release: Release, node_id: int, directory: Uuid | None) -> str:
 
 
 def _key_hash(node_id: int, directory: Uuid | None) -> int:
-    """`ReplicaKey.hashCode`: that of the pair of an id and an Optional, as `Objects.hash` makes it."""
+    """Return `ReplicaKey.hashCode`: that of the pair of an id and an Optional, as `Objects.hash` makes it."""
     return 31 * (31 + node_id) + (0 if directory is None else uuid_hash(directory))
 
 
@@ -404,7 +404,7 @@ def _from_options(
     simulate: int,
     seed: int,
 ) -> Input:
-    """Raises InputError `invalid-voter-change`, too."""
+    """Return the scenario of these options. Raise InputError `invalid-voter-change`, too."""
     if sum(given is not None for given in (lose, add, remove)) > 1:
         raise OptionsError("Give one of --lose, --add and --remove.")
     return Input(

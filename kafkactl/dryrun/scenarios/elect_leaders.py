@@ -156,7 +156,7 @@ class _Elections:
 
 
 def _verdict(results: Sequence[Mapping[str, Any]], changed: Verdict) -> Verdict:
-    """`refused` where no election that is needed takes place, `degraded` where some do not."""
+    """Return `refused` if no election that is needed takes place, `degraded` if some do not."""
     needed = [result["error_code"] for result in results if result["error_code"] != NOT_NEEDED]
     if needed and NONE not in needed:
         return Verdict.REFUSED
@@ -221,7 +221,7 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
 
 
 def parse_partition(text: str) -> tuple[str, int | None]:
-    """`TOPIC` or `TOPIC:PARTITION`. Raises InputError `invalid-partition-name`.
+    """Read `TOPIC` or `TOPIC:PARTITION`. Raise InputError `invalid-partition-name`.
 
     >>> parse_partition("orders:3")
     ('orders', 3)

@@ -176,7 +176,7 @@ def _server_error(state: ClusterState, request: FeatureRequest, accepted: Mappin
 
 
 def _words(state: ClusterState, request: FeatureRequest, name: str, level: int) -> str:
-    """Kafka's sentence for one refused feature, "" where it is not this one that is refused."""
+    """Return Kafka's sentence for one refused feature, "" if another one is refused."""
     if name == KRAFT_VERSION and state.unreported:
         return f"Invalid upgrade of kraft.version to KRAFT_VERSION_{level} because not all of the voters support it"
     words = _out_of_range(state, name, level) or _wrong_way(state, request, name, level)
@@ -335,7 +335,7 @@ def _from_options(
     unsafe: bool,
     down: tuple[int, ...],
 ) -> Input:
-    """Raises what `parse_request` raises, too."""
+    """Return the scenario of these options. Raise what `parse_request` raises, too."""
     ways = {Asked.UPGRADE: upgrade, Asked.DOWNGRADE: downgrade, Asked.DISABLE: disable}
     given = [way for way, named in ways.items() if named]
     if len(given) > 1 or bool(given) == (release_version is not None):

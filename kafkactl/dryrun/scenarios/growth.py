@@ -124,12 +124,12 @@ def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
 
 
 def _rate(loaded: Loaded, span_ms: int) -> tuple[int, int]:
-    """Records and bytes a day, as they came so far."""
+    """Return records and bytes a day, as they came so far."""
     return loaded.records * DAY_MS // span_ms, loaded.log_bytes * DAY_MS // span_ms
 
 
 def _idle_rate(limits: Limits) -> tuple[int, int]:
-    """Records and bytes a day of a cluster in which nothing happens: a no-op each time the log was idle long enough."""
+    """Return records and bytes a day of an idle cluster: a no-op each time the log was idle long enough."""
     batches = DAY_MS // limits.idle_ms if limits.idle_ms else 0
     return batches, batches * _IDLE_BYTES
 
@@ -145,7 +145,7 @@ def _snapshots_a_day(limits: Limits, bytes_a_day: int, records_a_day: int) -> in
 
 
 def _kept(limits: Limits, start_bytes: int, log_a_day: int, snapshots_a_day: int, days: int) -> int:
-    """Bytes of log and snapshots on the disk in the end: all that was written, or what cleaning leaves of it.
+    """Return the bytes of log and snapshots on the disk in the end: all that was written, or what cleaning leaves.
 
     Cleaning takes whole segments, and of the last one nothing: it stays as large as it may grow.
     """
@@ -176,7 +176,8 @@ def _retention_text(limits: Limits) -> str:
 
 
 def _mib(size: int) -> str:
-    """
+    """Return a size in MiB, else in bytes.
+
     >>> _mib(20971520), _mib(1000)
     ('20 MiB', '1000 bytes')
     """
@@ -184,7 +185,8 @@ def _mib(size: int) -> str:
 
 
 def _time(span_ms: int) -> str:
-    """
+    """Return a duration in words.
+
     >>> _time(604800000), _time(3600000), _time(4000), _time(250)
     ('7 days', '60 min', '4 s', '250 ms')
     """

@@ -59,7 +59,7 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
 
 
 def safest_order(image: Image, facts: Facts) -> list[int]:
-    """Brokers that are down first, then the order of the others that does the least harm (`orders`): the fewest
+    """Return brokers that are down first, then the least harmful order of the others (`orders`): the fewest
     partitions without a leader, then the fewest under min ISR, then the fewest moves of leaders."""
     down = [broker for broker in sorted(image.brokers) if image.brokers[broker].fenced]
     live = [broker for broker in image.brokers if broker not in down]
