@@ -119,15 +119,19 @@ def _other_hands(case: RollCase, progress: RollProgress, interval_ms: int) -> tu
 
 
 def _without_leader(case: RollCase, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
-    """Start voters until a majority answers; brokers wait, because they exit after a minute without a quorum."""
+    """Start voters until a majority answers; brokers wait, because they exit after a minute without a quorum.
+
+    A voter is started with the binary that is installed: a lost quorum is not the moment for a new one.
+    """
     voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
     nodes = [node for node in case.observation.nodes if node.id in voters]
     down = [node for node in nodes if is_alive(case, node.id) is False]
     up = [node for node in nodes if is_alive(case, node.id)]
     if down and len(up) < majority(len(voters)):
         first = min(down, key=lambda node: (node.id not in progress.pending, node.id))
-        return _start(case, progress, [first])
-    text = "the quorum has no leader, so no node is stopped, and no broker is started"
+        return _planned(Action.START, [first])
+    what = "was not observed" if case.observation.quorum_view is None else "has no leader"
+    text = f"the quorum {what}, so no node is stopped, and no broker is started"
     if down:
         text += f"; a majority of the voters answers, {some(node.name for node in down)} does not"
     waits = blocker(NO_LEADER, "quorum", text, pending=[node.id for node in pending])

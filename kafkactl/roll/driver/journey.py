@@ -32,8 +32,9 @@ from kafkactl.roll.driver.wording import failed_hook, instruction_of, not_back, 
 from kafkactl.roll.gates import RollGate, passes
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.mark import NodeMark
+from kafkactl.roll.observation import RollNode
 from kafkactl.roll.planning import Action
-from kafkactl.roll.releases import rules_of
+from kafkactl.roll.releases import is_same, rules_of, version_in
 
 Answer = Mapping[int, HookRun] | LevelChange
 _VERBS: Final = {
@@ -329,9 +330,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         for node_id in act.nodes:
             node = case.observation.node(node_id)
             if node is not None:
-                release = rules_of(case.target_of(node)) if case.goal is not None else None
-                if node not in case.nodes:
-                    release = None
+                release = rules_of(case.target_of(node)) if _starts_goal(case, node) else None
                 found += gates_after(case, node, marks.get(node_id), release=release)
         return tuple(found)
 
@@ -409,6 +408,12 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
     def again(self, step: Act, found: Verification) -> None:
         """Report a start that is repeated."""
         self.tell(Event(kind="note", text=f"{words(step)} is repeated", step=step))
+
+
+def _starts_goal(case: RollCase, node: RollNode) -> bool:
+    """Return True unless the next start of a node is known to run another release than the goal."""
+    installed = version_in(node.installed)
+    return case.goal is not None and node in case.nodes and (installed is None or is_same(installed, case.goal))
 
 
 __all__ = ["RollJourney"]
