@@ -79,6 +79,8 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     context: SparkContext | None = SparkContext._active_spark_context
+    if context is not None and context._jsc is None:  # its JVM was gone when it was to be stopped
+        context = SparkContext._active_spark_context = None
     is_own = context is None
     application = None
     with py4j_is_silent():
@@ -94,6 +96,8 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
             with _stopped(context) if is_own else nullcontext():
                 yield SparkSession.getActiveSession() or SparkSession(context)
         except (Py4JError, PySparkException, OSError, RuntimeError) as error:
+            if _has_interrupted(error):  # what was called while the interruption was handled failed, too
+                raise KeyboardInterrupt from error
             # Without an exception of Java's: the JVM has refused the call, or is gone in the middle of it.
             is_gone = type(error) is Py4JError and has_ended()
             raise failed(
@@ -104,6 +108,13 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
                 log=kept_log(),
                 is_gone=is_gone,
             ) from error
+
+
+def _has_interrupted(error: BaseException) -> bool:
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, KeyboardInterrupt):
+        found = found.__context__
+    return found is not None
 
 
 @contextmanager

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from kafkactl.core.errors import InputError, UnreachableError
+from kafkactl.core.errors import FailedError, InputError, UnreachableError
 from kafkactl.jobs import session as sessions
 from tests.lab.harness.ports import free_port
 
@@ -92,3 +93,48 @@ def test_unreachable_master_is_reported() -> None:
     with pytest.raises(UnreachableError) as caught:
         sessions.check_spark(f"spark://127.0.0.1:{free_port()}")
     assert (caught.value.id, caught.value.exit_code) == ("spark-master-unreachable", 4)
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> object:
+    """A session that a caller is taken to have."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    made = object()
+    context = SimpleNamespace(_jsc=object(), applicationId="app-1", master="local[2]")
+    monkeypatch.setattr(sessions, "check_spark", lambda master: None)
+    monkeypatch.setattr(SparkContext, "_active_spark_context", context)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: made)
+    return made
+
+
+def test_error_while_an_interruption_is_handled_is_the_interruption(session: object) -> None:
+    from py4j.protocol import Py4JError
+
+    with pytest.raises(KeyboardInterrupt), sessions.spark_session(None, "x") as given:
+        assert given is session
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise Py4JError("o1 does not exist in the JVM")  # noqa: B904
+
+
+def test_error_of_spark_alone_is_reported_as_spark_failed(session: object) -> None:
+    with pytest.raises(FailedError) as caught, sessions.spark_session(None, "x"):
+        raise RuntimeError("no more")
+    assert caught.value.id == "spark-failed"
+
+
+def test_context_whose_jvm_was_gone_is_not_a_session_of_a_caller(
+    session: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark import SparkContext
+
+    monkeypatch.setattr(SparkContext, "_active_spark_context", SimpleNamespace(_jsc=None))
+    monkeypatch.setattr(sessions, "_context", lambda master, name: (_ for _ in ()).throw(RuntimeError("a new one")))
+    with (
+        pytest.raises(FailedError, match="Spark did not start: RuntimeError: a new one"),
+        sessions.spark_session(None, "x"),
+    ):
+        pass
