@@ -14,7 +14,7 @@ group's, the command line before the environment, and all of them before a conte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -34,6 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The client gives up before the command does, so that it can still say who did not answer.
 _SHARE_OF_TIME = 0.9
+_FOUND = "kafkactl.found"
 _ADDRESSES = frozenset({"bootstrap_server", "bootstrap_controller", "bootstrap"})
 
 
@@ -71,8 +72,13 @@ def find_cluster(
     from kafkactl.core.wording import first_few
     from kafkactl.tool.api.discovery import find_cluster as find
 
+    kept = click.get_current_context().meta
+    if _FOUND in kept:  # a command that connects twice looks once, and reports once
+        return cast("FoundCluster", kept[_FOUND])
     words = current_settings().command
-    found = find(configs, **connection._asdict(), words=words, takes_config=takes_config, on_warning=_warn)
+    found = kept[_FOUND] = find(
+        configs, **connection._asdict(), words=words, takes_config=takes_config, on_warning=_warn
+    )
     if found.by in ("process", "place"):
         output.say(f"found: {first_few([file.title for file in found.files], most=2)}")
     return found

@@ -62,6 +62,14 @@ def test_cluster_of_the_node_is_asked(kafkactl, found, words):
     assert "found:" not in named.stderr
 
 
+def test_command_that_connects_twice_reports_the_node_once(kafkactl, found):
+    with FakeCluster() as cluster:
+        path = found(cluster.address)
+        run = kafkactl("dryrun", "controllers", "--from-cluster", "--lose", "1", "-o", "json")
+    assert run.json["verdict"] == "degraded", run.stderr
+    assert run.stderr.count(f"found: {path}") == 1
+
+
 def test_file_that_another_user_could_have_planted_is_not_contacted(kafkactl, found):
     with _port() as (port, is_contacted):
         path = found(port)
