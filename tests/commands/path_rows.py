@@ -158,6 +158,7 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("--out", "roll observe", "roll observe --inventory {roll} --out {}", (1, 2, 3)),
     Reader("--rendered", "migrate *", "rendered file"),
     Row("--config", "bundle", "bundle --out {new} -c {}", (5, 6)),
+    Row("--config", "status", "status -c {}"),
     Row("--log-dir", "bundle", "bundle --out {new} --log-dir {}", (6,), NO_SPARSE),
     Row("--log-dir", "bundle", "bundle --out {new} --log-dir {@" + f"{0:020}.log}}", (6,), NO_SPARSE),
     Row("--inventory", "bundle", "bundle --out {new} --inventory {}"),
