@@ -165,3 +165,27 @@ def test_forecast_of_a_start_is_what_kafka_does(new_cluster: Callable[..., Kafka
 def _raise_level(cluster: KafkaCluster) -> None:
     with cluster.client() as client:
         assert change_levels(client, feature_request("upgrade", metadata="4.3")).outcome == "done"
+
+
+@pytest.mark.timeout(900)
+def test_broker_that_hangs_below_a_raised_level_is_not_back(
+    new_cluster: Callable[..., KafkaCluster], tmp_path: Path
+) -> None:
+    cluster = new_cluster("4.4.0", controllers=1, brokers=1).start()
+    (broker,) = cluster.broker_ids
+    with Rolled(cluster) as rolled:
+        judge = Judge(rolled, tmp_path)
+        seen = settle(cluster, judge)
+        found = {node.id: node.expected_failure for node in check(seen, RollRequest(to=NEW)).nodes}
+        assert (found[1].phase, found[broker].phase) == ("load", "register")
+        assert status(seen, RollRequest(to=NEW)).rollback.how == "no"
+        cluster.change_release(broker, NEW)
+        assert cluster.node(broker).outcome(40).kind == "hangs"
+        seen = judge.observe()
+        row = next(node for node in status(seen, RollRequest(to=NEW)).nodes if node.id == broker)
+        assert (row.back, row.may_stop) == (False, True)  # its listener does not answer, and the process runs
+        assert "broker-down" in blocking(seen)
+        assert starts(seen, None)[broker] is False  # once more with the same binary
+        assert starts(seen, "4.4.0") == {1: True, broker: True}
+        cluster.change_release(broker, "4.4.0")
+        settle(cluster, judge)
