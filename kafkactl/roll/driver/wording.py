@@ -17,7 +17,7 @@ _IDS = {
     HookEnd.TIMED_OUT: "hook-timed-out",
     HookEnd.NOT_READY: "hook-not-ready",
     HookEnd.NOT_STARTED: "hook-not-started",
-    HookEnd.CHANGED_MEANWHILE: "config-changed-meanwhile",
+    HookEnd.CHANGED_MEANWHILE: "config-changed-concurrently",
 }
 NOT_FINISHED = "shutdown-not-finished"
 
