@@ -197,3 +197,23 @@ export_tables([{str(logs / "4.4.0")!r}], {str(out)!r}, tables=["topics"], mode="
     spark.export_by_spark(exporting, plan(logs / "4.3.1", out, mode="append"))
     assert set(rows_of(out, "topics")) > set(before)
     assert [path.name for path in out.iterdir()] == ["topics"]
+
+
+def test_command_chooses_spark_for_a_uri(root: Path, logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        f"spark.hadoop.fs.viewfs.mounttable.test.link./logs {root.as_uri()}\nspark.master local[1]\n"
+        "spark.driver.memory 512m\n"
+    )
+    command = [
+        sys.executable, "-m", "kafkactl", "log", "export", str(logs / "4.4.0"), "--out", f"{MOUNT}/command", "-v",
+        "--table", "brokers", "-o", "json",
+    ]  # fmt: skip
+    environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout)
+    assert answer["engine"] == "spark" and answer["tables"][0]["path"] == f"{MOUNT}/command/brokers"
+    assert "is in a file system that Spark opens" in run.stderr
+    assert len(rows_of(root / "command", "brokers")) == answer["tables"][0]["rows"] > 0
+    again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert again.returncode == 3 and "table-exists" in again.stderr
