@@ -4,8 +4,8 @@
     spark.read.format("kafka-metadata").option("table", "records").load("/logs/prod/__cluster_metadata-0")
 
 Workers import kafkactl: it is installed there, or `kafkactl.spark.ship_code(session)` was called. With the option
-`pushdown` filters on type and offset of records are carried out while a log is read, and shown by EXPLAIN; Spark's
-setting `spark.sql.python.filterPushdown.enabled` has to be true for it.
+`pushdown` filters on type and offset of records are carried out while a log is read, and the node Filter of EXPLAIN has
+them no longer; Spark's setting `spark.sql.python.filterPushdown.enabled` has to be true for it.
 """
 
 from __future__ import annotations

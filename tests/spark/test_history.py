@@ -134,6 +134,8 @@ def test_data_source_gives_the_same_rows_and_takes_over_filters(
         session.conf.set("spark.sql.python.filterPushdown.enabled", pushdown)
         limited = read("records", pushdown).load(str(log)).where("type = 'TopicRecord' and offset >= 20")
         assert [row["offset"] for row in rows_of(limited)] == wanted and wanted
+        plan = limited._jdf.queryExecution().executedPlan().toString()
+        assert ("TopicRecord" in plan) is (pushdown == "false")
     session.conf.unset("spark.sql.python.filterPushdown.enabled")
     states = read("partitions").load(str(root / "4.*"))
     expected = rows_of(spark.state(session, str(root / "4.*"), "partitions", cluster_of=CLUSTER_OF))
