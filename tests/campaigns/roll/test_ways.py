@@ -1,0 +1,70 @@
+"""Upgrades of whole clusters and back, by the real driver and under a counting producer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.roll.rolled import Rolled
+from tests.lab.roll.rolling import ACCEPTED, canary, create_topics, differences
+from tests.proof_page import record_part
+
+pytestmark = [
+    pytest.mark.timeout(1800),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
+]
+PAGE = Path(__file__).parents[3] / "docs" / "proof" / "roll.md"
+HEAD = """\
+# Real clusters restarted and upgraded node by node, and back
+
+Repeat with `make lab` (tests/campaigns/roll), which writes this page: a row a cluster. Released Kafka on one machine of
+two cores, heaps of 256 MB, gates observed one second apart, nodes changed by hooks only. A canary writes with acks=all,
+25 times a second, during all of it; afterwards every acknowledged message is read. Seconds are upper bounds: other
+tests run at the same time.
+"""
+WAYS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("3.9.2", "4.3.1", {"controllers": 1, "brokers": 3}),
+    ("4.3.1", "4.4.0", {"controllers": 3, "brokers": 0, "combined": True}),
+)
+
+
+@pytest.mark.parametrize(("old", "new", "shape"), WAYS, ids=lambda way: way if isinstance(way, str) else "")
+def test_upgrade_and_rollback_lose_nothing(
+    old: str, new: str, shape: dict[str, Any], new_cluster: Callable[..., KafkaCluster]
+) -> None:
+    cluster = new_cluster(old, **shape).start()
+    nodes = len(set(cluster.controller_ids) | set(cluster.broker_ids))
+    topics = {"canary": (6, 3, {"min.insync.replicas": "2"}), "orders": (12, 3, {"min.insync.replicas": "2"})}
+    create_topics(cluster, topics)
+    took: list[float] = []
+    missed: list[str] = []
+    moves: list[int] = []
+    with Rolled(cluster) as rolled, canary(cluster) as producer:
+        for verb, release in (("run", new), ("rollback", old)):
+            began = time.monotonic()
+            answer = rolled.kafkactl(verb, "--to", release, *ACCEPTED)
+            took.append(time.monotonic() - began)
+            missed += differences(answer)
+            counted = [step["observed"] for step in answer["steps"] if step["action"] == "stop"]
+            moves.append(sum(effect["leader_changes"] or 0 for effect in counted))
+            assert answer["outcome"] == "done"
+            assert {node["release"] for node in answer["proof"]} == {release}
+        stops = [node_id for verb, node_id in rolled.asked if verb == "stop"]
+    assert len(stops) == 2 * nodes
+    assert missed == []
+    counts = producer.result
+    assert (counts["lost"], counts["errors"]) == (0, 0)
+    kind = "combined nodes" if shape.get("combined") else "separate nodes"
+    record_part(
+        PAGE,
+        HEAD,
+        f"{old} to {new} and back, {nodes} {kind}",
+        f"forward {took[0]:.0f} s, back {took[1]:.0f} s; {moves[0]} and {moves[1]} leader changes, each as predicted; "
+        f"canary: {counts['acked']} acked, {counts['errors']} errors, longest gap {counts['longest_gap_ms']} ms, "
+        f"{counts['lost']} lost",
+    )
