@@ -21,7 +21,7 @@ from kafkactl.roll.checks.run import RollCheck, check_roll, open_warnings
 from kafkactl.roll.cluster_log import EventKind
 from kafkactl.roll.driver.ports import RollGoal
 from kafkactl.roll.driver.progress import RollProgress
-from kafkactl.roll.gates import RollGate, gates_before
+from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.planning import Action, RollPlan, levels_of, plan_roll
@@ -76,9 +76,19 @@ class Decision:
 
 
 def decide(
-    case: RollCase, goal: RollGoal, progress: RollProgress, *, has_begun: bool, interval_ms: int = 0
+    case: RollCase,
+    goal: RollGoal,
+    progress: RollProgress,
+    *,
+    has_begun: bool,
+    interval_ms: int = 0,
+    down_before: frozenset[int] = frozenset(),
 ) -> Decision:
-    """Return the next act. `has_begun`: this run has acted before, so that no other driver can have begun meanwhile."""
+    """Return the next act. `has_begun`: this run has acted before, so that no other driver can have begun meanwhile.
+
+    `down_before` are nodes that were down when the run began: they are started in their turn. One that failed since
+    then stops the run.
+    """
     quorum = case.observation.quorum_view
     pending = _pending(case, progress)
     if not has_begun and (found := _other_hands(case, progress, interval_ms)):
@@ -87,7 +97,16 @@ def decide(
         return _without_leader(case, progress, pending)
     if pending:
         return _bring_back(case, goal, progress, pending)
+    failed = [node for node in case.nodes if is_alive(case, node.id) is False and node.id not in down_before]
+    if has_begun and failed:
+        return Decision(outcome=Outcome.REFUSED, findings=tuple(map(_failed_meanwhile, failed)))
     return _next_stop(case, goal, progress, has_begun=has_begun)
+
+
+def _failed_meanwhile(node: RollNode) -> Finding:
+    text = f"{node.name} failed during the roll: it does not answer"
+    step = f"Find the reason in the log of node {node.id}, start it, and run the same command again."
+    return blocker(OTHERS_ARE_UP, node.name, text, step, node=node.id)
 
 
 def _pending(case: RollCase, progress: RollProgress) -> tuple[RollNode, ...]:

@@ -21,7 +21,7 @@ from kafkactl.core.errors import KafkactlError, RefusedError
 from kafkactl.core.findings import Finding, Outcome, blockers, each_once
 from kafkactl.core.frozen import changed
 from kafkactl.core.wording import some
-from kafkactl.roll.back import gates_after, mark_of
+from kafkactl.roll.back import ISR_WHOLE, gates_after, mark_of
 from kafkactl.roll.case import RollCase, Way, make_case
 from kafkactl.roll.driver.acts import Act, Ask, Decision, decide, proof_gates
 from kafkactl.roll.driver.counting import ObservedEffect, effect_of_stop, missed
@@ -29,7 +29,7 @@ from kafkactl.roll.driver.evidence import has_ended, is_untouched, misplaced, na
 from kafkactl.roll.driver.ports import LevelChange, RollGoal, RollPort, RollWaitPolicy
 from kafkactl.roll.driver.progress import RollProgress, progress_of
 from kafkactl.roll.driver.wording import failed_hook, instruction_of, not_back, not_finished, start_failed
-from kafkactl.roll.gates import RollGate, passes
+from kafkactl.roll.gates import RollGate, down_brokers, passes
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.mark import NodeMark
 from kafkactl.roll.observation import RollNode
@@ -64,6 +64,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         self._refresh: frozenset[int] | None = None
         self._is_asked: set[str] = set()
         self._before_stop: RollCase | None = None
+        self._down_before: frozenset[int] | None = None
 
     # --- observing and planning ---
 
@@ -73,6 +74,8 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         self._refresh = frozenset()
         observation = changed(seen, journal=tuple(self.run.journal.entries))
         self.last = make_case(observation, self.goal.request)
+        if self._down_before is None:
+            self._down_before = frozenset(node.id for node in observation.nodes if node.alive is False)
         return self.last
 
     @property
@@ -82,7 +85,14 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
 
     def plan(self, seen: RollCase) -> Decision:
         """Return the next act."""
-        return decide(seen, self.goal, self.progress, has_begun=self.run.began, interval_ms=self.policy.interval_ms)
+        return decide(
+            seen,
+            self.goal,
+            self.progress,
+            has_begun=self.run.began,
+            interval_ms=self.policy.interval_ms,
+            down_before=self._down_before or frozenset(),
+        )
 
     def may_pass(self, plan: Decision) -> bool:
         """Return True if a gate that is closed is worth waiting for: once the roll is under way."""
@@ -299,7 +309,8 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             gates = self._gates(act, case)
             self.gates[act.number] = gates
             findings = [finding for gate in gates for finding in gate.findings]
-            open_count = open_count + 1 if passes(findings) is True else 0
+            is_open = passes(findings) is True or self._lacks_only_others(act, case)
+            open_count = open_count + 1 if is_open else 0
             if open_count >= _TWICE:
                 back_ms = int(self.port.clock.now_ms() - began_ms)
                 self.effects[act.number] = ObservedEffect(
@@ -323,16 +334,26 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             pause = self.policy.interval_ms if open_count else self.policy.observe_every_ms
             self.port.clock.sleep_ms(pause)
 
-    def _gates(self, act: Act, case: RollCase) -> tuple[RollGate, ...]:
-        """Return the gates of all nodes of the act; of several nodes those that are not open."""
+    def _gates(self, act: Act, case: RollCase, *, is_strict: bool = True) -> tuple[RollGate, ...]:
+        """Return the gates of all nodes of the act. Strictly, every replica of their partitions has to be in sync."""
         marks = self.progress.marks
         found: list[RollGate] = []
         for node_id in act.nodes:
             node = case.observation.node(node_id)
             if node is not None:
                 release = rules_of(case.target_of(node)) if _starts_goal(case, node) else None
-                found += gates_after(case, node, marks.get(node_id), release=release)
+                own = gates_after(case, node, marks.get(node_id), release=release)
+                lenient = own if is_strict else gates_after(case, node, None, release=release)
+                found += [gate if gate.id != ISR_WHOLE else loose for gate, loose in zip(own, lenient, strict=True)]
         return tuple(found)
+
+    def _lacks_only_others(self, act: Act, case: RollCase) -> bool:
+        """Return True if the nodes themselves are back, and an ISR lacks only another broker that is down."""
+        others = set(down_brokers(case)).difference(act.nodes)
+        return (
+            bool(others)
+            and passes(finding for gate in self._gates(act, case, is_strict=False) for finding in gate.findings) is True
+        )
 
     def _others_first(self, act: Act, case: RollCase) -> bool:
         """Return True if the quorum has no leader, and a voter that this act does not start is down."""
