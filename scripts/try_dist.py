@@ -34,6 +34,13 @@ listeners=CONTROLLER://127.0.0.1:9093
 controller.quorum.bootstrap.servers=127.0.0.1:9093
 log.dirs={disk}
 """
+OBSERVATION: Final = {
+    "kind": "roll.observation",
+    "schema_version": 1,
+    "time_ms": 1_700_000_000_000,
+    "cluster_id": "4L6g3nShT-eMCtK--X86sw",
+    "nodes": [{"id": 1, "roles": ["controller"], "alive": True, "release": "4.3.1"}],
+}
 FORMAT: Final = "storage format -t 4L6g3nShT-eMCtK--X86sw -c controller.properties -s --kafka-version 4.3.1"
 # One command of each group that does its work without a cluster, its exit code, and a field of its answer.
 TRIED: Final = (
@@ -46,6 +53,7 @@ TRIED: Final = (
     (f"log image {LOG} -o json", 0, "image"),
     (f"dryrun replay {LOG} --html replay.html -o json", 0, "verdict"),
     ("migrate status --observation observation -o json", 0, "state"),
+    ("roll status --observation roll -o json", 0, "phase"),
     ("tiered segments remote -o json", 6, "segments"),
     ("demo --scene wedge --scene mount -o json", 0, "scenes"),
     ("config set local --bootstrap-server 127.0.0.1:9092 -o json", 0, "kind"),
@@ -88,6 +96,8 @@ def try_wheel(wheel: Path, folder: Path, *, installed_dependencies: bool = False
     (folder / EMPTY_LOG).parent.mkdir(parents=True)
     (folder / EMPTY_LOG).touch()
     (folder / LOG).write_bytes(gzip.decompress((CAPTURED / "metadata.log.gz").read_bytes()))
+    (folder / "roll").mkdir()
+    (folder / "roll" / "observation.json").write_text(json.dumps(OBSERVATION), encoding="utf-8")
     program = python.with_name("kafkactl")
     for words, code, field in TRIED:
         run = _run([program, *words.split()], folder, code=code)
