@@ -20,8 +20,8 @@ from kafkactl.metadata.io.source import LogSource
 EngineName = Literal["local", "spark"]
 LOCAL: Final = "local"
 SPARK: Final = "spark"
-# Seconds on the clock until Spark has answered about next to nothing, and how much longer a task takes than the same
-# work in process.
+# Estimates: seconds on the clock until Spark has answered about next to nothing, and the factor of a task against the
+# same work in process.
 SPARK_START_S: Final = 8.0
 SPARK_RATIO: Final = 1.3
 REPLAY_S_PER_GB: Final = 15.0
