@@ -58,7 +58,7 @@ def _findings(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the findings of an answer and those of its areas."""
     yield from answer.get("findings", ())
     for area in answer.get("areas", ()):
-        yield from area["findings"]
+        yield from area.get("findings", ())
 
 
 def _families(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, list[Sample]]]:

@@ -42,7 +42,9 @@ def _is_about_damage(result: RuleResult, newest: SnapshotFacts) -> bool:
 def _step(context: StartContext, newest: SnapshotFacts, predict: Predict) -> str:
     if newest.is_first and not context.log.contents.records:
         return "If the node never started: `kafkactl storage unformat`, then format it again with the same arguments."
-    damaged = _damaged_from_newest(context.log) or [newest]  # another release may read it
+    damaged = _damaged_from_newest(context.log)
+    if not damaged:
+        return ""  # The snapshot is sound, and only this release cannot read it.
     rest = changed(context.log, snapshots=tuple(found for found in context.log.snapshots if found not in damaged))
     missing = _missing(rest, newest.offset)
     if missing is None and _starts_whole(predict(rest)):

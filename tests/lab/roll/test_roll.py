@@ -21,6 +21,10 @@ pytestmark = [
 NewCluster = Callable[..., KafkaCluster]
 
 
+def _ids(answer: dict[str, Any]) -> list[str]:
+    return [finding["id"] for finding in answer["findings"]]
+
+
 def stops(rolled: Rolled) -> list[int]:
     """The nodes that were stopped, in order."""
     return [node_id for verb, node_id in rolled.asked if verb == "stop"]
@@ -52,8 +56,11 @@ def test_node_that_does_not_start_under_the_new_binary_goes_back_by_the_next_ste
     create_topics(cluster, {"small": (1, 1, {"segment.bytes": "100000"})})
     accepted = (*ACCEPTED, "--accept", "partition-stops-while-down")
     with Rolled(cluster) as rolled:
-        refused = rolled.kafkactl("run", "--to", "4.3.1", *accepted, code=3)
-        assert "stored-setting-refused" in [finding["id"] for finding in refused["findings"]]
+        # A roll does not begin while brokers have just registered: `concurrent-roll`.
+        cluster.wait_for(
+            lambda: "stored-setting-refused" in _ids(rolled.kafkactl("run", "--to", "4.3.1", *accepted, code=3)),
+            "refused the roll for its stored setting",
+        )
         assert stops(rolled) == []
         _delete_topic(cluster, "small")
 

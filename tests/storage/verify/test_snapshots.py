@@ -14,6 +14,8 @@ from tests.storage.verify.nodes import DIRECTORY_IDS, SEGMENT, blocker_ids, vote
 FOLDER = "d1/__cluster_metadata-0"
 NEWEST, OLDER = (f"{FOLDER}/{offset:020}-0000000001.checkpoint" for offset in (4, 2))
 
+FIRST = f"{FOLDER}/{0:020}-{0:010}.checkpoint"
+
 
 def level(name, value):
     return MetadataRecord(type="FeatureLevelRecord", api_key=12, version=0, data={"Name": name, "FeatureLevel": value})
@@ -154,6 +156,15 @@ def test_damaged_snapshot_is_moved_aside_if_the_log_reaches_back_to_an_older_one
     assert ASIDE in step_of(answer, id) and "snapshot at offset 2 on, up to offset 5" in step_of(answer, id)
     made.path(NEWEST).rename(made.path(f"{NEWEST}.damaged"))
     assert (made.verify().will_start, made.verify().would_lose) == (True, ())
+
+
+def test_sound_snapshots_that_a_release_cannot_read_are_not_moved_aside(node):
+    made = node("4.3.1").format("--standalone", "-r", "3.6").configure(static=True).started_once(batches=6)
+    for name in (OLDER, NEWEST):
+        (made.path(name)).write_bytes(made.path(FIRST).read_bytes())
+    for version in ("4.3.1", "3.7.2"):
+        assert not any(ASIDE in finding.next_step for finding in made.verify(version).findings)
+    assert made.verify("3.7.2").will_start is False
 
 
 def test_damaged_snapshots_are_moved_aside_together_if_the_log_reaches_back_to_its_begin(lived):

@@ -214,7 +214,7 @@ def _fill(made: dict[str, Any], metric: Metric, words: Words) -> list[str]:
             _put(made, metric.each, items := [{}])
         item = items[0]
     if metric.value is not None:
-        _put(item, metric.value, 7)
+        _put(item, metric.value, 7 if metric.numbers is None else next(iter(metric.numbers)))
     texts = []
     for field in metric.labels.values():
         if _at(item, field) is None:

@@ -357,7 +357,7 @@ TARGETS = (
     Target(name="contexts", make=_contexts, reads=("files.contexts", "files.contexts_edit")),
     Target(name="server-properties", make=_server_properties,
            reads=("storage.config.node_config", "storage.config.keys", "storage.config.listeners",
-                  "quorum.io.candidate", "migration.observed.redact"),
+                  "quorum.io.candidate", "protocol.text.redact_config"),
            slow="each input is read by the rules of three releases, in some 15 ms"),
     Target(name="properties-edit", make=_edited, reads=("migration.render.properties_edit",)),
     Target(name="client-properties", make=_client_properties, declared=(DecodeError, InputError, RefusedError),
