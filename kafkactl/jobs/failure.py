@@ -27,12 +27,12 @@ _TRACEBACK: Final = "Traceback (most recent call last):"
 _TOO_OLD: Final = "UnsupportedClassVersionError"
 _NO_MASTER: Final = "Could not parse Master URL"
 _SHUT_DOWN: Final = "SparkContext was shut down"
-_NO_MEMORY: Final = "OutOfMemoryError"
+_NO_MEMORY: Final = re.compile("OutOf(Direct)?MemoryError")  # of the heap, or of buffers outside it
 _NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 _GONE: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 # What to do about a first cause, where more is known than that it is in the logs.
 _ADVICE: Final = (
-    (r"OutOfMemoryError|insufficient memory|Could not reserve",
+    (r"OutOf(Direct)?MemoryError|insufficient memory|Could not reserve",
      "Give the JVM more memory: SPARK_DRIVER_MEMORY on this machine, spark.executor.memory for executors."),
     (r"^MemoryError|worker exited unexpectedly|JVM of the driver ended|code 137",
      "Check whether memory ran out (the kernel's log then names the process), and use fewer cores or larger machines."),
@@ -114,7 +114,7 @@ def failed(
     if said is None or type(error).__name__ in _GONE:
         memory, others = _written_causes(written)
         ended = "the JVM of the driver ended: it crashed, or was killed"
-        found = [*memory, ended, *others] if said is None else [ended, *memory, *others]
+        found = [*memory, ended, *others]
     elif _NO_JVM in said:
         found = [*causes(written), "the JVM ended before Spark started"]
     else:
@@ -144,7 +144,7 @@ def _written_causes(written: str) -> tuple[list[str], list[str]]:
     Spark ends a JVM whose task had no memory, after it has passed the task's error on; errors of its end may follow.
     """
     found = causes(written)
-    memory = [cause for cause in found if _NO_MEMORY in cause]
+    memory = [cause for cause in found if _NO_MEMORY.search(cause)]
     return memory, [cause for cause in found if cause not in memory]
 
 

@@ -140,12 +140,21 @@ def _interruptions_kept() -> Iterator[None]:
             signal.raise_signal(came[0])
 
 
-def written() -> str:
-    """Return the end of what the JVM and its workers wrote; empty if there is nothing."""
+def log_end() -> int:
+    """Return the size in bytes of the log of this process's JVMs, which earlier applications may have written."""
     try:
-        return (_private_folder() / _LOG).read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
+        return (_private_folder() / _LOG).stat().st_size
+    except OSError:
+        return 0
+
+
+def written(since: int = 0) -> str:
+    """Return the end of what the JVM and its workers wrote after the first `since` bytes; empty if there is nothing."""
+    try:
+        log = (_private_folder() / _LOG).read_bytes()
     except OSError:
         return ""
+    return (log[since:] if since <= len(log) else log)[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
 
 
 def has_ended() -> bool:

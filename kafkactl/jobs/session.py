@@ -23,7 +23,7 @@ import kafkactl
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.extras import install_advice
 from kafkactl.jobs.failure import failed, py4j_is_silent
-from kafkactl.jobs.jvm import SAFE_PATH, has_ended, kept_log, spark_home, start_jvm, written
+from kafkactl.jobs.jvm import SAFE_PATH, has_ended, kept_log, log_end, spark_home, start_jvm, written
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -82,7 +82,7 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
     if context is not None and context._jsc is None:  # its JVM was gone when it was to be stopped
         context = SparkContext._active_spark_context = None
     is_own = context is None
-    application = None
+    application, since = None, log_end()
     with py4j_is_silent():
         try:
             if context is None:
@@ -102,7 +102,7 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
             is_gone = type(error) is Py4JError and has_ended()
             raise failed(
                 error,
-                written(),
+                written(since),
                 application=application,
                 master=master or LOCAL_MASTER,
                 log=kept_log(),

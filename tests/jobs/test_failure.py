@@ -249,7 +249,7 @@ def test_applications_that_fail_say_why(tmp_path: Path) -> None:
         "unreadable": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/00000000000000000000.log'",
         "killed": "Python worker exited unexpectedly",
         "memory": "MemoryError: Unable to allocate 3.5 GiB",
-        "heap": "OutOfMemoryError: Java heap space",
+        "heap": "MemoryError: ",
         "no JVM": "the JVM of the driver ended",
     }
     found = failing(tmp_path, *(("local[2]", kind) for kind in kinds))
