@@ -1,4 +1,7 @@
-"""The journal of a roll: what its entries say, and the step that is open.
+"""The journal of a roll: its record, its progress, and the step that is open.
+
+The journal shows what runs did; the observation shows what became of it, and wins if both differ. A roll is under way
+until a run reached its goal: one that stopped in the middle (`partial`) is resumed by the next run.
 
 Entries are those of `change/journal.py`, of the subject `roll`. `begin` has the goal: `{goal: {to, from, way}}`, of
 which `to` is the release of the roll (null for a restart) and `from` the release of each node before, by node id. An
@@ -10,15 +13,30 @@ is open from its intent until one of them is written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Any, Final
 
-from kafkactl.change.journal import JournalFold
+from kafkactl.change.journal import DONE, InFlight, JournalFold
 from kafkactl.change.journal_lines import Entry
 from kafkactl.core.answers import by_fields, json_of, read_fields
+from kafkactl.core.findings import Outcome
 from kafkactl.core.frozen import frozen
 from kafkactl.roll.mark import NodeMark
 
 SUBJECT: Final = "roll"
+_ENDED: Final = (Outcome.DONE.value, Outcome.NOTHING_TO_DO.value)
+
+
+class Action(StrEnum):
+    """Action of a step."""
+
+    INSTALL = "install"
+    PUT_CONFIG = "put-config"
+    STOP = "stop"
+    START = "start"
+    WAIT = "wait"
+    RAISE_LEVELS = "raise-levels"
+    VERIFY = "verify"
 
 
 @frozen
@@ -41,16 +59,17 @@ class OpenStep:
 
 @frozen
 class RollRecord:
-    """Record of the last roll in the journal. `outcome` is None until it ended with a known outcome.
+    """Record of the last roll in the journal. `outcome` is that of its last run, None until one is known.
 
-    `from_releases` are the releases of the nodes before the roll; `marks` the marks of every node that was stopped in
-    it, by node id.
+    `is_under_way` is False after a run reached the goal. `from_releases` are the releases of the nodes before the
+    roll; `marks` the marks of every node that was stopped in it, by node id.
     """
 
     to: str | None
     way: str | None
     from_releases: Mapping[int, str | None]
     outcome: str | None
+    is_under_way: bool
     open_step: OpenStep | None
     marks: Mapping[int, NodeMark]
     entries: int
@@ -64,7 +83,7 @@ def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
     if entries is None:
         return None
     held = tuple(entries)
-    fold = _Fold().read(held)
+    fold = progress_of(held)
     flight = fold.in_flight
     goal: Mapping[str, Any] = fold.goal if isinstance(fold.goal, Mapping) else {}
     before = goal.get("from")
@@ -73,6 +92,7 @@ def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
         way=goal.get("way"),
         from_releases={int(id): release for id, release in before.items()} if isinstance(before, Mapping) else {},
         outcome=fold.outcome,
+        is_under_way=fold.is_under_way,
         open_step=None if flight is None else _step(flight.data, seq=flight.seq, since_ms=flight.at_ms),
         marks=fold.marks,
         entries=len(held),
@@ -80,22 +100,70 @@ def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
     )
 
 
-class _Fold(JournalFold):
-    """The fold of a roll's journal; it keeps the mark of each node that was stopped since the roll began."""
+class RollProgress(JournalFold):
+    """Fold of the journal since the roll began.
+
+    `pending` are nodes that were stopped and are not proved to be back, in order; `marks` what was known of each
+    before its last stop. `restarted`, `installed` and `configured` are nodes for which that was done.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.pending: dict[int, None] = {}
         self.marks: dict[int, NodeMark] = {}
+        self.restarted: set[int] = set()
+        self.installed: set[int] = set()
+        self.configured: set[int] = set()
+        self.is_verified = False
+        self.has_raised_levels = False
+        self.steps = 0
+
+    @property
+    def is_under_way(self) -> bool:
+        """Return True if a roll began and did not reach its goal."""
+        return self.goal is not None and self.outcome not in _ENDED
 
     def begins(self, data: Mapping[str, Any]) -> None:
-        """Forget the marks of an earlier roll; a run that resumes has the same goal."""
-        if self.outcome is not None or self.goal is None or self.goal != data["goal"]:
-            self.marks = {}
+        """Forget an earlier roll. A run that resumes has the same goal; a run back keeps the nodes that are down."""
+        if not self.is_under_way:
+            self._forget()
+        elif self.goal != data["goal"]:
+            pending, marks = self.pending, self.marks
+            self._forget()
+            self.pending, self.marks = pending, {id: marks[id] for id in pending if id in marks}
 
     def intends(self, data: Mapping[str, Any]) -> None:
-        """Keep the marks of the first stop of each node."""
-        for mark in _marks(data):
-            self.marks.setdefault(mark.node_id, mark)
+        """Note the marks of a step, and the nodes that it stops: its hook may run from now on."""
+        self.steps = max(self.steps, int(data["number"]))
+        for given in data.get("marks") or ():
+            mark = read_fields(NodeMark, given)
+            self.marks[mark.node_id] = mark
+        if data["action"] == Action.STOP:
+            self.pending |= dict.fromkeys(map(int, data["nodes"]))
+
+    def settles(self, flight: InFlight, entry: Entry) -> None:
+        """Note a step that was done, or a stop that never happened."""
+        nodes = [int(id) for id in flight.data["nodes"]]
+        action = flight.data["action"]
+        if entry.entry != DONE:
+            for node_id in entry.data.get("not_stopped", ()):
+                self.pending.pop(int(node_id), None)
+            return
+        if action == Action.START:
+            self.restarted.update(nodes)
+            for node_id in nodes:
+                self.pending.pop(node_id, None)
+        elif action == Action.INSTALL:
+            self.installed.update(nodes)
+        elif action == Action.PUT_CONFIG:
+            self.configured.update(nodes)
+        elif action == Action.VERIFY:
+            self.is_verified = True
+        elif action == Action.RAISE_LEVELS:
+            self.has_raised_levels = True
 
 
 def _step(data: Mapping[str, Any], *, seq: int, since_ms: int) -> OpenStep:
@@ -111,3 +179,8 @@ def _step(data: Mapping[str, Any], *, seq: int, since_ms: int) -> OpenStep:
 
 def _marks(data: Mapping[str, Any]) -> list[NodeMark]:
     return [read_fields(NodeMark, mark) for mark in data.get("marks") or ()]
+
+
+def progress_of(entries: Iterable[Entry]) -> RollProgress:
+    """Return the progress by the entries of a journal. Raises InputError `journal-not-understood`."""
+    return RollProgress().read(entries)

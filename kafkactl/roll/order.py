@@ -49,7 +49,7 @@ def is_restarted(case: RollCase, node: RollNode) -> bool:
         return True
     record = case.record
     mark = None if record is None else record.marks.get(node.id)
-    if record is None or mark is None or record.outcome is not None or case.goal is not None:
+    if record is None or mark is None or not record.is_under_way or case.goal is not None:
         return False
     if record.open_step is not None and node.id in record.open_step.nodes:
         return False

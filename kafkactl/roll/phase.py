@@ -109,7 +109,7 @@ def _levels(case: RollCase, goal: KafkaVersion) -> Phase:
 def _phase_of_restart(case: RollCase) -> Phase:
     """Return the phase of a restart: by the journal's marks if there is one under way, else there is no roll."""
     record = case.record
-    if record is None or record.outcome is not None or not record.marks:
+    if record is None or not record.is_under_way or not record.marks:
         return Phase.DONE
     controllers = [is_restarted(case, node) for node in case.observation.controllers]
     brokers = [is_restarted(case, node) for node in case.observation.brokers if not node.is_controller]

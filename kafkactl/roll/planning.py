@@ -18,6 +18,7 @@ from kafkactl.roll.back import AFTER
 from kafkactl.roll.case import RollCase, Until, Way
 from kafkactl.roll.checks.run import RollCheck, check_roll
 from kafkactl.roll.gates import BEFORE, RollGate, gates_before
+from kafkactl.roll.journal import Action
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.order import RollOrder, batches_of, is_away, nodes_to_do, roll_order
 from kafkactl.roll.predict import StepPrediction, predict_steps
@@ -32,18 +33,6 @@ _SESSION: Final = "broker.session.timeout.ms"
 _PHASES: Final = list(Until)
 Stop: TypeAlias = tuple[Until, tuple[int, ...]]
 """Nodes that are stopped together, and the phase to which the step belongs."""
-
-
-class Action(StrEnum):
-    """Action of a step."""
-
-    INSTALL = "install"
-    PUT_CONFIG = "put-config"
-    STOP = "stop"
-    START = "start"
-    WAIT = "wait"
-    RAISE_LEVELS = "raise-levels"
-    VERIFY = "verify"
 
 
 class StepRollback(StrEnum):

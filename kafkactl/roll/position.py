@@ -138,7 +138,7 @@ def _done(case: RollCase, node: RollNode) -> bool | None:
     if case.goal is not None:
         return case.is_done(node)
     record = case.record
-    if record is not None and record.outcome is None and record.marks:
+    if record is not None and record.is_under_way and record.marks:
         return is_restarted(case, node)
     return None
 

@@ -129,7 +129,22 @@ def test_settled_step_is_not_open():
     assert status.journal.outcome == "done"
 
 
-def test_restart_under_way_is_followed_by_the_marks_of_the_journal():
+@pytest.mark.parametrize("outcome", ["partial", "failed", "unknown"])
+def test_upgrade_that_stopped_in_the_middle_keeps_its_goal(outcome):
+    roll = Roll("4.3.1")
+    roll.journal = journal(
+        ("begin", {"goal": {"to": "4.4.0", "way": "upgrade", "from": {"1": "4.3.1"}}}),
+        ("intent", {"number": 1, "action": "install", "nodes": [1], "release": "4.4.0", "marks": []}),
+        ("done", {"of": 2}),
+        ("end", {"outcome": outcome}),
+    )
+    status = roll_status(status_case(roll.observation(), RollRequest()))
+    assert (status.goal, status.phase) == ("4.4.0", "before")
+    assert "roll run --inventory FILE --to 4.4.0" in status.next_action
+
+
+@pytest.mark.parametrize("end", [(), (("end", {"outcome": "partial"}),)], ids=["runs", "stopped in the middle"])
+def test_restart_under_way_is_followed_by_the_marks_of_the_journal(end):
     roll = Roll("4.3.1")
     case = roll.case()
     marks = [mark_of(case, node).to_dict() for node in case.observation.nodes]
@@ -137,6 +152,7 @@ def test_restart_under_way_is_followed_by_the_marks_of_the_journal():
         ("begin", {"goal": {"to": None, "way": "restart", "from": {}}}),
         ("intent", {"number": 1, "action": "stop", "nodes": [1], "release": None, "marks": marks}),
         ("done", {"of": 2}),
+        *end,
     )
     assert roll_status(roll.case()).phase == "before"
     roll.runs("4.3.1", 1)

@@ -97,7 +97,8 @@ def plan_run(observation: RollObservation, request: RollRequest) -> RollRun:
     from kafkactl.roll.case import make_case
     from kafkactl.roll.checks.run import check_roll
     from kafkactl.roll.driver.answer import planned_steps, proof_of
-    from kafkactl.roll.planning import Action, plan_roll
+    from kafkactl.roll.journal import Action
+    from kafkactl.roll.planning import plan_roll
     from kafkactl.roll.rollback_path import rollback_path
 
     case = make_case(observation, request)

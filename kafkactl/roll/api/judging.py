@@ -63,7 +63,7 @@ def status(observation: RollObservation, request: RollRequest | None = None) -> 
 def status_case(observation: RollObservation, request: RollRequest) -> RollCase:
     """Return the case of a status: its goal is the requested release, else that of the journal."""
     record = read_record(observation.journal)
-    if request.to is None and record is not None and record.to is not None and record.outcome is None:
+    if request.to is None and record is not None and record.to is not None and record.is_under_way:
         request = changed(request, to=record.to)
     return make_case(observation, request)
 

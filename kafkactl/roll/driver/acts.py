@@ -20,11 +20,11 @@ from kafkactl.roll.case import RollCase, Until
 from kafkactl.roll.checks.run import RollCheck, check_roll, open_warnings
 from kafkactl.roll.cluster_log import EventKind
 from kafkactl.roll.driver.ports import RollGoal
-from kafkactl.roll.driver.progress import RollProgress
 from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
+from kafkactl.roll.journal import Action, RollProgress
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import RollNode
-from kafkactl.roll.planning import Action, RollPlan, levels_of, plan_roll
+from kafkactl.roll.planning import RollPlan, levels_of, plan_roll
 from kafkactl.roll.predict import StepPrediction
 from kafkactl.roll.releases import is_same, rules_of, version_in
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from kafkactl.core.findings import Finding, blocker
 from kafkactl.roll.case import RollCase, Until
 from kafkactl.roll.driver.acts import Act
-from kafkactl.roll.driver.progress import RollProgress
+from kafkactl.roll.journal import Action, RollProgress
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import RollNode
-from kafkactl.roll.planning import Action
 from kafkactl.roll.releases import is_same, version_in
 
 

@@ -27,13 +27,12 @@ from kafkactl.roll.driver.acts import Act, Ask, Decision, decide, proof_gates
 from kafkactl.roll.driver.counting import ObservedEffect, effect_of_stop, missed
 from kafkactl.roll.driver.evidence import has_ended, is_untouched, misplaced, names, phase_of, sha, words
 from kafkactl.roll.driver.ports import LevelChange, RollGoal, RollPort, RollWaitPolicy
-from kafkactl.roll.driver.progress import RollProgress, progress_of
 from kafkactl.roll.driver.wording import failed_hook, instruction_of, not_back, not_finished, start_failed
 from kafkactl.roll.gates import RollGate, down_brokers, passes
+from kafkactl.roll.journal import Action, RollProgress, progress_of
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.mark import NodeMark
 from kafkactl.roll.observation import RollNode
-from kafkactl.roll.planning import Action
 from kafkactl.roll.releases import is_same, rules_of, version_in
 
 Answer = Mapping[int, HookRun] | LevelChange

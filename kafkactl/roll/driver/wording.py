@@ -10,7 +10,7 @@ from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.wording import some
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.driver.acts import Act
-from kafkactl.roll.planning import Action
+from kafkactl.roll.journal import Action
 from kafkactl.roll.rollback_path import How, rollback_path
 
 _IDS = {
