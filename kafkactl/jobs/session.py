@@ -73,7 +73,7 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
     `spark-master-unreachable`, FailedError `spark-failed`; the last also for what fails in it.
     """
     check_spark(master)
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -98,8 +98,10 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
         except (Py4JError, PySparkException, OSError, RuntimeError) as error:
             if _has_interrupted(error):  # what was called while the interruption was handled failed, too
                 raise KeyboardInterrupt from error
-            # Without an exception of Java's: the JVM has refused the call, or is gone in the middle of it.
-            is_gone = type(error) is Py4JError and has_ended()
+            # Without an exception of Java's: the JVM has refused the call, or is gone in the middle of it. What it
+            # wrote is complete after it has ended.
+            ended = not isinstance(error, Py4JJavaError | PySparkException) and has_ended()
+            is_gone = type(error) is Py4JError and ended
             raise failed(
                 error,
                 written(since),
