@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import click
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kafkactl.change.progress import Event
     from kafkactl.commands.rendering.page import Page
     from kafkactl.core.findings import Finding
-    from kafkactl.roll.api import RollOptions, RollRun
+    from kafkactl.roll.api import RollInventory, RollOptions, RollRequest, RollRun
     from kafkactl.roll.driver.acts import Act
     from kafkactl.roll.driver.answer import RollRunStep
 
@@ -117,6 +118,21 @@ class Talk:
         for command in commands:
             output.say(command, "warn")
         sys.stderr.flush()
+
+
+def drive(
+    kind: str,
+    act: Callable[..., RollRun],
+    inventory: RollInventory,
+    request: RollRequest,
+    *,
+    arguments: DriveArguments,
+    questions: Questions,
+) -> NoReturn:
+    """Run or roll back (`act`) with progress on stderr, and print how the run ended."""
+    talk = Talk()
+    options = options_of(arguments)
+    answer(kind, act(inventory, request, options=options, ask=questions, on_event=talk, on_request=talk.by_hand))
 
 
 def answer(kind: str, found: RollRun) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.roll.drive import CODES, DriveArguments, Questions, Talk, answer, drive_options, options_of
+from kafkactl.commands.roll.drive import CODES, DriveArguments, Questions, answer, drive, drive_options
 from kafkactl.commands.roll.inventory import read_inventory
 from kafkactl.commands.roll.options import (
     RequestOptions,
@@ -49,13 +49,6 @@ def command(*, source: RollSource, asked: RequestOptions, arguments: DriveArgume
     if source.observation is not None:
         raise click.UsageError("--observation is for --dry-run; a rollback needs --inventory.")
     found = read_inventory(source.inventory)
-    talk = Talk()
-    ended = rollback(
-        found,
-        request_of(asked, found),
-        options=options_of(arguments),
-        ask=Questions(yes=yes, confirm=None),
-        on_event=talk,
-        on_request=talk.by_hand,
+    drive(
+        KIND, rollback, found, request_of(asked, found), arguments=arguments, questions=Questions(yes=yes, confirm=None)
     )
-    answer(KIND, ended)

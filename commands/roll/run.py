@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.roll.drive import CODES, DriveArguments, Questions, Talk, answer, drive_options, options_of
+from kafkactl.commands.roll.drive import CODES, DriveArguments, Questions, answer, drive, drive_options
 from kafkactl.commands.roll.inventory import inventory_option, read_inventory, time_for_nodes_ms
 from kafkactl.commands.roll.options import RequestOptions, request_of, request_options
 
@@ -49,13 +49,6 @@ def command(
     if dry_run:
         seen = observe(found, timeout_ms=time_for_nodes_ms())
         answer(KIND, plan_run(seen, request_of(asked, found)))
-    talk = Talk()
-    ended = run(
-        found,
-        request_of(asked, found),
-        options=options_of(arguments),
-        ask=Questions(yes=yes, confirm=confirm),
-        on_event=talk,
-        on_request=talk.by_hand,
+    drive(
+        KIND, run, found, request_of(asked, found), arguments=arguments, questions=Questions(yes=yes, confirm=confirm)
     )
-    answer(KIND, ended)

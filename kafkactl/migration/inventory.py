@@ -14,7 +14,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any, Final
 
-from kafkactl.change.hooks.inventory import HOOK_WORDS, a_table, an_address, host_of, read_hooks
+from kafkactl.change.hooks.inventory import HOOK_WORDS, a_table, an_address, host_of, read_hooks, read_node_tables
 from kafkactl.change.hooks.node import Hooks
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
@@ -201,22 +201,12 @@ def _zookeeper(table: Mapping[str, Any] | None, problems: list[str]) -> ZooKeepe
     return ZooKeeperPlace(**values) if "connect" in values else None
 
 
-def _nodes(raw: object, shared: Mapping[str, Any], problems: list[str]) -> tuple[InventoryNode, ...]:
-    if not isinstance(raw, list) or not raw or not all(isinstance(item, dict) for item in raw):
-        problems.append("nodes: expected at least one [[nodes]] table")
-        return ()
-    nodes: list[InventoryNode] = []
-    for position, item in enumerate(raw):
-        named = item.get("id")
-        where = f"nodes[{position}]" + (f" (id {named})" if isinstance(named, int) else "") + ": "
-        before = len(problems)
-        values = read_table(item, _NODE_KEYS, where, problems, other_words=_OTHER_WORDS)
-        hooks = read_hooks(shared, values.pop("hooks", {}), f"{where}hooks: ", problems, complete=True)
-        if len(problems) == before:
+def _nodes(raw: object, shared: Mapping[str, Any], problems: list[str]) -> Iterator[InventoryNode]:
+    for _, values, hooks, is_valid in read_node_tables(raw, shared, _NODE_KEYS, problems, other_words=_OTHER_WORDS):
+        if is_valid:
             values["role"] = Role(values["role"])
             values.setdefault("host", host_of(values["address"]))
-            nodes.append(InventoryNode(**values, hooks=hooks))
-    return tuple(nodes)
+            yield InventoryNode(**values, hooks=hooks)
 
 
 def _placed(node: InventoryNode, file: str, problems: list[str]) -> InventoryNode:

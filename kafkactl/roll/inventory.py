@@ -13,7 +13,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any, Final
 
-from kafkactl.change.hooks.inventory import HOOK_WORDS, a_table, an_address, host_of, read_hooks
+from kafkactl.change.hooks.inventory import HOOK_WORDS, a_table, an_address, host_of, read_hooks, read_node_tables
 from kafkactl.change.hooks.node import Hooks
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
@@ -176,23 +176,14 @@ def parse_roll_inventory(text: str | bytes, *, file: str = "inventory") -> RollI
     return RollInventory(file=file, nodes=nodes, **{"journal": "journal", **cluster})
 
 
-def _nodes(raw: object, shared: Mapping[str, Any], install: str, problems: list[str]) -> tuple[RollInventoryNode, ...]:
-    if not isinstance(raw, list) or not raw or not all(isinstance(item, dict) for item in raw):
-        problems.append("nodes: expected at least one [[nodes]] table")
-        return ()
-    nodes: list[RollInventoryNode] = []
-    for position, item in enumerate(raw):
-        named = item.get("id")
-        where = f"nodes[{position}]" + (f" (id {named})" if isinstance(named, int) else "") + ": "
-        before = len(problems)
-        values = read_table(item, _NODE_KEYS, where, problems, other_words=_OTHER_WORDS)
-        hooks = read_hooks(shared, values.pop("hooks", {}), f"{where}hooks: ", problems, complete=True)
+def _nodes(raw: object, shared: Mapping[str, Any], install: str, problems: list[str]) -> Iterator[RollInventoryNode]:
+    for where, values, hooks, is_valid in read_node_tables(raw, shared, _NODE_KEYS, problems, other_words=_OTHER_WORDS):
         between = values.pop("install", install) == BETWEEN
-        problems += (where + problem for problem in _addresses(values))
-        if len(problems) == before:
+        lacking = [where + problem for problem in _addresses(values)]
+        problems += lacking
+        if is_valid and not lacking:
             values.setdefault("host", host_of(values.get("address") or values["controller_address"]))
-            nodes.append(RollInventoryNode(**values, installs_between=between, hooks=hooks))
-    return tuple(nodes)
+            yield RollInventoryNode(**values, installs_between=between, hooks=hooks)
 
 
 def _addresses(values: Mapping[str, Any]) -> Iterator[str]:

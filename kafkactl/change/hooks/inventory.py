@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkactl.change.hooks.node import DEFAULT_TIMEOUT_S, Hooks
 from kafkactl.change.hooks.templates import COMMAND, DERIVED, MANUAL, TEMPLATES, VARIABLES
@@ -92,6 +92,36 @@ def read_hooks(
         problems += _unknown_places(commands, {*variables, *DERIVED}, where)
     timeout_s = mine.get("timeout_s", base.get("timeout_s", DEFAULT_TIMEOUT_S))
     return Hooks(template=template, commands=commands, variables=variables, timeout_s=timeout_s)
+
+
+class NodeTable(NamedTuple):
+    """Table `[[nodes]]` of one node. `where` is its place, for messages; `is_valid` is False if it has a problem."""
+
+    where: str
+    values: dict[str, Any]
+    hooks: Hooks
+    is_valid: bool
+
+
+def read_node_tables(
+    raw: object,
+    shared: Mapping[str, Any],
+    keys: Mapping[str, Key],
+    problems: list[str],
+    *,
+    other_words: Mapping[str, str],
+) -> Iterator[NodeTable]:
+    """Yield the nodes of an inventory; `shared` are the hooks of all nodes, `keys` those of a node."""
+    if not isinstance(raw, list) or not raw or not all(isinstance(item, dict) for item in raw):
+        problems.append("nodes: expected at least one [[nodes]] table")
+        return
+    for position, item in enumerate(raw):
+        named = item.get("id")
+        where = f"nodes[{position}]" + (f" (id {named})" if isinstance(named, int) else "") + ": "
+        before = len(problems)
+        values = read_table(item, keys, where, problems, other_words=other_words)
+        hooks = read_hooks(shared, values.pop("hooks", {}), f"{where}hooks: ", problems, complete=True)
+        yield NodeTable(where=where, values=values, hooks=hooks, is_valid=len(problems) == before)
 
 
 def _variables(table: Mapping[str, Any], where: str, problems: list[str]) -> dict[str, str]:
