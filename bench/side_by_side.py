@@ -116,7 +116,7 @@ def timed(name: str, work: Callable[[], object]) -> tuple[dict[str, object], obj
 
 
 def _processor_s() -> float:
-    """Of this process and of all below it that live."""
+    """Return the processor time in s of this process and of its living descendants."""
     ticks = os.sysconf("SC_CLK_TCK")
     tree, _ = _tree(os.getpid())
     return time.process_time() + sum(item.processor for pid, item in tree.items() if pid != os.getpid()) / ticks

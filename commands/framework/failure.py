@@ -28,6 +28,7 @@ _USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
     (click.ClickException, "wrong-usage"),
 )
 
+_MOST_SHOWN = 10  # other reasons than the first: a file of another kind has a hundred, and hides the first
 _NOTHING_SENT = ": nothing was sent that changes the cluster"
 
 
@@ -133,8 +134,12 @@ def _for_people(described: Mapping[str, Any], error: BaseException, settings: Se
     for name, value in (("cause", described["cause"]), ("try", described["next_step"])):
         if value:
             lines += _hanging(f"  {name:5}", "dim", [value], color)
-    for finding in described["findings"][1:]:
+    others = described["findings"][1:]
+    shown = others if settings.verbose else others[:_MOST_SHOWN]
+    for finding in shown:
         lines += _hanging(f"  {'also':5}", "dim", [f"{finding['id']}: {finding['message']}"], color)
+    if len(shown) < len(others):
+        lines += _hanging(f"  {'also':5}", "dim", [f"{len(others) - len(shown)} more, which -v shows"], color)
     if not isinstance(error, click.ClickException | click.Abort | KeyboardInterrupt):
         lines += _hanging(f"  {'more':5}", "dim", [f"kafkactl explain {described['id']}"], color)
     return "\n".join(lines) + "\n"

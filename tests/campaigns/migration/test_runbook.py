@@ -145,7 +145,7 @@ def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path
             assert all(len(row) <= board.columns for frame in board.frames for row in frame.splitlines())
     assert runbook.left == []
     write_section(
-        "3.9.2: the commands of the runbook, one after the other",
+        "3.9.2: the commands of the runbook, in order",
         [
             f"{len(runbook.lines)} lines in {took:.0f} s, gates ten seconds apart: forward to M8, back to M0, "
             "forward again to the end",

@@ -36,6 +36,16 @@ def test_a_refused_configuration_lists_every_reason_for_people(kafkactl, broken)
     assert "Invalid value -3 for configuration node.id" in answer.stderr
 
 
+def test_many_reasons_do_not_hide_the_first(kafkactl, tmp_path):
+    wrong = tmp_path / "notes.md"
+    wrong.write_text("".join(f"- item {number}\n" for number in range(40)))
+    command = ("storage", "format", "-t", "abc", "-c", wrong)
+    shown, all_of_them = kafkactl(*command), kafkactl(*command, "-v")
+    assert shown.stderr.count("\n  also") == 11 and "more, which -v shows" in shown.stderr
+    assert all_of_them.stderr.count("\n  also") > 30
+    assert len(kafkactl(*command, "-o", "json").error["findings"]) == all_of_them.stderr.count("\n  also") + 1
+
+
 def test_words_of_a_server_do_not_move_the_cursor(capsys):
     """An authorization server's reason, say, ends up in the error block."""
     error = UnreachableError("refused: \x1b[2Jall is well", id="authentication-failed", cause="a\x07\nb")

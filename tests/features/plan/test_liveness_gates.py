@@ -36,7 +36,7 @@ def silence_of(node) -> Silence | None:
 
 
 def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None = None) -> ClusterState:
-    """What `cluster.io.view` makes of the simulation: every node asked, then the leader watched."""
+    """Return the state that `cluster.io.view` makes of the simulation: every node asked, then the leader watched."""
     state = cluster(TEXT)
     roles = {node: Role.BROKER if node == BROKER else Role.CONTROLLER for node in quorum.nodes}
     nodes = tuple(
