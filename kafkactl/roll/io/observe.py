@@ -158,10 +158,8 @@ class RollObserver:
         for answer in answers:
             error = answer if isinstance(answer, KafkactlError) else answer.error
             if isinstance(answer, Visit) and answer.versions is not None:
-                if (other := self._stranger(node, answer)) is not None:
-                    text = f"{answer.address} is answered by {other}, so {node.name} is unknown"
-                    step = f"Correct the address of node {node.id} in the inventory."
-                    self._findings.append(blocker("node-of-another-role", node.name, text, step))
+                if (stranger := self._stranger(node, answer)) is not None:
+                    self._findings.append(stranger)
                     return None, None
                 own.append(answer)
             elif error is not None and error.id in _SILENT:
@@ -177,13 +175,20 @@ class RollObserver:
             return True, dict(whole.versions.supported) if whole.versions else None
         return (False if answers and silent == len(answers) else None), None
 
-    def _stranger(self, node: RollInventoryNode, visit: Visit) -> str | None:
-        """Return the other node or cluster that answers at the address; None if it is the node, as far as known."""
-        if visit.node_id not in (None, node.id):
-            return f"node {visit.node_id}"
+    def _stranger(self, node: RollInventoryNode, visit: Visit) -> Finding | None:
+        """Return a finding if another node or cluster answers at the address; None for the node, as far as known."""
+        expected = self._inventory.cluster_id
         cluster = None if visit.view is None else visit.view.cluster_id
-        if cluster and self._inventory.cluster_id not in (None, cluster):
-            return f"a node of cluster {cluster}"
+        if cluster and expected not in (None, cluster):
+            text = f"a node of cluster {cluster} answers at {visit.address}, the address of {node.name}; expected is"
+            step = f"Correct the address of node {node.id} in the inventory, or its cluster_id. Restart nothing there."
+            return blocker(
+                "node-of-another-cluster", node.name, f"{text} {expected}", step, found=cluster, expected=expected
+            )
+        if visit.node_id not in (None, node.id):
+            text = f"the node that answers at {visit.address} is node {visit.node_id}, the inventory has {node.id}"
+            step = f"Correct the address of node {node.id} in the inventory."
+            return blocker("node-with-another-id", node.name, text, step, found=visit.node_id, expected=node.id)
         return None
 
     # --- the cluster ---

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import UnreachableError
+from kafkactl.core.frozen import changed
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.roll.api.observing import observe, save_observation
 from kafkactl.roll.inventory import RollInventory, parse_roll_inventory
@@ -66,7 +67,16 @@ def test_silent_node_is_down_and_a_node_with_another_id_is_unknown(tmp_path: Pat
         inventory = inventory_of(quorum, tmp_path, c2=dead, c3=str(quorum.address(1)).replace("127.0.0.1", "localhost"))
         seen = observe(inventory, timeout_ms=MS)
     assert [node.alive for node in seen.nodes] == [True, False, None]
-    assert {finding.id for finding in seen.findings} >= {"node-not-observed", "node-of-another-role"}
+    assert {finding.id for finding in seen.findings} >= {"node-not-observed", "node-with-another-id"}
+
+
+def test_node_of_another_cluster_is_unknown_and_named(tmp_path: Path) -> None:
+    with FakeQuorum() as quorum:
+        inventory = changed(inventory_of(quorum, tmp_path), cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
+        seen = observe(inventory, timeout_ms=MS)
+    assert [node.alive for node in seen.nodes] == [None, None, None]
+    found = [finding for finding in seen.findings if finding.id == "node-of-another-cluster"]
+    assert [finding.evidence["found"] for finding in found] == [quorum.cluster_id] * 3
 
 
 def test_hook_that_fails_leaves_its_fact_unknown(tmp_path: Path) -> None:
