@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.migrate.drive import CODES, DriveArguments, Talk, answer, drive_options, prepared
+from kafkactl.commands.migrate.drive import CODES, DriveArguments, answer, drive_options, prepared
 from kafkactl.commands.migrate.options import accept_option, inventory_option
 from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.progress_lines import ProgressLines
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
@@ -56,5 +57,5 @@ def command(
         )
         return confirm_cluster_id(question, asked.cluster_id, confirm=confirm, subject="migration")
 
-    talk = Talk()
-    answer(KIND, finalize(found, options=options, ask=ask, on_event=talk, on_request=talk.by_hand))
+    lines = ProgressLines()
+    answer(KIND, finalize(found, options=options, ask=ask, on_event=lines, on_request=lines.by_hand))

@@ -12,7 +12,6 @@ from kafkactl.commands.migrate.accept import meant, nearest
 from kafkactl.commands.migrate.drive import (
     CODES,
     DriveArguments,
-    Talk,
     answer,
     drive_options,
     options_of,
@@ -26,6 +25,7 @@ from kafkactl.commands.migrate.options import (
 )
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.progress_lines import ProgressLines
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
@@ -88,8 +88,8 @@ def command(
             )
             return confirm(question, yes=yes, subject=f"state {route.state}")
 
-        talk = Talk()
-        answer(KIND, rollback(inventory, options=options, ask=ask, on_event=talk, on_request=talk.by_hand))
+        lines = ProgressLines()
+        answer(KIND, rollback(inventory, options=options, ask=ask, on_event=lines, on_request=lines.by_hand))
     is_live = source.observation is None
     plan = plan_rollback(open_observation(source), inventory, options=options, is_live=is_live, on_request=output.say)
     emit(KIND, plan, render=rollback_page, exit_code=plan.outcome.exit_code)

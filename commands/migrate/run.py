@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.migrate.drive import CODES, DriveArguments, Talk, answer, drive_options, prepared
+from kafkactl.commands.migrate.drive import CODES, DriveArguments, answer, drive_options, prepared
 from kafkactl.commands.migrate.options import accept_option, inventory_option
 from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.progress_lines import ProgressLines
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
@@ -56,8 +57,8 @@ def command(
     found, options = prepared(inventory, accepted, arguments)
     if dry_run:
         answer(KIND, plan_run(found, until=until, options=options, on_request=output.say))
-    talk = Talk()
-    ended = run(found, until=until, options=options, ask=_Questions(yes=yes), on_event=talk, on_request=talk.by_hand)
+    lines = ProgressLines()
+    ended = run(found, until=until, options=options, ask=_Questions(yes=yes), on_event=lines, on_request=lines.by_hand)
     answer(KIND, ended)
 
 

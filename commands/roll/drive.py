@@ -1,11 +1,9 @@
-"""What `roll run` and `roll rollback` share: options, progress on stderr, questions, and the page."""
+"""Options, questions and page that `roll run` and `roll rollback` share."""
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
@@ -13,9 +11,9 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.progress_lines import ProgressLines
 
 if TYPE_CHECKING:
-    from kafkactl.change.progress import Event
     from kafkactl.commands.rendering.page import Page
     from kafkactl.core.findings import Finding
     from kafkactl.roll.api import RollInventory, RollOptions, RollRequest, RollRun
@@ -26,8 +24,6 @@ CODES = (
     exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
     exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
 )  # fmt: skip
-_REPEAT_S: Final = 10.0
-_TONES: Final = {"done": "good", "failed": "bad", "wait": "dim", "action": "strong"}
 
 
 class DriveArguments(NamedTuple):
@@ -87,39 +83,6 @@ class Questions:
         return confirm(question, yes=self._yes, subject="roll")
 
 
-class Talk:
-    """Prints the progress of a roll to stderr: a line an event; a wait when it begins, and every ten seconds."""
-
-    def __init__(self) -> None:
-        self._waits, self._printed = "", 0.0
-
-    def __call__(self, event: Event) -> None:
-        """Show one event."""
-        if event.kind == "wait":
-            now = time.monotonic()
-            if event.text == self._waits and now - self._printed < _REPEAT_S:
-                return
-            self._waits, self._printed = event.text, now
-            seen = f"; {event.seen}" if event.seen else ""
-            self.line(f"waiting for {event.text}{seen}", "dim")
-        else:
-            self._waits = ""
-            self.line(event.text, _TONES.get(event.kind, "plain"))
-
-    def line(self, text: str, tone: str = "plain") -> None:
-        """Write a line with the time of day."""
-        output.say(f"{time.strftime('%H:%M:%S')}  {text}", tone)
-        sys.stderr.flush()
-
-    def by_hand(self, text: str) -> None:
-        """Write a request to the operator; its commands are lines of their own."""
-        asked, *commands = text.split("\n")
-        self.line(f"to do: {asked}", "warn")
-        for command in commands:
-            output.say(command, "warn")
-        sys.stderr.flush()
-
-
 def drive(
     kind: str,
     act: Callable[..., RollRun],
@@ -130,9 +93,9 @@ def drive(
     questions: Questions,
 ) -> NoReturn:
     """Run or roll back (`act`) with progress on stderr, and print how the run ended."""
-    talk = Talk()
+    lines = ProgressLines()
     options = options_of(arguments)
-    answer(kind, act(inventory, request, options=options, ask=questions, on_event=talk, on_request=talk.by_hand))
+    answer(kind, act(inventory, request, options=options, ask=questions, on_event=lines, on_request=lines.by_hand))
 
 
 def answer(kind: str, found: RollRun) -> NoReturn:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.change.progress import Event
-from kafkactl.commands.migrate.drive import Talk
 from kafkactl.commands.quorum.change_run import _Talk
+from kafkactl.commands.rendering.progress_lines import ProgressLines
 from tests.quorum.played import SteppedClock
 
 
 def test_a_wait_of_which_nothing_was_seen_yet_is_a_line_without_a_sight(capsys: pytest.CaptureFixture[str]):
-    talk = Talk(is_terminal=False, clock=SteppedClock())
+    talk = ProgressLines(is_terminal=False, clock=SteppedClock())
     talk(Event(kind="wait", text="broker 2 to answer"))
     talk(Event(kind="wait", text="broker 3 to answer", seen="broker 3 is fenced"))
     first, second = capsys.readouterr().err.splitlines()

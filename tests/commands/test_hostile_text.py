@@ -235,11 +235,11 @@ def screen_in(monkeypatch: pytest.MonkeyPatch) -> Screen:
 def test_what_hooks_and_servers_say_is_one_line_of_talk(monkeypatch: pytest.MonkeyPatch):
     screen = screen_in(monkeypatch)
     from kafkactl.commands.features.change import tell
-    from kafkactl.commands.migrate.drive import Talk
+    from kafkactl.commands.rendering.progress_lines import ProgressLines
     from kafkactl.migration.driver.ports import Event
 
-    Talk(is_terminal=True)(Event(kind="done", text=f"hook: {EVIL}"))
-    Talk(is_terminal=True)(Event(kind="wait", text=EVIL, seen=EVIL))
+    ProgressLines(is_terminal=True)(Event(kind="done", text=f"hook: {EVIL}"))
+    ProgressLines(is_terminal=True)(Event(kind="wait", text=EVIL, seen=EVIL))
     tell(f"the controller answers: {EVIL}")
     text = screen.getvalue()
     clean(text)

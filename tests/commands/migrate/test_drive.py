@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.commands.migrate import rollback as migrate_rollback
-from kafkactl.commands.migrate.drive import Talk
+from kafkactl.commands.rendering.progress_lines import ProgressLines
 from kafkactl.core.findings import warning
 from kafkactl.core.frozen import changed
 from kafkactl.migration.api import driver as migration_driver_open
@@ -215,7 +215,7 @@ def test_lines_of_a_run_have_their_time(migrate) -> None:
 @pytest.mark.parametrize(("is_terminal", "every_s"), [(True, 10), (False, 60)])
 def test_a_wait_is_reported_again_from_time_to_time(capsys, is_terminal: bool, every_s: int) -> None:
     clock = FakeClock(FakeCluster())
-    talk = Talk(is_terminal=is_terminal, clock=clock)
+    talk = ProgressLines(is_terminal=is_terminal, clock=clock)
     for look in range(61):
         talk(Event(kind="wait", text="broker 2 to come back (registered)", seen=f"look {look}"))
         clock.sleep_ms(2_000)
