@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkactl.cluster.levels import level_differences
 from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import Finding, warning
@@ -58,18 +59,7 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
 
 
 def _differences(state: ClusterState) -> Iterator[Finding]:
-    levels = dict(state.finalized)
-    for node in state.nodes:
-        seen = node.levels
-        if seen is not None and dict(seen) != levels:
-            names = sorted(name for name in {*seen, *levels} if seen.get(name, 0) != levels.get(name, 0))
-            yield warning(
-                "node-levels-differ",
-                node.name,
-                f"{node.name} has other levels than the active controller: "
-                + ", ".join(f"{name} {seen.get(name, 0)} (not {levels.get(name, 0)})" for name in names),
-                levels={name: seen.get(name, 0) for name in names},
-            )
+    yield from level_differences(state)
     by_release = _by_release(state)
     if len(by_release) > 1:
         held = [f"{release} on {', '.join(names)}" for release, names in by_release.items()]

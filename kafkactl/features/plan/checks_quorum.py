@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kafkactl.cluster.levels import level_differences
 from kafkactl.cluster.quorum.state import Replica
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION
@@ -50,7 +51,7 @@ def check_view(case: Case) -> Iterator[Finding]:
             + ": registrations of nodes that are gone stay unseen, and may block",
             state.log_error.step if state.log_error else "",
         )
-    yield from _disagreements(case)
+    yield from level_differences(case.state)
 
 
 def check_majority(case: Case) -> Iterator[Finding]:
@@ -166,20 +167,3 @@ def _contradiction(case: Case) -> Iterator[Finding]:
             "kraft.version is finalized at 1, and the metadata log holds no voter set: the quorum is static",
             "Do not count on adding or removing voters; from Kafka 4.1 on the quorum can be converted.",
         )
-
-
-def _disagreements(case: Case) -> Iterator[Finding]:
-    """Report nodes that see other levels than the active controller: a change is still on its way, or just happened."""
-    levels = dict(case.state.finalized)
-    for node in case.state.nodes:
-        seen = node.levels
-        if seen is not None and dict(seen) != levels:
-            names = sorted(name for name in {*seen, *levels} if seen.get(name, 0) != levels.get(name, 0))
-            yield warning(
-                "node-levels-differ",
-                node.name,
-                f"{node.name} has other levels than the active controller: "
-                + ", ".join(f"{name} {seen.get(name, 0)} (not {levels.get(name, 0)})" for name in names),
-                "Wait until it has caught up, or look at why it does not follow the metadata log.",
-                levels={name: seen.get(name, 0) for name in names},
-            )

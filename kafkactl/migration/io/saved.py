@@ -7,7 +7,7 @@ folder that holds nothing of an observation, or whose `observation.json` is some
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,8 @@ from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.metadata.io.image import Point, history_files, load_image
-from kafkactl.metadata.io.source import CHECKPOINT, LogSource, open_source
+from kafkactl.metadata.io.observed_logs import log_unreadable, observed_logs
+from kafkactl.metadata.io.source import CHECKPOINT, LogSource
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.collector import no_collection
 from kafkactl.migration.io.mirror import mirror_of
@@ -59,7 +60,7 @@ def observation_from(captured: Captured) -> Observation:
         try:
             logs[id] = log_facts_of(source)
         except (InputError, FailedError) as error:
-            findings.append(_log_unreadable(id, error))
+            findings.append(log_unreadable(id, error))
     observation = observation_of(captured.raw, znodes=captured.znodes, logs=logs, findings=findings)
     return changed(observation, mirror=mirror_of(observation, captured.logs))
 
@@ -93,7 +94,7 @@ def load_captured(folder: str) -> Captured:
         # A missing znode (/migration, a broker's) has a meaning, which in a part of a tree would be a guess.
         znodes = saved.znodes if saved.is_whole else None
         findings += saved.findings
-    logs = dict(_logs(place / LOGS, findings)) if LOGS in names else {}
+    logs = dict(observed_logs(place / LOGS, findings)) if LOGS in names else {}
     return Captured(raw=raw, znodes=znodes, logs=logs, findings=tuple(findings))
 
 
@@ -109,37 +110,6 @@ def _names(place: Path) -> frozenset[str]:
 def _nothing(folder: str, why: str) -> InputError:
     step = "Give the folder that `kafkactl migrate observe --out` made."
     return InputError(f"{folder} {why}", id="no-observation", next_step=step)
-
-
-def _logs(place: Path, findings: list[Finding]) -> Iterator[tuple[int, LogSource]]:
-    """Yield the logs by controller id; a folder of another name does not belong to a controller."""
-    try:
-        names = sorted(os.listdir(place))  # noqa: PTH208
-    except OSError as error:
-        findings.append(warning("observed-log-unreadable", str(place), f"{place} cannot be listed: {error.strerror}"))
-        return
-    for name in names:
-        if not (name.isascii() and name.isdigit() and len(name) <= 10 and int(name) < 2**31):
-            text = "the directory is not named after a controller's id and is ignored"
-            findings.append(warning("observed-log-unreadable", str(place / name), text))
-            continue
-        try:
-            yield int(name), open_source(str(place / name))
-        except (InputError, FailedError) as error:
-            findings.append(_log_unreadable(int(name), error))
-
-
-def _log_unreadable(id: int, error: InputError | FailedError) -> Finding:
-    return warning(
-        "observed-log-unreadable",
-        f"metadata log of controller {id}",
-        f"the log cannot be read: {error.message}",
-        error.advice,
-        reason=error.id,
-    )
-
-
-# --- logs -----------------------------------------------------------------------------------------------------------
 
 
 def log_facts_of(source: LogSource) -> LogFacts:

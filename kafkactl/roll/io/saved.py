@@ -21,7 +21,8 @@ from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_LOG, NO_LEADER
 from kafkactl.files.input_files import InputKind, read_input, read_whole
 from kafkactl.files.whole_file import make_folders, whole_folder
-from kafkactl.metadata.io.source import LogFile, LogSource, open_source
+from kafkactl.metadata.io.observed_logs import log_unreadable, observed_logs
+from kafkactl.metadata.io.source import LogFile, LogSource
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.redact import redact_runs
 from kafkactl.protocol.text.redact_config import redact_config
@@ -62,7 +63,7 @@ def load_captured(folder: str | os.PathLike[str]) -> CapturedRoll:
     observation = parse_observation(read_input(path, "observation", InputKind.DOCUMENT), file=str(path))
     findings: list[Finding] = []
     entries = _journal(place / JOURNAL, observation.cluster_id, findings) if JOURNAL in names else None
-    logs = _logs(place / LOGS, findings) if LOGS in names else {}
+    logs = dict(observed_logs(place / LOGS, findings)) if LOGS in names else {}
     return CapturedRoll(
         observation=changed(observation, journal=entries, findings=(*observation.findings, *findings)), logs=logs
     )
@@ -80,7 +81,7 @@ def with_log(captured: CapturedRoll) -> RollObservation:
         try:
             log = read_cluster_log(controller_id, source.segments, source.checkpoints)
         except KafkactlError as error:
-            findings.append(_unreadable(f"metadata log of controller {controller_id}", error))
+            findings.append(log_unreadable(controller_id, error))
             continue
         if found is None or _age(log) > _age(found):
             found = log
@@ -118,32 +119,6 @@ def _journal(path: Path, cluster_id: str | None, findings: list[Finding]) -> tup
     except InputError as error:
         findings.append(warning("observed-journal-unreadable", str(path), error.message, reason=error.id))
     return None
-
-
-def _logs(place: Path, findings: list[Finding]) -> dict[int, LogSource]:
-    """Return the logs by controller id; a folder of another name does not belong to a controller."""
-    found: dict[int, LogSource] = {}
-    try:
-        names = sorted(os.listdir(place))  # noqa: PTH208
-    except OSError as error:
-        text = f"{place} cannot be listed: {error.strerror or error}"
-        findings.append(warning("observed-log-unreadable", str(place), text))
-        return found
-    for name in names:
-        if not (name.isascii() and name.isdigit() and len(name) <= 10 and int(name) < 2**31):
-            text = "the directory is not named after a controller's id and is ignored"
-            findings.append(warning("observed-log-unreadable", str(place / name), text))
-            continue
-        try:
-            found[int(name)] = open_source(str(place / name))
-        except KafkactlError as error:
-            findings.append(_unreadable(f"metadata log of controller {name}", error))
-    return found
-
-
-def _unreadable(subject: str, error: KafkactlError) -> Finding:
-    text = f"the log cannot be read: {error.message}"
-    return warning("observed-log-unreadable", subject, text, error.advice, reason=error.id)
 
 
 # --- writing --------------------------------------------------------------------------------------------------------

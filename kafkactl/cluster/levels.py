@@ -1,0 +1,28 @@
+"""Differences between the finalized levels of a cluster and the levels that its nodes report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkactl.cluster.state import ClusterState
+from kafkactl.core.findings import Finding, warning
+
+
+def level_differences(state: ClusterState) -> Iterator[Finding]:
+    """Yield a warning for each node with other levels than the active controller.
+
+    A change is still on its way, or was just made.
+    """
+    levels = dict(state.finalized)
+    for node in state.nodes:
+        seen = node.levels
+        if seen is not None and dict(seen) != levels:
+            names = sorted(name for name in {*seen, *levels} if seen.get(name, 0) != levels.get(name, 0))
+            yield warning(
+                "node-levels-differ",
+                node.name,
+                f"{node.name} has other levels than the active controller: "
+                + ", ".join(f"{name} {seen.get(name, 0)} (not {levels.get(name, 0)})" for name in names),
+                "Wait until it has caught up, or look at why it does not follow the metadata log.",
+                levels={name: seen.get(name, 0) for name in names},
+            )
