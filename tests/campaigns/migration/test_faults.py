@@ -114,7 +114,7 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
             said = stopped("stop", 1, HANG, "hook-timed-out", "--until", "M6")
             assert "8 s" in said
             driven.rewrite(hook_timeout_s=120)
-            stopped("start", 1, LIE, "step-not-confirmed", "--until", "M6", "--gate-timeout", "15s")
+            stopped("start", 1, LIE, "started-node-ended", "--until", "M6", "--gate-timeout", "15s")
             assert not cluster.node(1).alive
             driven.strikes("start", 1, TWICE)
             reached(driven, "run", "M6", "--until", "M6")

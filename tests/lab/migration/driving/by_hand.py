@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.harness.pool import shared_pool
+from tests.lab.harness.services.hooks import PACE
 from tests.lab.migration.driving.driven import Driven
 from tests.lab.migration.driving.first import FirstCluster
 
 PROGRAM = (sys.executable, "-m", "kafkactl")
 TEMPLATES = ("local", "command", "manual")
-_PACED = ("run", "rollback", "finalize")
-_PACE = ("--gate-interval", "1s", "--gate-timeout", "3m")
+
+
 _SWAP = """\
 set -eu
 have=absent
@@ -56,7 +57,7 @@ class Operator:
 
     def command(self, verb: str, *words: str, inventory: Path | None = None) -> list[str]:
         """A whole command line."""
-        pace = _PACE if verb in _PACED else ()
+        pace = PACE if verb in Driven.paced else ()
         return [*PROGRAM, "migrate", verb, "--inventory", str(inventory or self.inventory), *pace, *words]
 
     def kafkactl(self, verb: str, *words: str, code: int | None = 0, output: str = "json") -> Any:

@@ -12,14 +12,10 @@ that ask this process, which owns the JVMs.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
-import tempfile
-import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,15 +23,13 @@ from typing import Any, Self
 from tests.lab.harness import java
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.java_program import counts_of, java_program
-from tests.lab.harness.pool import shared_pool
 from tests.lab.harness.ports import HOST
+from tests.lab.harness.services.hooks import PACE, HookedInventory
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.driving.runbook import Line
 
-HOOK = Path(__file__).with_name("hook.py")
 CANARY = Path(__file__).parents[2] / "java" / "Canary.java"
 ROOT = Path(__file__).parents[4]
-PACE = ("--gate-interval", "1s", "--gate-timeout", "3m")
 ACCEPTED = (
     "release-with-migration-bugs",
     "zookeeper-health-unknown",
@@ -46,39 +40,15 @@ ACCEPTED = (
 )
 
 
-class Driven:
+class Driven(HookedInventory):
     """See the module."""
 
+    group, paced = "migrate", ("run", "rollback", "finalize")
+
     def __init__(self, cluster: MigrationCluster) -> None:
+        super().__init__(cluster.workdir / "migration.toml")
         self.cluster = cluster
         self.log: list[str] = []
-        self._folder = tempfile.TemporaryDirectory(prefix="hooks-")
-        self._path = str(Path(self._folder.name) / "s")
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(self._path)
-        self._listener.listen()
-        self._lock = threading.Lock()
-        self._owner = threading.get_ident()
-        self.inventory = cluster.workdir / "migration.toml"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._serve, daemon=True).start()
-        self.inventory.write_text(self._inventory(), encoding="utf-8")
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._listener.close()
-        self._folder.cleanup()
-
-    # --- the product ---
-
-    def command(self, verb: str, *words: str) -> list[str]:
-        """A whole command line, with gates one second apart."""
-        pace = PACE if verb in ("run", "rollback", "finalize") else ()
-        program = [sys.executable, "-m", "kafkactl", "migrate", verb, "--inventory", str(self.inventory)]
-        return [*program, *pace, *words, "-o", "json"]
 
     def kafkactl(self, verb: str, *words: str, code: int = 0) -> dict[str, Any]:
         """Run a verb; its answer. Raises LabError for another exit code."""
@@ -104,7 +74,7 @@ class Driven:
 
     def typed(self, line: Line, *words: str, code: int = 0) -> dict[str, Any]:
         """Run a line of the runbook unchanged, with `words` after it; its answer, the last one of a watch."""
-        pace = PACE if line.verb in ("run", "rollback", "finalize") else ()
+        pace = PACE if line.verb in self.paced else ()
         command = [sys.executable, "-m", "kafkactl", *line.words(self.names), *pace, *words, "-o", "json"]
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=900, check=False, stdin=subprocess.DEVNULL,
@@ -125,13 +95,8 @@ class Driven:
             "RELEASE": ".".join(self.cluster.release.split(".")[:2]),
         }
 
-    # --- the hooks ---
-
-    def hook(self, verb: str) -> list[str]:
-        """The command of a verb, which asks this process: `stop`, `start`, `restart` or `is_running`."""
-        return [sys.executable, str(HOOK), self._path, verb, "{node_id}"]
-
-    def _inventory(self) -> str:
+    def inventory_text(self) -> str:
+        """Return the inventory of all nodes."""
         lines = [
             f"journal = {json.dumps(str(self.cluster.workdir / 'journal'))}",
             "[zookeeper]",
@@ -155,29 +120,17 @@ class Driven:
             ]
         return "\n".join(lines) + "\n"
 
-    def _serve(self) -> None:
-        shared_pool().act_for(self._owner)  # the nodes are those of the test, which has room for them
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._listener.accept()
-                with connection, connection.makefile("rb") as lines, contextlib.suppress(OSError):
-                    if (line := lines.readline()).endswith(b"\n"):  # else the hook was killed before it had asked
-                        connection.sendall(json.dumps(self._answer(json.loads(line))).encode())
-
-    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def answer_of(self, verb: str, node_id: int, release: str) -> str | dict[str, Any]:
+        """Stop, start or restart a node, or report its process."""
         with self._lock:
-            node = self.cluster.node(asked["node"])
-            answer = {"exit": 0, "out": "", "err": ""}
-            try:
-                if asked["verb"] in ("stop", "restart"):
-                    self.cluster.stop(asked["node"])
-                if asked["verb"] == "restart" or (asked["verb"] == "start" and not node.alive):
-                    self.cluster.start(asked["node"], wait=False)
-                elif asked["verb"] == "is_running":
-                    answer["out"] = "running" if node.alive else "gone"
-            except Exception as error:  # a hook that fails says why
-                answer |= {"exit": 1, "err": repr(error)}
-            return answer
+            node = self.cluster.node(node_id)
+            if verb in ("stop", "restart"):
+                self.cluster.stop(node_id)
+            if verb == "restart" or (verb == "start" and not node.alive):
+                self.cluster.start(node_id, wait=False)
+            elif verb == "is_running":
+                return "running" if node.alive else "gone"
+            return ""
 
 
 class Canary:

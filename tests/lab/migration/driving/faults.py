@@ -59,7 +59,7 @@ class FaultyDriven(Driven):
         """The inventory with other hooks."""
         self.verbs = verbs or self.verbs
         self.hook_timeout_s = hook_timeout_s or self.hook_timeout_s
-        text = self._inventory().replace("timeout_s = 120", f"timeout_s = {self.hook_timeout_s}")
+        text = self.inventory_text().replace("timeout_s = 120", f"timeout_s = {self.hook_timeout_s}")
         text = text.replace(json.dumps(self.cluster.connect), json.dumps(self.connect))
         if self.verbs is not None:
             lines = text.splitlines()
@@ -82,11 +82,7 @@ class FaultyDriven(Driven):
         """Have something happen before or after the next such hook (of ANY node) does its work."""
         self._happenings.append((verb, node, when, happens))
 
-    def _serve(self) -> None:
-        while self._listener.fileno() >= 0:
-            super()._serve()  # it ends with the first hook that is gone when its answer comes
-
-    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         verb, node = asked["verb"], asked["node"]
         self.served.append((verb, node))
         self._happen(verb, node, "before")
@@ -107,12 +103,12 @@ class FaultyDriven(Driven):
 
     def _well(self, asked: dict[str, Any]) -> dict[str, Any]:
         if asked["verb"] != "restart":
-            return super()._answer(asked)
-        stopped = super()._answer(asked | {"verb": "stop"})
+            return super().answer(asked)
+        stopped = super().answer(asked | {"verb": "stop"})
         if asked["node"] in self.cluster.broker_ids and self.cluster.connect:  # as a good hook waits
             gone = f"/brokers/ids/{asked['node']}"
             self.cluster.wait_for(lambda: self.cluster.znode(gone) is None, "forgotten the broker")
-        return stopped if stopped["exit"] else super()._answer(asked | {"verb": "start"})
+        return stopped if stopped["exit"] else super().answer(asked | {"verb": "start"})
 
     def _badly(self, asked: dict[str, Any], fault: str) -> dict[str, Any]:
         fine: dict[str, Any] = {"exit": 0, "out": "", "err": ""}
