@@ -5,8 +5,8 @@ epoch (`KafkaRaftClient.maybeFireLeaderChange`, 3.6 and later). So the first rec
 record, is committed if a metadata record of the same epoch follows it. A snapshot is made of committed records only.
 
 Every later leader has what was committed before. A log that has a higher epoch at or below the offset of a committed
-record was written by a leader without that record: the two logs are of two histories, which Raft rules out as long as
-no disk is wiped, restored from a copy, or exchanged.
+record, or another batch at that offset and a higher epoch anywhere, was written by a leader without that record: the
+two logs are of two histories, which Raft rules out as long as no disk is wiped, restored from a copy, or exchanged.
 """
 
 from __future__ import annotations
@@ -55,9 +55,12 @@ def _led_epochs(index: BatchIndex) -> Iterator[CommittedRecord]:
 
 
 def overtakes(record: CommittedRecord, index: BatchIndex, snapshots: Sequence[SnapshotEnd]) -> bool:
-    """Return True if a log has an epoch at or below the record's offset that is higher than the record's epoch."""
+    """Return True if a leader of a later epoch than the record's wrote the log without that record."""
     ends = [epoch for offset, epoch in snapshots if 0 < offset <= record.offset + 1]
-    return max([index.epoch_at(record.offset), *ends]) > record.epoch
+    if max([index.epoch_at(record.offset), *ends]) > record.epoch:
+        return True
+    is_there = bool(index.base_offsets) and index.base_offsets[0] <= record.offset < index.end_offset
+    return is_there and index.epoch_at(record.offset) != record.epoch and index.last_epoch > record.epoch
 
 
 def longest_reign_ms(index: BatchIndex, offset: int) -> int:

@@ -254,13 +254,16 @@ def _finding(node: Compared, against: Compared, parting: Parting) -> Finding:
             f"From offset {parted.offset} on (epoch {_epoch(parted.epoch)}) it is not the log of {against.path}"
             f" (epoch {_epoch(parted.other_epoch)})."
         )
-    subject = f"log {node.path}"
+    subject, compared = f"log {node.path}", f"`kafkactl log diff {shlex.quote(node.path)} {shlex.quote(against.path)}`"
     if parting.verdict in (Verdict.COMMITTED, Verdict.ONE_LEADER):
-        return blocker("committed-log-diverged", subject, f"{text} {parting.reason}", **evidence)
+        step = (
+            f"Start no node with either log, and copy both aside. {compared} shows what only one has; {RECOVER_ALONE}"
+        )
+        return blocker("committed-log-diverged", subject, f"{text} {parting.reason}", step, **evidence)
     if parting.verdict is Verdict.DOUBTFUL:
         step = (
-            f"Do not start the node before `kafkactl log diff {shlex.quote(node.path)} {shlex.quote(against.path)}`"
-            " shows that nothing which only this log has is missed."
+            f"Do not start the node before {compared} shows that nothing which only this log has is missed. If"
+            f" something is missed, stop the other nodes, and copy their logs aside; {RECOVER_ALONE}"
         )
         return blocker("tail-may-be-committed", subject, f"{text} {parting.reason} {_EITHER}", step, **evidence)
     text += " It was not committed there, and the node cuts it when it follows the present leader."
@@ -270,6 +273,9 @@ def _finding(node: Compared, against: Compared, parting: Parting) -> Finding:
 _EITHER: Final = (
     "Either an earlier leader wrote it alone, and no majority ever had it; or it was committed, and disks of a majority"
     " were wiped, exchanged or restored from older copies since."
+)
+RECOVER_ALONE: Final = (
+    "show the disks of the right history alone to `kafkactl quorum recover`, with --lost for the other voters."
 )
 
 

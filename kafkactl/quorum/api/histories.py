@@ -16,7 +16,7 @@ from kafkactl.core.frozen import changed
 from kafkactl.dryrun.engine.replicas import Replica, replica_of
 from kafkactl.metadata.io.live import saved_log
 from kafkactl.metadata.io.source import open_source
-from kafkactl.metadata.verify.histories import CONTRADICTIONS, divergence_findings, partings
+from kafkactl.metadata.verify.histories import CONTRADICTIONS, RECOVER_ALONE, divergence_findings, partings
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
@@ -78,6 +78,7 @@ def _against(live: Replica, replicas: Sequence[Replica]) -> Iterator[Finding]:
         step = (
             f"Do not start the node with this disk: it follows the running quorum, and cuts its log. Copy {path} aside;"
             f" `kafkactl log diff {path} --from-cluster` with the address of a controller shows what only it has."
+            f" If something is missed, stop the running nodes, brokers first; {RECOVER_ALONE}"
         )
         for finding in divergence_findings([live, replica], live):
             if finding.id in CONTRADICTIONS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -56,15 +57,26 @@ def _tail(tail: Tail, source: DiskSeen, *, accept_loss: bool) -> Finding:
     subject, text = f"directory {tail.path}", _text(tail, source)
     if tail.is_harmless:
         return note("disks-diverge", subject, text, **evidence)
-    step = "Nothing is merged. "
-    step += (
-        "Find out which of the two belongs to the present cluster, and show only that directory."
-        if tail.is_fatal
-        else "The tail was not committed, unless disks of controllers were wiped. Repeat the command with"
-        " --accept-loss to leave it out."
-    )
+    step = f"Nothing is merged. {_choice(tail, source)}"
     report = warning if accept_loss and not tail.is_fatal else blocker
     return report("disks-diverge", subject, text, step, **evidence)
+
+
+def _choice(tail: Tail, source: DiskSeen) -> str:
+    """Return how to choose between the tail and the source."""
+    compared = f"`kafkactl log diff {shlex.quote(tail.path)} {shlex.quote(source.path)}`"
+    alone = "show its directories alone, with --lost for the other voters"
+    if tail.is_fatal:
+        return f"{compared} shows what only one of them has. Find out which history is the cluster's, and {alone}."
+    if tail.parting.verdict is Verdict.DOUBTFUL:
+        return (
+            f"{compared} shows what only one of them has. If something that only {tail.path} has is missed, {alone}."
+            " Otherwise repeat the command with --accept-loss to leave the tail out."
+        )
+    return (
+        "The tail was not committed, unless disks of controllers were wiped. Repeat the command with --accept-loss to"
+        " leave it out."
+    )
 
 
 def _text(tail: Tail, source: DiskSeen) -> str:

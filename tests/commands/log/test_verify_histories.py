@@ -132,3 +132,16 @@ def test_a_tail_on_most_of_the_nodes_may_be_committed(kafkactl: Kafkactl, tmp_pa
     # two copies of one node are one node
     copy = disk(tmp_path / "copy", 2, tail)
     assert verified(kafkactl, logs[0], logs[1], copy)[2] == {"uncommitted-tail": "warning"}
+
+
+def test_committed_record_that_a_later_leader_replaced_is_another_history(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    """A majority was restored: the record that its leader of epoch 4 committed has epoch 3 in the log of epoch 5."""
+    newer = founding(1).lead(3).lead(5).noop(5)
+    older = founding(1).lead(4).noop(4)
+    logs = [disk(tmp_path / f"c{id}", id, older) for id in (1, 2)]
+    logs += [disk(tmp_path / f"c{id}", id, newer) for id in (3, 11)]
+    code, answer, found = verified(kafkactl, *logs)
+    assert (code, found) == (7, {"committed-log-diverged": "blocker"})
+    reported = answer["findings"][0]
+    assert f"kafkactl log diff {logs[0]} {logs[2]}" in reported["next_step"]
+    assert "with --lost for the other voters" in reported["next_step"]
