@@ -107,7 +107,8 @@ _SYSTEMD_SSH: Final[Mapping[Verb, tuple[str, ...]]] = {
     Verb.STOP: (*_SSH, *_SUDO, "systemctl", "stop", "{unit:q}"),
     Verb.START: (*_SSH, *_SUDO, "systemctl", "start", "{unit:q}"),
     Verb.DISABLE: (*_SSH, *_SUDO, "systemctl", "disable", "{unit:q}"),
-    Verb.IS_RUNNING: (*_SSH, "systemctl", "is-active", "{unit:q}", "||", "true"),
+    # The exit code is 1 if systemd itself does not answer: no output would then be read as a stopped unit.
+    Verb.IS_RUNNING: (*_SSH, "systemctl", "is-active", "{unit:q}", "||", "test", "$?", "-ne", "1"),
     Verb.FORMAT: (
         *_SSH, *_SUDO, "-u", "{service_user:q}", "{storage_command:q}", "format", "--config", "{config_path:q}",
         "--cluster-id", "{cluster_id:q}", "--release-version", "{release:q}", "{format_flags:q}",
@@ -155,15 +156,15 @@ _KUBERNETES: Final[Mapping[Verb, tuple[str, ...]]] = {
         *_KUBECTL, "get", "pod", "{pod}", "--ignore-not-found", "-o",
         "jsonpath={{.status.containerStatuses[?(@.name==\"{container}\")].image}}",
     ),
-    Verb.JAVA: (*_KUBECTL, "exec", "{pod}", "-c", "{container}", "--", "sh", "-c", "java -version 2>&1"),
+    # The Java of the next start is in its image, and not that of the container that runs: there is no hook `java`.
 }  # fmt: skip
 
 _DOCKER_COMPOSE: Final[Mapping[Verb, tuple[str, ...]]] = {
     Verb.GET_CONFIG: ("cat", "--", "{config_path}"),
     Verb.PUT_CONFIG: ("sh", "-c", _SWAP, "kafkactl", "{config_path}", "{sha_before}", "{sha_after}"),
-    # By default a container is killed after ten seconds, which is short for a broker with leaders to move.
-    Verb.RESTART: (*_COMPOSE, "restart", "--timeout", "180", "{service}"),
-    Verb.STOP: (*_COMPOSE, "stop", "--timeout", "180", "{service}"),
+    # By default a container is killed after ten seconds; a controlled shutdown waits five minutes for a controller.
+    Verb.RESTART: (*_COMPOSE, "restart", "--timeout", "360", "{service}"),
+    Verb.STOP: (*_COMPOSE, "stop", "--timeout", "360", "{service}"),
     Verb.START: (*_COMPOSE, "start", "{service}"),
     Verb.IS_RUNNING: (*_COMPOSE, "ps", "--status", "running", "--quiet", "{service}"),
     Verb.FORMAT: (
@@ -175,7 +176,6 @@ _DOCKER_COMPOSE: Final[Mapping[Verb, tuple[str, ...]]] = {
     # The image of a service is a line of the compose file, so `install` is the operator's, or a hook of the inventory.
     Verb.INSTALLED: (*_COMPOSE, "config", "--images", "{service}"),
     Verb.RUNNING: (*_COMPOSE, "ps", "--format", "{{{{.Image}}}}", "{service}"),
-    Verb.JAVA: (*_COMPOSE, "exec", "-T", "{service}", "sh", "-c", "java -version 2>&1"),
 }  # fmt: skip
 
 TEMPLATES: Final[Mapping[str, Mapping[Verb, tuple[str, ...]]]] = {
