@@ -101,8 +101,9 @@ def _controller_release(case: RollCase) -> Release:
 def old_release(case: RollCase) -> KafkaVersion | None:
     """Return the release to which a rollback leads.
 
-    For a downgrade that is the goal. Else it is the oldest other release that a node runs or ran when it registered
-    last, then the one that the journal names, then the newest older line in the history of registrations.
+    For a downgrade that is the goal, also after it is done. Else it is the oldest other release that a node runs or ran
+    when it registered last, then the one that the journal names, then the newest older line in the history of
+    registrations.
     """
     if case.way is Way.DOWNGRADE:
         return case.goal
@@ -117,7 +118,10 @@ def old_release(case: RollCase) -> KafkaVersion | None:
         return journal
     log = case.observation.log
     lines = () if log is None else log.earlier_lines()
-    return next((line for line in lines if line_of(line) < line_of(newest)), None)
+    if older_line := next((line for line in lines if line_of(line) < line_of(newest)), None):
+        return older_line
+    came_down = any(is_older(newest, version) for version in (journal, *lines) if version is not None)
+    return newest if came_down else None
 
 
 def _newest(case: RollCase) -> KafkaVersion | None:

@@ -116,6 +116,15 @@ def test_journal_gives_goal_old_release_and_open_step():
     assert other.may_stop is False  # step 7 is open
 
 
+def test_rollback_that_is_done_needs_no_other_one():
+    roll = Roll("4.3.1")
+    before = dict.fromkeys(map(str, roll.nodes), "4.4.0")
+    roll.journal = journal(("begin", {"goal": {"to": "4.3.1", "way": "downgrade", "from": before}}))
+    for to in ("4.3.1", None):
+        path = rollback_path(roll.case(to))
+        assert (path.possible, path.how) == (True, "none-needed"), path
+
+
 def test_settled_step_is_not_open():
     roll = Roll("4.3.1")
     roll.journal = journal(
