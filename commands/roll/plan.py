@@ -22,6 +22,8 @@ from kafkactl.commands.roll.options import (
 if TYPE_CHECKING:
     from kafkactl.roll.api import RollPlan
 
+_MAJORITY = {True: "majority", False: "no majority", None: "unknown"}
+
 
 @leaf_command(
     "plan",
@@ -61,9 +63,9 @@ def _show(page: Page, found: RollPlan) -> None:
         [
             ("controllers", ", ".join(map(str, found.order.controllers)) or None),
             ("brokers", "; ".join(", ".join(map(str, batch)) for batch in found.batches) or None),
-            ("leader changes", str(found.totals.leader_changes)),
-            ("offline", f"{found.totals.offline} over all stops"),
-            ("below min ISR", f"{found.totals.under_min_isr} over all stops"),
+            ("leader changes", _sum_of(found.totals.leader_changes)),
+            ("offline", _sum_of(found.totals.offline)),
+            ("below min ISR", _sum_of(found.totals.under_min_isr)),
             ("plan", found.out or found.plan_sha256),
         ]
     )
@@ -78,10 +80,14 @@ def _show(page: Page, found: RollPlan) -> None:
                 None if step.predicted is None else step.predicted.leader_changes,
                 None if step.predicted is None else step.predicted.offline,
                 None if step.predicted is None else step.predicted.under_min_isr,
-                None if step.predicted is None else "majority" if step.predicted.majority else "no majority",
+                None if step.predicted is None else _MAJORITY[step.predicted.majority],
                 step.rollback.value,
             )
             for step in found.steps
         ],
     )
     page.findings(found.findings)
+
+
+def _sum_of(count: int | None) -> str:
+    return "unknown" if count is None else f"{count} over all stops"

@@ -42,7 +42,9 @@ def command(*, source: RollSource, to: str | None) -> None:
 def _show(page: Page, found: RollStatus) -> None:
     page.findings(found.findings)
     goal = f" of the roll to {found.goal}" if found.goal else ""
-    page.heading(f"Phase{goal}: {found.phase.value}", "bad" if found.has_problems else "good")
+    page.heading(
+        f"Phase{goal}: {found.phase.value if found.phase else 'unknown'}", "bad" if found.has_problems else "good"
+    )
     page.table(
         ("node", "roles", "release", "done", "back", "may be stopped", "why"),
         [

@@ -154,6 +154,8 @@ def _majority_survives(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]
 
 def _others_are_up(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
     """Report other brokers that are fenced, in controlled shutdown or silent, and another open step."""
+    if not case.has_log:
+        yield _unknown(OTHERS_ARE_UP, "cluster", "no metadata log was read, so the registrations are unknown")
     for broker_id, reason in down_brokers(case).items():
         if broker_id not in ids:
             subject = f"broker {broker_id}"
@@ -199,6 +201,10 @@ def stale_brokers(case: RollCase) -> frozenset[int]:
 
 def nothing_moves(case: RollCase) -> Iterator[Finding]:
     """Report reassignments, and a leader of the quorum that changed within the observation."""
+    if not case.has_log:
+        yield _unknown(NOTHING_MOVES, "cluster", "no metadata log was read, so reassignments are unknown")
+    if case.observation.quorum_view is None:
+        yield _unknown(NOTHING_MOVES, "quorum", "the quorum was not observed, so its leader epoch is unknown")
     moving = case.partitions.moving
     if moving:
         text = f"{first_few([partition.name for partition in moving])}: a reassignment adds or removes replicas"

@@ -168,6 +168,8 @@ def observation_from_dict(document: object, *, file: str = "observation") -> Rol
             f"{file} has schema_version {version}, expected {SCHEMA_VERSION}", id="unsupported-observation-version"
         )
     nodes = top.listed("nodes", _node) or []
+    if not nodes:
+        raise top.invalid("nodes", "found no node, expected the nodes of the cluster")
     ids = [node.id for node in nodes]
     if len(set(ids)) < len(ids):
         raise top.invalid("nodes", "a node id is listed twice; expected one entry per node id")

@@ -31,17 +31,24 @@ class Phase(StrEnum):
     MIXED = "mixed"
 
 
-def phase_of(case: RollCase) -> Phase:
-    """Return the phase."""
-    known = distinct_versions([version for version in case.versions.values() if version is not None])
+def phase_of(case: RollCase) -> Phase | None:
+    """Return the phase; None if the release of no node is known."""
+    if not any(case.last.values()):
+        return None
+    known = running_versions(case)
     if len(known) > 2:
         return Phase.MIXED
     if case.goal is not None:
         return _phase_to(case, case.goal)
     if len(known) == 2:
-        newer = max(known, key=lambda version: (*line_of(version), version.patch or 0))
-        return _phase_to(case, newer, is_goal_known=False)
+        return _phase_to(case, known[-1], is_goal_known=False)
     return _phase_of_restart(case)
+
+
+def running_versions(case: RollCase) -> list[KafkaVersion]:
+    """Return the different releases that nodes run, the oldest first."""
+    known = distinct_versions([version for version in case.versions.values() if version is not None])
+    return sorted(known, key=lambda version: (*line_of(version), version.patch or 0))
 
 
 def distinct_versions(versions: Sequence[KafkaVersion]) -> list[KafkaVersion]:

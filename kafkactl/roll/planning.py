@@ -23,7 +23,7 @@ from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.order import RollOrder, batches_of, is_away, nodes_to_do, roll_order
 from kafkactl.roll.predict import StepPrediction, predict_steps
 from kafkactl.roll.releases import rules_of
-from kafkactl.roll.rollback_path import How, old_release, path_under
+from kafkactl.roll.rollback_path import How, old_release, path_under, rollback_path
 
 KIND: Final = "roll.plan"
 SCHEMA_VERSION: Final = 1
@@ -77,13 +77,13 @@ class RollStep:
 
 @frozen
 class RollTotals:
-    """Sums over all steps."""
+    """Sums over all steps. The sums of predictions are null if a stop has none, because no metadata log was read."""
 
     steps: int
-    leader_changes: int
-    offline: int
+    leader_changes: int | None
+    offline: int | None
     """Partitions without a leader, summed over the stops."""
-    under_min_isr: int
+    under_min_isr: int | None
     """Partitions below min.insync.replicas, summed over the stops."""
     least_ms: int
 
@@ -267,9 +267,7 @@ def _way_now(case: RollCase) -> tuple[StepRollback, str]:
         return StepRollback.YES, "the release stays the same; the configuration before is put back in the same way"
     if case.way is Way.DOWNGRADE:
         return StepRollback.YES, "the newer release reads what the older one writes"
-    if old is None:
-        return StepRollback.NO, "the old release is unknown"
-    found = path_under(case, old, case.levels if case.has_log else None)
+    found = rollback_path(case) if old is None else path_under(case, old, case.levels if case.has_log else None)
     return _WAYS[found.how], found.reason
 
 
@@ -292,11 +290,12 @@ def levels_of(release: Release) -> Mapping[str, int]:
 
 def _totals(steps: Sequence[RollStep]) -> RollTotals:
     predicted = [step.predicted for step in steps if step.predicted is not None]
+    is_known = all(step.predicted is not None for step in steps if step.action is Action.STOP)
     return RollTotals(
         steps=len(steps),
-        leader_changes=sum(found.leader_changes for found in predicted),
-        offline=sum(found.offline for found in predicted),
-        under_min_isr=sum(found.under_min_isr for found in predicted),
+        leader_changes=sum(found.leader_changes for found in predicted) if is_known else None,
+        offline=sum(found.offline for found in predicted) if is_known else None,
+        under_min_isr=sum(found.under_min_isr for found in predicted) if is_known else None,
         least_ms=sum(step.least_ms or 0 for step in steps),
     )
 

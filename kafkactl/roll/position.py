@@ -11,16 +11,17 @@ from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, blockers, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import Release
+from kafkactl.features.catalog.releases import KafkaVersion, Release
 from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase
+from kafkactl.roll.checks import evidence
 from kafkactl.roll.checks.cluster import ROWS
 from kafkactl.roll.gates import gates_before, is_unknown, passes
 from kafkactl.roll.journal import RollRecord
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.order import is_restarted, roll_order
-from kafkactl.roll.phase import Phase, phase_of
+from kafkactl.roll.phase import Phase, phase_of, running_versions
 from kafkactl.roll.releases import rules_of
 from kafkactl.roll.rollback_path import How, RollbackPath, rollback_path
 
@@ -60,7 +61,8 @@ class OpenStepShown:
 class RollStatus:
     """Answer of `roll status`."""
 
-    phase: Phase
+    phase: Phase | None
+    """Null if the release of no node is known."""
     goal: str | None
     nodes: tuple[NodePosition, ...]
     open_step: OpenStepShown | None
@@ -92,6 +94,7 @@ def roll_status(case: RollCase) -> RollStatus:
     step = None if record is None else record.open_step
     found = each_once(item.finding for row in ROWS for item in row.find(case))
     shown = [finding for finding in found if finding.severity is Severity.BLOCKER or "stale" in finding.id]
+    lacking = [item.finding for item in evidence.check_evidence(case)]
     way = rollback_path(case)
     return RollStatus(
         phase=phase,
@@ -103,7 +106,7 @@ def roll_status(case: RollCase) -> RollStatus:
         journal=record,
         next_action=next_action(case, phase, nodes, way),
         rollback=way,
-        findings=(*case.observation.findings, *shown),
+        findings=(*case.observation.findings, *shown, *lacking),
     )
 
 
@@ -146,7 +149,7 @@ def _done(case: RollCase, node: RollNode) -> bool | None:
 # --- the one next command ---------------------------------------------------------------------------------------------
 
 
-def next_action(case: RollCase, phase: Phase, nodes: Sequence[NodePosition], way: RollbackPath) -> str:
+def next_action(case: RollCase, phase: Phase | None, nodes: Sequence[NodePosition], way: RollbackPath) -> str:
     """Return the one next action: who is down is started first, then the roll goes on."""
     quorum = case.observation.quorum_view
     if quorum is not None and not quorum.has_leader:
@@ -158,17 +161,15 @@ def next_action(case: RollCase, phase: Phase, nodes: Sequence[NodePosition], way
     lacking = [node.id for node in nodes if node.back is False]
     if lacking:
         return f"Wait until {_nodes(lacking)} is back, and observe again; stop no other node meanwhile."
+    if phase is None:
+        return "Observe again with the hook `running`, or once the nodes answer: no release is known."
     return _go_on(case, phase, nodes, way)
 
 
 def _go_on(case: RollCase, phase: Phase, nodes: Sequence[NodePosition], way: RollbackPath) -> str:
-    to = f" --to {case.request.to}" if case.request.to else ""
-    if phase is Phase.MIXED:
-        if way.how is How.NO:
-            return (
-                f"Bring every node to one release, the goal: kafkactl roll plan --inventory FILE{to or ' --to RELEASE'}"
-            )
-        return "Decide for one release: kafkactl roll plan --inventory FILE --to RELEASE shows the way to each."
+    running = running_versions(case)
+    if phase is Phase.MIXED or (case.goal is None and len(running) > 1):
+        return _decide(case, running, way)
     if phase in (Phase.BINARIES, Phase.LEVELS) and case.goal is not None:
         line = f"{case.goal.major}.{case.goal.minor}"
         return f"Raise the levels once no rollback is intended: kafkactl features plan --release-version {line}"
@@ -180,7 +181,26 @@ def _go_on(case: RollCase, phase: Phase, nodes: Sequence[NodePosition], way: Rol
     if blocked:
         reasons = "; ".join(finding.message for finding in blockers(blocked[0].why) if not is_unknown(finding))
         return f"Correct what forbids the stop of node {blocked[0].id}: {reasons}"
-    return f"Continue with node {left[0]}: kafkactl roll run --inventory FILE{to}" if left else "Nothing is left to do."
+    if not left:
+        return "Nothing is left to do."
+    return f"Continue with node {left[0]}: kafkactl roll run --inventory FILE{_to(case)}"
+
+
+def _decide(case: RollCase, running: Sequence[KafkaVersion], way: RollbackPath) -> str:
+    """Return the next action where several releases run, and it is open which of them is the goal."""
+    if case.goal is None and len(running) == 2:
+        return (
+            f"Decide for one release: kafkactl roll status --inventory FILE --to {running[-1]} shows the roll, "
+            f"kafkactl roll rollback --inventory FILE --to {running[0]} --dry-run the rollback."
+        )
+    if way.how is How.NO:
+        to = _to(case) or " --to RELEASE"
+        return f"Bring every node to one release, the goal: kafkactl roll plan --inventory FILE{to}"
+    return "Decide for one release: kafkactl roll plan --inventory FILE --to RELEASE shows the way to each."
+
+
+def _to(case: RollCase) -> str:
+    return f" --to {case.request.to}" if case.request.to else ""
 
 
 def _nodes(ids: Sequence[int]) -> str:

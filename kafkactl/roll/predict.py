@@ -28,8 +28,8 @@ class StepPrediction:
     offline: int
     under_min_isr: int
     at_min_isr: int
-    majority: bool
-    """True if the other voters are a majority."""
+    majority: bool | None
+    """True if the other voters are a majority. Null if the voters are unknown."""
     tolerates: int | None
     """Further voters that may fail meanwhile; below 0 without a majority. Null if the voters are unknown."""
 
@@ -79,6 +79,6 @@ def _prediction(case: RollCase, counts: Counts, alive: set[int]) -> StepPredicti
         offline=counts.offline,
         under_min_isr=counts.under_min_isr,
         at_min_isr=counts.at_min_isr,
-        majority=not voters or len(alive & set(voters)) >= majority(len(voters)),
+        majority=len(alive & set(voters)) >= majority(len(voters)) if voters else None,
         tolerates=tolerates(voters, alive) if voters else None,
     )

@@ -46,8 +46,8 @@ def rollback_path(case: RollCase) -> RollbackPath:
     """Return the rollback of a cluster from its present state."""
     old = old_release(case)
     if old is None:
-        versions = {str(version) for version in case.last.values() if version is not None}
-        if case.goal is None and len(versions) <= 1:
+        versions = [version for version in case.last.values() if version is not None]
+        if case.goal is None and versions and all(is_same(version, versions[0]) for version in versions):
             return _way(None, True, How.NONE_NEEDED, "no roll to another release is under way")
         if _never_was_older(case):
             return _way(None, True, How.NONE_NEEDED, f"no node of a line before Kafka {case.goal} ever registered")
@@ -112,7 +112,7 @@ def old_release(case: RollCase) -> KafkaVersion | None:
         return None
     older = [version for version in case.last.values() if version is not None and is_older(version, newest)]
     if older:
-        return min(older, key=lambda version: (*line_of(version), -1 if version.patch is None else version.patch))
+        return min(older, key=lambda version: (*line_of(version), version.patch is None, version.patch or 0))
     journal = case.journal_from
     if journal is not None and is_older(journal, newest):
         return journal

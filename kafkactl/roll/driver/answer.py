@@ -172,7 +172,7 @@ def proof_of(case: RollCase) -> tuple[RollProof, ...]:
                 roles=node.roles,
                 release=None if running is None else str(running),
                 incarnation=None if held is None else str(held.incarnation_id),
-                ranges_ok=gates[RANGES],
+                ranges_ok=None if running is None else gates[RANGES],
                 isr_whole=gates[ISR_WHOLE],
             )
         )

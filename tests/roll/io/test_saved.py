@@ -118,11 +118,12 @@ def test_damaged_log_and_journal_are_findings(tmp_path):
         ({"nodes": [{"id": 1, "roles": ["broker"], "alive": "yes"}]}, "nodes[0].alive"),
         ({"nodes": [{"id": 1, "roles": ["broker"]}] * 2}, "nodes"),
         ({"nodes": [{"id": 1, "roles": ["broker"], "features": {"a": 1}}]}, "nodes[0].features.a"),
+        ({"nodes": []}, "nodes"),
         ({"quorum": {"voters": [{}]}}, "quorum.voters[0].id"),
     ],
 )
 def test_field_of_the_wrong_type_is_an_error_with_its_path(tmp_path, change, field):
-    document = {"kind": "roll.observation", "schema_version": 1, "nodes": [], **change}
+    document = {"kind": "roll.observation", "schema_version": 1, "nodes": [{"id": 1, "roles": ["broker"]}], **change}
     (tmp_path / "observation.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match=r"observation\.json: ") as raised:
         load_captured(tmp_path)
