@@ -284,7 +284,8 @@ class PlannedDirectory:
     """A log directory in a plan. `files` are in the order in which they are published, meta.properties last.
 
     `place` (device, inode) is the real directory that was looked at, None where there was none; `found` are the names
-    in it. What is another directory by then, or holds more, is not written to.
+    in it. What is another directory by then, or holds more, is not written to. Of a directory that is kept, `found` is
+    empty, unless it is kept because a format was interrupted: then the lock file of that run must still be there.
     """
 
     path: str

@@ -37,6 +37,7 @@ from kafkactl.storage.format.disks import (
     check_same_place,
     check_stored_ids,
     classify_all,
+    is_interrupted,
 )
 from kafkactl.storage.format.files import NodeFiles
 from kafkactl.storage.format.guard import check_blank
@@ -151,6 +152,11 @@ class _Facts:
     def empty(self) -> list[ObservedDirectory]:
         """Return the directories to format, each real path once."""
         return [disk.directory for disk in self.classified if disk.kind is DirectoryClass.EMPTY]
+
+    @property
+    def resumes(self) -> bool:
+        """Return True if what is formatted is kept because a format of kafkactl was interrupted."""
+        return not self.request.ignore_formatted and is_interrupted(self.classified)
 
     @property
     def kept(self) -> list[ClassifiedDirectory]:
@@ -331,8 +337,12 @@ def _format(
         action=Action.FORMAT,
         files=files.of_directory(directory_id, is_metadata=role == "metadata"),
         place=_place(disk.directory),
-        found=frozenset(entry.name for entry in disk.directory.entries),
+        found=_names(disk),
     )
+
+
+def _names(disk: ClassifiedDirectory) -> frozenset[str]:
+    return frozenset(entry.name for entry in disk.directory.entries)
 
 
 def _place(directory: ObservedDirectory) -> tuple[int, int] | None:
@@ -346,6 +356,7 @@ def _leave(disk: ClassifiedDirectory, facts: _Facts) -> PlannedDirectory:
         role=facts.role(disk.path),
         directory_id=disk.stored.directory_id if disk.stored else None,
         action=Action.KEEP if disk.kind is DirectoryClass.FORMATTED else Action.SKIP,
+        found=_names(disk) if facts.resumes else frozenset(),
     )
 
 

@@ -140,10 +140,11 @@ class _Work:
 
     def settled(self) -> Applied:
         """Sync what was found to disk, and return the result of a plan that has nothing to do."""
-        with contextlib.suppress(RefusedError):
-            self.tidy()
         try:
+            self.tidy()
             self._settle_found()
+        except RefusedError as error:
+            return self.refused(error)
         except OSError as error:
             return self.failed(failure_finding(error, self.at))
         return Applied(outcome=self.plan.outcome, progress=_untouched(self.plan), findings=self.plan.findings)
@@ -157,12 +158,18 @@ class _Work:
     def tidy(self) -> None:
         """Remove the lock file that a killed run left in a directory which it had finished.
 
-        Raises RefusedError if a process holds that lock: another run is still at work on this node.
+        Raises RefusedError if that run was not killed: a process holds the lock, or has released it since the directory
+        was looked at.
         """
         for directory in self.plan.directories:
-            if directory.action is not Action.FORMAT and os.path.lexists(Path(directory.path, KAFKACTL_LOCK)):
+            if directory.action is Action.FORMAT:
+                continue
+            left = _lock_file(directory.path)
+            if left is not None:
                 with contextlib.suppress(OSError), directory_lock(directory.path, self.files):
-                    pass
+                    left = left if _lock_file(directory.path) == left else None
+            if left is None and KAFKACTL_LOCK in directory.found:
+                raise RefusedError(f"{directory.path} was formatted after this plan was made", id="formatted-meanwhile")
 
     # --- 1: directories
 
@@ -299,6 +306,15 @@ class _Work:
         if os.path.lexists(Path(path, META_PROPERTIES)):
             return Progress.UNKNOWN
         return Progress.HALF_DONE if path in self._touched and self.published else Progress.NOT_STARTED
+
+
+def _lock_file(directory: str) -> tuple[int, int] | None:
+    """Return inode and time of change of kafkactl's lock file in a directory; None if there is none."""
+    try:
+        found = Path(directory, KAFKACTL_LOCK).lstat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns
 
 
 def _staged_path(target: PlannedDirectory, file: PlannedFile) -> str:

@@ -39,13 +39,21 @@ class HasDirectories(Protocol):
         """Return every log directory as written, including the metadata log directory."""
         ...
 
+    @property
+    def metadata_log_dir(self) -> str:
+        """Return the metadata log directory as written."""
+        ...
+
 
 def observe_node(config: HasDirectories) -> ObservedNode:
-    """Look at every directory that the configuration names. What cannot be read is a value too; nothing raises."""
-    return ObservedNode(
-        directories=tuple(observe_directory(path) for path in config.all_directories),
-        process_uid=os.geteuid(),
-    )
+    """Look at every directory that the configuration names. What cannot be read is a value too; nothing raises.
+
+    The metadata directory is looked at last, because a format publishes it last. In the other order a format by another
+    process could look like a lost metadata disk: formatted data directories and a blank metadata directory.
+    """
+    metadata_last = sorted(config.all_directories, key=lambda path: path == config.metadata_log_dir)
+    observed = {path: observe_directory(path) for path in metadata_last}
+    return ObservedNode(directories=tuple(observed[path] for path in config.all_directories), process_uid=os.geteuid())
 
 
 def observe_directory(path: str) -> ObservedDirectory:
@@ -169,12 +177,16 @@ def _write_error(nearest: Path) -> str | None:
 
 def _entries(path: str) -> tuple[DirectoryEntry, ...]:
     with os.scandir(path) as listing:
-        return tuple(sorted((_entry(item) for item in listing), key=lambda entry: entry.name))
+        entries = [entry for item in listing if (entry := _entry(item)) is not None]
+    return tuple(sorted(entries, key=lambda entry: entry.name))
 
 
-def _entry(item: os.DirEntry[str]) -> DirectoryEntry:
+def _entry(item: os.DirEntry[str]) -> DirectoryEntry | None:
+    """Return the entry of a listing; None if the name was removed since."""
     try:
         found = item.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
     except OSError:
         return DirectoryEntry(name=item.name, kind="other", size_bytes=0, mtime_ms=0)
     return DirectoryEntry(

@@ -374,42 +374,8 @@ def test_of_several_operators_at_once_one_formats_and_nothing_is_lost(node: Node
     ]
     answers = [(run.communicate()[0], run.returncode) for run in runs]
     outcomes = sorted((code, json.loads(text)["outcome"]) for text, code in answers)
-    assert outcomes == [(0, "done")] + [(3, "refused")] * 4
+    assert outcomes == [(0, "done")] + [(3, "refused")] * 4, [text.decode() for text, _ in answers]
     winner = next(json.loads(text) for text, code in answers if code == 0)
     for directory in winner["directories"]:
         stored = (Path(directory["path"]) / "meta.properties").read_text()
         assert f"directory.id={directory['directory_id']}" in stored
-
-
-# --- a run that was killed --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def killed(kafkactl: Callable[..., Run], tmp_path: Path) -> Callable[..., Run]:
-    """Two directories, of which d2 was finished when the run was killed; then the same command again."""
-    file = tmp_path / "server.properties"
-    folders = [f"{tmp_path}/{name}" for name in ("d1", "d2")]
-    file.write_text(properties(log_dirs=folders, static=True), encoding="utf-8")
-    words = ("storage", "format", "-t", CLUSTER_ID, "-c", file, "--kafka-version", "4.3.1", "-o", "json")
-    assert kafkactl(*words).code == 0
-    (tmp_path / "d1" / "meta.properties").rename(tmp_path / "d1" / "meta.properties.kafkactl.tmp")
-    for name in ("d1", "d2"):
-        (tmp_path / name / ".kafkactl.lock").touch()
-    return lambda *more: kafkactl(*words, *more)
-
-
-def test_killed_format_is_resumed_by_the_same_command(killed: Callable[..., Run], tmp_path: Path) -> None:
-    run = killed()
-    assert (run.code, run.json["outcome"]) == (0, "done"), run.json["findings"]
-    assert "format-resumed" in {finding["id"] for finding in run.json["findings"]}
-    assert not list(tmp_path.glob("d?/*kafkactl*")) and not list(tmp_path.glob("d?/.kafkactl.lock"))
-    assert blockers(killed()) == ["already-formatted", "already-formatted"]
-
-
-def test_disk_of_a_node_that_has_run_is_not_resumed(killed: Callable[..., Run], tmp_path: Path) -> None:
-    (tmp_path / "d2" / "orders-0").mkdir()
-    assert "already-formatted" in blockers(killed())
-
-
-def test_resumed_format_of_another_cluster_is_refused(killed: Callable[..., Run]) -> None:
-    assert "cluster-id-mismatch" in blockers(killed("-t", "AAAAAAAAAAAAAAAAAAAAAA"))

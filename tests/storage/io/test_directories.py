@@ -6,11 +6,14 @@ import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from kafkactl.files.one_file import read_file
+from kafkactl.storage.io import directories
 from kafkactl.storage.io.directories import observe_directory, observe_node
 from kafkactl.storage.model import DirectoryState
 from tests.storage.nodes import a_config
@@ -143,6 +146,36 @@ def test_a_node_is_its_directories_in_the_order_of_the_configuration(tmp_path: P
     assert [Path(directory.path).name for directory in seen.directories] == ["d2", "d1", "m"]
     assert seen.process_uid == os.geteuid()
     assert seen.directory(str(tmp_path / "m")).state is DirectoryState.MISSING
+
+
+def test_metadata_directory_is_observed_after_the_data_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A format publishes it last: data directories that are formatted then never appear with a blank one."""
+    paths = [str(tmp_path / name) for name in ("m", "d1", "d2")]
+    observed: list[str] = []
+    monkeypatch.setattr(
+        directories, "observe_directory", lambda path: (observed.append(path), observe_directory(path))[1]
+    )
+    node = observe_node(a_config(log_dirs=tuple(paths), metadata_log_dir=paths[0]))
+    assert observed == [*paths[1:], paths[0]]
+    assert [directory.path for directory in node.directories] == paths
+
+
+def test_name_that_is_removed_during_the_look_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("kept", "removed"):
+        (tmp_path / name).touch()
+    scandir = os.scandir
+
+    @contextmanager
+    def removing(path: str) -> Iterator[list[os.DirEntry[str]]]:
+        with scandir(path) as listing:
+            entries = list(listing)
+        (tmp_path / "removed").unlink()
+        yield entries
+
+    monkeypatch.setattr(os, "scandir", removing)
+    assert [entry.name for entry in observe_directory(str(tmp_path)).entries] == ["kept"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
