@@ -84,7 +84,11 @@ def _tone(status: MigrationStatus) -> str:
 def _gate_words(state: str, *, is_open: bool) -> str:
     if state == _LAST:
         return "The migration is complete; remaining work"
-    return "All conditions for the next state are met" if is_open else "Conditions not yet met for the next state"
+    if not is_open:
+        return "Conditions not yet met for the next state"
+    if not state.startswith("M"):
+        return f"No state follows until this is resolved: kafkactl explain {state}"
+    return "All conditions for the next state are met"
 
 
 def _key(finding: Finding) -> tuple[str, str]:

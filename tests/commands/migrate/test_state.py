@@ -56,6 +56,13 @@ def test_the_witnesses_stand_side_by_side(migrate) -> None:
     assert seen["zk_migration_state"] == "PRE_MIGRATION"
 
 
+def test_page_without_evidence_does_not_report_conditions_as_met(migrate) -> None:
+    run = migrate("status", Seen(has_tree=False))
+    assert run.code == 7
+    assert "conditions" not in run.stdout.lower()
+    assert "kafkactl explain not-enough-evidence" in run.stdout
+
+
 _HOLDER = Holder(user="ann", host="ops1", pid=7, since_ms=1_700_000_000_000, journal="/j.jsonl", file="1:2")
 
 
