@@ -56,7 +56,7 @@ class ConnectionArguments(NamedTuple):
 
 def connection_options(function: Function) -> Function:
     """Decorator for a leaf, which gets the parameter `connection`, and for a group, which gets nothing."""
-    return option_group("connection", ConnectionArguments, *_options(), make=_gathered)(function)
+    return option_group("connection", ConnectionArguments, *address_options(), make=_gathered)(function)
 
 
 def find_cluster(
@@ -185,7 +185,8 @@ def title_of_cluster(client: Client) -> str:
     return f"cluster:{','.join(map(str, client.bootstrap))}"
 
 
-def _options() -> tuple[Callable[[Any], Any], ...]:
+def address_options() -> tuple[Callable[[Any], Any], ...]:
+    """Return the options that name a cluster and its logins, the fields of `ConnectionArguments`."""
     return (
         _option("--bootstrap-server", "HOST:PORT,…", "Brokers to connect to first."),
         _option("--bootstrap-controller", "HOST:PORT,…", "Controllers to connect to first, instead of brokers."),

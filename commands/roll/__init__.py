@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kafkactl.commands.framework.connection import connection_options
 from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
 
 VERBS = {
@@ -28,8 +29,10 @@ VERBS = {
         "kafkactl roll observe --inventory roll.toml --out observation",
     ),
 )
+@connection_options
 def command() -> None:
     """Restart or upgrade the nodes of a live KRaft cluster one by one, and back.
 
-    Each command looks at the live cluster (--inventory), or at a saved observation of one (--observation).
+    Each command looks at the live cluster (--inventory), or at a saved observation of one (--observation). Commands
+    that change nothing take the address of a node in place of an inventory; the files of the nodes are unknown then.
     """

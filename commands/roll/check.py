@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         "kafkactl roll check --observation observation --to 4.3.1 -o json",
         "kafkactl roll check --inventory roll.toml --rendered new-configuration",
     ),
-    codes=exit_codes.READING,
+    codes=(*exit_codes.READING, exit_codes.REFUSED),
     timeout="2m",
 )
 @source_options

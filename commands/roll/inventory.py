@@ -31,15 +31,20 @@ def time_for_nodes_ms() -> float:
     return _SHARE_OF_TIME * current_settings().timeout_ms
 
 
-def read_inventory(path: str | None) -> RollInventory:
+def read_inventory(
+    path: str, command_config: str | None = None, controller_command_config: str | None = None
+) -> RollInventory:
     """Return the inventory in a file; what the inventory and its client properties expose is reported.
 
-    Raises click.UsageError if none was given, InventoryError, InputError `input-file-unreadable`, RefusedError with
-    --strict-security.
+    The client properties replace those of the inventory. Raises InventoryError, InputError `input-file-unreadable`,
+    RefusedError with --strict-security.
     """
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.roll.api import observing
 
-    if path is None:
-        raise click.UsageError("Missing option '--inventory'.")
-    return observing.read_inventory(path, on_exposure=tell_exposure)
+    return observing.read_inventory(
+        path,
+        command_config=command_config,
+        controller_command_config=controller_command_config,
+        on_exposure=tell_exposure,
+    )

@@ -9,7 +9,8 @@ import click
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
-from kafkactl.commands.roll.inventory import inventory_option, read_inventory, time_for_nodes_ms
+from kafkactl.commands.roll.inventory import time_for_nodes_ms
+from kafkactl.commands.roll.options import RollSource, live_options, open_inventory
 
 if TYPE_CHECKING:
     from kafkactl.roll.api.observing import SavedRoll
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     codes=(0, 1, 2, 3, 4),
     timeout="2m",
 )
-@inventory_option
+@live_options
 @click.option("--out", required=True, metavar="DIR", help="A new or empty folder.")
 @click.option("--include-secrets", is_flag=True, help="Keep passwords, keys and the settings of plugins.")
-def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
+def command(*, source: RollSource, out: str, include_secrets: bool) -> None:
     """Save the state of every node, the quorum, files, releases, the metadata log and the journal.
 
     The cluster is not changed. Information that cannot be observed is unknown, with a finding; if nothing of the
@@ -37,7 +38,7 @@ def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
     from kafkactl.roll.api.observing import save_observation
 
     saved = save_observation(
-        read_inventory(inventory), out, include_secrets=include_secrets, timeout_ms=time_for_nodes_ms()
+        open_inventory(source), out, include_secrets=include_secrets, timeout_ms=time_for_nodes_ms()
     )
     emit("roll.observe", saved, render=_show)
 

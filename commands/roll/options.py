@@ -14,8 +14,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from kafkactl.commands.framework import completing
+from kafkactl.commands.framework.connection import (
+    ConnectionArguments,
+    address_options,
+    connection_in,
+    guard_cluster,
+    open_client,
+    target_of,
+)
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice, ConnectionOption
 from kafkactl.commands.roll.inventory import inventory_option, read_inventory, time_for_nodes_ms
@@ -73,10 +82,21 @@ class BatchOption(click.ParamType[int]):
 
 
 class RollSource(NamedTuple):
-    """Arguments about the observation; no file is read yet."""
+    """Arguments about the observation; no file is read yet. All after the observation are those of a connection."""
 
     inventory: str | None = None
     observation: str | None = None
+    bootstrap_server: str | None = None
+    bootstrap_controller: str | None = None
+    bootstrap: str | None = None
+    command_config: str | None = None
+    controller_command_config: str | None = None
+    context: str | None = None
+
+    @property
+    def connection(self) -> ConnectionArguments:
+        """Return the arguments about the live cluster."""
+        return ConnectionArguments(*self[2:])
 
 
 class RequestOptions(NamedTuple):
@@ -93,10 +113,20 @@ class RequestOptions(NamedTuple):
 
 
 def source_options(function: Function) -> Function:
-    """Add `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
+    """Add `--inventory FILE`, `--observation DIR` and the connection options; the function gets `source`."""
     text = "A saved observation instead of the cluster (roll observe)."
     saved = click.option("--observation", cls=ConnectionOption, metavar="DIR", help=text)
-    return option_group("source", RollSource, inventory_option, saved)(function)
+    options = (inventory_option, saved, *address_options())
+    return option_group("source", RollSource, *options, make=_gathered)(function)
+
+
+def live_options(function: Function) -> Function:
+    """Add `--inventory FILE` and the connection options; the function gets the parameter `source`."""
+    return option_group("source", RollSource, inventory_option, *address_options(), make=_gathered)(function)
+
+
+def _gathered(*, inventory: str | None, observation: str | None = None, **_given: str | None) -> RollSource:
+    return RollSource(inventory, observation, *connection_in(click.get_current_context()))
 
 
 def to_option(function: Function) -> Function:
@@ -136,16 +166,59 @@ def request_options(function: Function) -> Function:
 
 
 def open_observation(source: RollSource) -> RollObservation:
-    """Return the saved observation, or one that is made now. Raise click.UsageError for neither or both."""
+    """Return the saved observation, or one that is made now. Raise click.UsageError for none of them or several."""
     from kafkactl.roll.api import load_observation, observe
 
     if source.observation is not None:
-        if source.inventory is not None:
-            raise click.UsageError("Give --inventory or --observation, not both.")
+        if source.inventory is not None or _is_address_typed():
+            raise click.UsageError("Give --observation for a saved cluster, or name a live one, not both.")
         return load_observation(source.observation)
+    return observe(open_inventory(source), timeout_ms=time_for_nodes_ms())
+
+
+def open_inventory(source: RollSource) -> RollInventory:
+    """Return the inventory with the logins of the command line, or the nodes that the named cluster has itself.
+
+    Without an inventory the files of the nodes are unknown. Raises click.UsageError if no cluster is named,
+    RefusedError `cluster-id-mismatch` if another one than the context's answers, and as `read_inventory`.
+    """
+    from kafkactl.roll.api import inventory_of_cluster
+
+    connection = source.connection
+    if source.inventory is not None:
+        if _is_address_typed():
+            raise click.UsageError("Give --inventory or the address of a node, not both: an inventory has addresses.")
+        return read_inventory(source.inventory, connection.command_config, connection.controller_command_config)
+    if not connection.names_cluster:
+        raise click.UsageError(
+            "Give --inventory FILE or the address of a node for the live cluster, or --observation DIR for a saved one."
+        )
+    target = target_of(connection)
+    with open_client(connection) as client:
+        guard_cluster(client, connection)
+        return inventory_of_cluster(
+            client,
+            command_config=target.command_config,
+            controller_command_config=target.controller_command_config,
+            cluster_id=target.cluster_id,
+            timeout_ms=time_for_nodes_ms() / 4,
+        )
+
+
+def open_written_inventory(source: RollSource) -> RollInventory:
+    """Return the inventory of a command that runs hooks.
+
+    Raises click.UsageError if none was given, and as `open_inventory`.
+    """
     if source.inventory is None:
-        raise click.UsageError("Give --inventory FILE for the live cluster, or --observation DIR for a saved one.")
-    return observe(read_inventory(source.inventory), timeout_ms=time_for_nodes_ms())
+        raise click.UsageError("Missing option '--inventory'.")
+    return open_inventory(source)
+
+
+def _is_address_typed() -> bool:
+    ctx = click.get_current_context()
+    names = ("bootstrap_server", "bootstrap_controller", "bootstrap", "context")
+    return any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in names)
 
 
 def request_of(asked: RequestOptions, observation: RollObservation | RollInventory) -> RollRequest:

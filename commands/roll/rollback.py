@@ -6,11 +6,11 @@ import click
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.roll.drive import CODES, DriveArguments, Questions, answer, drive, drive_options
-from kafkactl.commands.roll.inventory import read_inventory
 from kafkactl.commands.roll.options import (
     RequestOptions,
     RollSource,
     open_observation,
+    open_written_inventory,
     request_of,
     request_options,
     source_options,
@@ -48,7 +48,7 @@ def command(*, source: RollSource, asked: RequestOptions, arguments: DriveArgume
         answer(KIND, plan_run(seen, request_of(asked, seen)))
     if source.observation is not None:
         raise click.UsageError("--observation is for --dry-run; a rollback needs --inventory.")
-    found = read_inventory(source.inventory)
+    found = open_written_inventory(source)
     drive(
         KIND, rollback, found, request_of(asked, found), arguments=arguments, questions=Questions(yes=yes, confirm=None)
     )

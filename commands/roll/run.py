@@ -6,8 +6,15 @@ import click
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.roll.drive import CODES, DriveArguments, Questions, answer, drive, drive_options
-from kafkactl.commands.roll.inventory import inventory_option, read_inventory, time_for_nodes_ms
-from kafkactl.commands.roll.options import RequestOptions, request_of, request_options
+from kafkactl.commands.roll.inventory import time_for_nodes_ms
+from kafkactl.commands.roll.options import (
+    RequestOptions,
+    RollSource,
+    live_options,
+    open_written_inventory,
+    request_of,
+    request_options,
+)
 
 KIND = "roll.run"
 
@@ -22,7 +29,7 @@ KIND = "roll.run"
     codes=CODES,
     timeout="24h",
 )
-@inventory_option
+@live_options
 @request_options
 @drive_options
 @click.option("--yes", is_flag=True, help="Do not ask before the first step.")
@@ -30,7 +37,7 @@ KIND = "roll.run"
 @click.option("--dry-run", is_flag=True, help="Show the steps and what would stop them, without changing anything.")
 def command(
     *,
-    inventory: str | None,
+    source: RollSource,
     asked: RequestOptions,
     arguments: DriveArguments,
     yes: bool,
@@ -45,7 +52,7 @@ def command(
     """
     from kafkactl.roll.api import observe, plan_run, run
 
-    found = read_inventory(inventory)
+    found = open_written_inventory(source)
     if dry_run:
         seen = observe(found, timeout_ms=time_for_nodes_ms())
         answer(KIND, plan_run(seen, request_of(asked, found)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         "kafkactl roll status --inventory roll.toml",
         "kafkactl roll status --observation observation --to 4.3.1 -o json",
     ),
-    codes=exit_codes.READING,
+    codes=(*exit_codes.READING, exit_codes.REFUSED),
     timeout="2m",
 )
 @source_options

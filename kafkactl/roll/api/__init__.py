@@ -17,6 +17,7 @@ __all__ = [
     "RollStatus",
     "SavedRoll",
     "check",
+    "inventory_of_cluster",
     "load_observation",
     "observe",
     "plan",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from kafkactl.roll.checks.run import RollCheck
     from kafkactl.roll.driver.answer import RollRun
     from kafkactl.roll.inventory import RollInventory
+    from kafkactl.roll.io.cluster_inventory import inventory_of_cluster
     from kafkactl.roll.io.saved import load_observation
     from kafkactl.roll.observation import RollObservation
     from kafkactl.roll.planning import RollPlan
@@ -54,6 +56,7 @@ else:
             "kafkactl.roll.api.driving": ("RollOptions", "plan_run", "rollback", "run"),
             "kafkactl.roll.driver.answer": ("RollRun",),
             "kafkactl.roll.inventory": ("RollInventory",),
+            "kafkactl.roll.io.cluster_inventory": ("inventory_of_cluster",),
             "kafkactl.roll.io.saved": ("load_observation",),
             "kafkactl.roll.observation": ("RollObservation",),
         },

@@ -10,7 +10,7 @@ from kafkactl.core.answers import by_fields
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding
-from kafkactl.core.frozen import frozen
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.values import Role
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.roll.inventory import RollInventory, parse_roll_inventory
@@ -23,16 +23,24 @@ OBSERVATION_MS = 96_000.0
 """Time in ms for an observation of a whole cluster if the caller names none."""
 
 
-def read_inventory(path: str | os.PathLike[str], *, on_exposure: ExposureCallback = ignore_exposure) -> RollInventory:
+def read_inventory(
+    path: str | os.PathLike[str],
+    *,
+    command_config: str | os.PathLike[str] | None = None,
+    controller_command_config: str | os.PathLike[str] | None = None,
+    on_exposure: ExposureCallback = ignore_exposure,
+) -> RollInventory:
     """Read the inventory of a roll (docs/rolling-upgrade.md).
 
-    `on_exposure` gets what the inventory and the client properties that it names expose. Raises InventoryError with
-    all problems, and InputError for a file that cannot be read.
+    Files of client properties that are given replace those of the inventory. `on_exposure` gets what the inventory and
+    the client properties expose. Raises InventoryError with all problems, InputError for a file that cannot be read.
     """
     from kafkactl.kafka.api.exposure import roll_inventory_exposure
 
     content = read_input(Path(path), "inventory", InputKind.INVENTORY)
-    inventory = parse_roll_inventory(content, file=os.fspath(path))
+    given = {"command_config": command_config, "controller_command_config": controller_command_config}
+    logins = {name: str(Path(file).absolute()) for name, file in given.items() if file is not None}
+    inventory = changed(parse_roll_inventory(content, file=os.fspath(path)), **logins)
     on_exposure(roll_inventory_exposure(inventory.file, inventory.command_config, inventory.controller_command_config))
     return inventory
 

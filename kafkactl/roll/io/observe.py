@@ -138,7 +138,7 @@ class RollObserver:
         return RollNode(
             id=node.id,
             roles=node.roles,
-            host=node.host,
+            host=node.host or None,
             rack=node.rack or _rack_in(files.config),
             alive=alive,
             release=files.release if alive is not False else None,
