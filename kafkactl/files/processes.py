@@ -9,6 +9,7 @@ from pathlib import Path
 
 _PROC = Path("/proc")
 _MOST_BYTES = 1 << 20  # a class path names some hundred files
+_OVERRIDE = "--override"
 # kafka.Kafka, also as the file of a native image; Confluent's io.confluent.support.metrics.SupportedKafka.
 _MAIN_CLASS = re.compile(r"(?:\w+\.)+(?:Supported)?Kafka", re.ASCII)
 
@@ -56,10 +57,17 @@ def config_argument(arguments: tuple[str, ...]) -> str | None:
     return next((argument for argument in after if argument.endswith(".properties")), None)
 
 
-def overridden_keys(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the keys that the command line of a node sets with `--override KEY=VALUE`, which count before its file."""
-    pairs = itertools.pairwise(arguments)
-    return tuple(sorted({value.partition("=")[0] for option, value in pairs if option == "--override"}))
+def overrides_of(arguments: tuple[str, ...]) -> dict[str, str]:
+    """Return the settings that the command line of a node has before its file: `--override KEY=VALUE`, the last first.
+
+    As `kafka.Kafka` reads them (CommandLineUtils.parseKeyValueArgs): after `--override` or `--override=`, and a key
+    without a value has an empty one. They may be secrets.
+    """
+    after = list(itertools.dropwhile(lambda argument: not is_kafka_node((argument,)), arguments))
+    texts = [value for option, value in itertools.pairwise(after) if option == _OVERRIDE]
+    texts += [text.removeprefix(f"{_OVERRIDE}=") for text in after if text.startswith(f"{_OVERRIDE}=")]
+    parts = (text.partition("=") for text in texts)
+    return {key: value for key, _, value in parts}
 
 
 def runs_in_container(process_id: int) -> bool | None:

@@ -11,7 +11,7 @@ from kafkactl.files.processes import (
     config_argument,
     holds_lock_as_node,
     is_kafka_node,
-    overridden_keys,
+    overrides_of,
     runs_in_container,
 )
 
@@ -46,21 +46,25 @@ def test_process_that_is_not_shown_is_unknown(process_id):
     [
         (
             ("java", "-Dlog4j=x.properties", "kafka.Kafka", "config/server.properties", "--override", "a=b"),
-            ("config/server.properties", ("a",)),
+            ("config/server.properties", {"a": "b"}),
         ),
         (
             ("/opt/kafka/kafka.Kafka", "start", "--config", "/etc/kafka/server.properties"),
-            ("/etc/kafka/server.properties", ()),
+            ("/etc/kafka/server.properties", {}),
         ),
         (
             ("java", "kafka.Kafka", "--override", "node.id=1", "--override", "log.dirs=/d=e", "s.properties"),
-            ("s.properties", ("log.dirs", "node.id")),
+            ("s.properties", {"log.dirs": "/d=e", "node.id": "1"}),
         ),
-        (("java", "kafka.Kafka"), (None, ())),
+        (
+            ("java", "kafka.Kafka", "s.properties", "--override=a=1", "--override", "b", "--override", "c="),
+            ("s.properties", {"a": "1", "b": "", "c": ""}),
+        ),
+        (("java", "--override", "a=1", "kafka.Kafka"), (None, {})),
     ],
 )  # fmt: skip
-def test_command_line_names_file_and_overridden_keys(arguments, expected):
-    assert (config_argument(arguments), overridden_keys(arguments)) == expected
+def test_command_line_names_file_and_overridden_settings(arguments, expected):
+    assert (config_argument(arguments), overrides_of(arguments)) == expected
 
 
 def test_own_process_is_in_no_other_container():

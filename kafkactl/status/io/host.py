@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kafkactl.core.errors import KafkactlError
@@ -11,6 +11,7 @@ from kafkactl.core.findings import Finding, warning
 from kafkactl.status.observation import HostNode
 from kafkactl.storage.api.node_files import read_node, release_of
 from kafkactl.storage.api.reading import NodeVerification, verify_node
+from kafkactl.storage.io.host_overrides import overrides_on_host
 from kafkactl.storage.io.host_release import releases_on_host
 
 
@@ -27,7 +28,10 @@ def exact_releases(files: Iterable[str]) -> tuple[str, ...]:
 
 def _observed(file: str) -> HostNode:
     try:
-        hidden = _hidden_directories(file)
+        host = overrides_on_host(file)
+        if host is not None and host.why_unused is not None:
+            return _unknown(file, host.finding(file))
+        hidden = _hidden_directories(file, None if host is None else host.values)
         if hidden:
             return _unknown(file, _not_readable(file, hidden))
         verified = verify_node(file)
@@ -58,11 +62,11 @@ def _runs(verified: NodeVerification) -> bool | None:
     return None if "directory-in-use" in ids else False
 
 
-def _hidden_directories(file: str) -> list[str]:
+def _hidden_directories(file: str, overrides: Mapping[str, str] | None) -> list[str]:
     """Return the node's directories that exist and that this user may not read or write."""
     if os.geteuid() == 0:
         return []
-    node = read_node(file, release_of(None), "the configuration")
+    node = read_node(file, release_of(None), "the configuration", overrides=overrides)
     return [
         path
         for path in node.all_directories

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.storage.api.node_files import FilePath, read_node
 from kafkactl.storage.api.release import ChosenRelease, check_zookeeper, choose_release
 from kafkactl.storage.io.directories import observe_node
+from kafkactl.storage.io.host_overrides import HostOverrides, overrides_on_host
 
 if TYPE_CHECKING:
     from kafkactl.storage.config.node_config import NodeConfig
@@ -52,7 +53,7 @@ def node_info(config: FilePath, *, kafka_version: str | None = None) -> InfoResu
     from kafkactl.storage.info import describe_node, render_info
 
     release = choose_release(kafka_version, config).release
-    node = read_node(config, release, "the configuration")
+    node = read_node(config, release, "the configuration", overrides=_overrides(overrides_on_host(os.fspath(config))))
     info = describe_node(node, observe_node(node), release)
     lines = render_info(info)
     while lines and not lines[-1]:
@@ -105,7 +106,8 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
 
     `kafka_version` is the release that is to start (default: the one of this host, else the newest known). The other
     nodes of the cluster are taken to be healthy. A configuration that the node itself would refuse is an answer, too;
-    InputError is raised for a file that cannot be read, and for a release that is not known.
+    InputError is raised for a file that cannot be read, and for a release that is not known. Settings that the node's
+    process got with --override count before the file.
     """
     from kafkactl.metadata.io.metadata_log import scan_metadata_log
     from kafkactl.storage.config.node_config import ConfigError
@@ -114,10 +116,12 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
 
     chosen = choose_release(kafka_version, config)
     release = chosen.release
+    host = overrides_on_host(os.fspath(config))
+    overridden = () if host is None else (host.finding(os.fspath(config)),)
     try:
-        node = read_node(config, release, "the configuration")
+        node = read_node(config, release, "the configuration", overrides=_overrides(host))
     except ConfigError as error:
-        refused = verify.verify_refused_config((*error.findings, *chosen.findings))
+        refused = verify.verify_refused_config((*error.findings, *chosen.findings, *overridden))
         return NodeVerification(kafka_version=release.version_text, node_id=None, verification=refused)
     observed = changed(observe_node(node), class_paths=_class_paths(node))
     log = scan_metadata_log(node.metadata_log_dir)
@@ -125,15 +129,21 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
     return NodeVerification(
         kafka_version=release.version_text,
         node_id=node.node_id,
-        verification=_noted(verify.verify_node(node, observed, release, log, ids), chosen, node),
+        verification=_noted(verify.verify_node(node, observed, release, log, ids), chosen, node, overridden),
         starts_with=tuple(verify.releases_that_start(node, observed, log, ids)),
     )
 
 
-def _noted(verification: Verification, chosen: ChosenRelease, node: NodeConfig) -> Verification:
-    """Return the answer with what is to be said of the release; a release that was named is not doubted."""
+def _noted(
+    verification: Verification, chosen: ChosenRelease, node: NodeConfig, overridden: tuple[Finding, ...]
+) -> Verification:
+    """Return the answer with what is to be said of the release, if it was not named, and of the command line."""
     notes = () if chosen.is_named else (*chosen.findings, *check_zookeeper(chosen, node))
-    return changed(verification, findings=(*verification.findings, *notes))
+    return changed(verification, findings=(*verification.findings, *notes, *overridden))
+
+
+def _overrides(host: HostOverrides | None) -> Mapping[str, str] | None:
+    return None if host is None else host.values
 
 
 def _class_paths(node: NodeConfig) -> dict[str, ClassPathFacts]:

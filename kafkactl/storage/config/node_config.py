@@ -123,27 +123,39 @@ class NodeConfig:
         return self.controller_endpoints[0] if self.controller_endpoints and "controller" in self.roles else None
 
 
-def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resolve | None = None) -> NodeConfig:
+def read_node_config(
+    data: bytes,
+    *,
+    file: str,
+    release: Release,
+    resolve: Resolve | None = None,
+    overrides: Mapping[str, str] | None = None,
+) -> NodeConfig:
     """Read a file as the storage tool of `release` would.
 
-    `resolve` answers for config providers (files/config_providers.py); without it they have no answer. Raises
-    ConfigError (exit code 2), whose id is that of its first finding.
+    `resolve` answers for config providers (files/config_providers.py); without it they have no answer. `overrides` are
+    settings of the node's command line, which count before the file. Raises ConfigError (exit code 2), whose id is that
+    of its first finding.
     """
-    return _read(data, file, release, resolve) if resolve else _read_once(data, file, release)
+    if resolve or overrides:
+        return _read(data, file, release, resolve, overrides or {})
+    return _read_once(data, file, release)
 
 
 @functools.lru_cache(maxsize=2048)  # plans and checks of a migration look at the same files many times
 def _read_once(data: bytes, file: str, release: Release) -> NodeConfig:
-    return _read(data, file, release, None)
+    return _read(data, file, release, None, {})
 
 
-def _read(data: bytes, file: str, release: Release, resolve: Resolve | None) -> NodeConfig:
+def _read(
+    data: bytes, file: str, release: Release, resolve: Resolve | None, overrides: Mapping[str, str]
+) -> NodeConfig:
     try:
         properties = parse_properties(data, file=file)
     except DecodeError as error:
         problem = Problem(id=error.id, key="", words=error.reason, next_step=error.advice)
         raise _error(file, [_finding(problem, NOTHING, file)]) from None
-    elsewhere = resolve_values(properties.mapping, resolve)
+    elsewhere = resolve_values({**properties.mapping, **overrides}, resolve)
     keys = server_keys(release.name)
     given, unresolved = _with_synonyms(elsewhere.given), elsewhere.unresolved
     values, found = read_values(given, keys, reading_rules(release), unresolved=_with_synonym_keys(unresolved, given))

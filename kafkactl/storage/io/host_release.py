@@ -39,8 +39,8 @@ class HostRelease:
 def releases_on_host(config: str) -> tuple[HostRelease, ...]:
     """Return the releases of the most certain source that shows any, once each, for the node of a configuration."""
     seen = processes.kafka_nodes()
-    nodes = [(process_id, arguments) for process_id, arguments in seen if _is_trusted(process_id, config)]
-    own = [node for node in nodes if _names_file(node[0], node[1], config)]
+    nodes = [(process_id, arguments) for process_id, arguments in seen if is_trusted(process_id, config)]
+    own = [node for node in nodes if names_file(node[0], node[1], config)]
     for source in (releases_of(own), _of_homes(), releases_of(nodes)):
         found = tuple({release.version: release for release in source}.values())
         if found:
@@ -48,14 +48,16 @@ def releases_on_host(config: str) -> tuple[HostRelease, ...]:
     return ()
 
 
-def _is_trusted(process_id: int, config: str) -> bool:
+def is_trusted(process_id: int, config: str) -> bool:
+    """Return True if root, this user or the owner of the configuration started the process."""
     trusted = {0, os.geteuid()}
     with contextlib.suppress(OSError):
         trusted.add(Path(config).stat().st_uid)
     return processes.owner_of(process_id) in trusted
 
 
-def _names_file(process_id: int, arguments: tuple[str, ...], config: str) -> bool:
+def names_file(process_id: int, arguments: tuple[str, ...], config: str) -> bool:
+    """Return True if the command line of a node names this configuration."""
     named = processes.config_argument(arguments)
     here = processes.working_directory_of(process_id) or Path("/")
     return named is not None and os.path.realpath(here / named) == os.path.realpath(config)

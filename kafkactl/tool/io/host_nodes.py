@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,9 @@ from kafkactl.files.trust import distrust_of, user_name
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.storage.api.node_files import read_node
 from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.io.host_overrides import HostOverrides, overrides_on_host
 from kafkactl.storage.io.host_release import releases_of
-from kafkactl.tool.discovery import FoundBy, HostNodes, NodeFile, PassedOver, overridden
+from kafkactl.tool.discovery import FoundBy, HostNodes, NodeFile, PassedOver
 
 FOLDERS: Final = ("/etc/kafka", "/opt/kafka/config")
 _NAMES: Final = (("server.properties",), ("broker.properties", "controller.properties"))
@@ -31,7 +33,7 @@ class NodeProcess:
     process_id: int
     path: str | None
     releases: tuple[str, ...]
-    overridden: tuple[str, ...]
+    owner: int | None
 
 
 def host_nodes() -> tuple[HostNodes, tuple[Finding, ...]]:
@@ -53,13 +55,17 @@ def named_file(path: str) -> NodeFile:
     return _node_file(path)
 
 
+def overrides_of_files(paths: Iterable[str]) -> tuple[Finding, ...]:
+    """Return what is to be said of settings on the command lines of the nodes that run with these files."""
+    return tuple(host.finding(path) for path in paths if (host := overrides_on_host(path)) is not None)
+
+
 # --- processes --------------------------------------------------------------------------------------------------------
 
 
 def _by_processes(running: list[tuple[int, tuple[str, ...]]]) -> tuple[HostNodes, tuple[Finding, ...]]:
     used: dict[str, NodeFile] = {}
     passed: list[PassedOver] = []
-    findings: list[Finding] = []
     for process_id, arguments in running:
         found = _process(process_id, arguments)
         if isinstance(found, PassedOver):
@@ -69,6 +75,8 @@ def _by_processes(running: list[tuple[int, tuple[str, ...]]]) -> tuple[HostNodes
         if os.path.realpath(found.path) in used:
             continue
         result = _usable(found.path, found)
+        if isinstance(result, NodeFile) and (why := _why_not_overridden(found.path)) is not None:
+            result = PassedOver(path=found.path, process_id=process_id, reason=why, owner=_name_of(found.owner))
         if isinstance(result, PassedOver):
             passed.append(result)
             continue
@@ -77,10 +85,16 @@ def _by_processes(running: list[tuple[int, tuple[str, ...]]]) -> tuple[HostNodes
             passed.append(PassedOver(path=found.path, process_id=process_id, reason=reason))
             continue
         used[os.path.realpath(found.path)] = result
-        if found.overridden:
-            findings.append(overridden(found.path, process_id, found.overridden))
     nodes = HostNodes(by=FoundBy.PROCESS, files=tuple(used.values()), passed_over=tuple(passed))
-    return nodes, tuple(findings)
+    return nodes, overrides_of_files(file.path for file in nodes.files)
+
+
+def _why_not_overridden(path: str) -> str | None:
+    """Return the reason why the file of a running node does not have what the node runs with; None if it has."""
+    host = overrides_on_host(path)
+    if host is None or host.why_unused is None:
+        return None
+    return f"it runs with --override of {', '.join(host.keys)}, and {host.why_unused}"
 
 
 def _process(process_id: int, arguments: tuple[str, ...]) -> NodeProcess | PassedOver:
@@ -103,7 +117,7 @@ def _process(process_id: int, arguments: tuple[str, ...]) -> NodeProcess | Passe
         process_id=process_id,
         path=path,
         releases=tuple(sorted(releases)),
-        overridden=processes.overridden_keys(arguments),
+        owner=owner,
     )
 
 
@@ -161,7 +175,7 @@ def _node_file(path: str, process: NodeProcess | None = None) -> NodeFile:
     release = process.releases[0] if process is not None and len(process.releases) == 1 else None
     config = problem = None
     try:
-        config = _config(path, release)
+        config = _config(path, release, None if process is None else overrides_on_host(path))
     except InputError as error:
         problem = error
     return NodeFile(
@@ -174,18 +188,19 @@ def _node_file(path: str, process: NodeProcess | None = None) -> NodeFile:
     )
 
 
-def _config(path: str, release: str | None) -> NodeConfig:
+def _config(path: str, release: str | None, host: HostOverrides | None) -> NodeConfig:
     """Return the configuration as its release reads it; where that is not known, as any release does.
 
     Raises InputError as the newest release would.
     """
+    overrides = None if host is None else host.values
     if release is not None:
-        return read_node(path, find_release(release))
+        return read_node(path, find_release(release), overrides=overrides)
     try:
-        return read_node(path, newest_release())
+        return read_node(path, newest_release(), overrides=overrides)
     except InputError as error:
         try:
-            return read_node(path, newest_with_zookeeper())
+            return read_node(path, newest_with_zookeeper(), overrides=overrides)
         except InputError:
             raise error from None
 

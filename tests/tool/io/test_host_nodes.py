@@ -170,11 +170,48 @@ def test_unsafe_file_at_a_usual_place_ends_the_search(tmp_path):
         find_cluster()
 
 
-def test_overridden_keys_are_reported(host, tmp_path):
+def overridden(path: Path, *settings: str) -> tuple[str, ...]:
+    return java(path, *(word for setting in settings for word in ("--override", setting)))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_overridden_settings_are_those_of_the_node(host, tmp_path, named):
+    path = node_file(tmp_path / "srv" / "server.properties", cluster_id=None)
+    node_file(tmp_path / "other" / "server.properties", node_id=7)
+    servers = "controller.quorum.bootstrap.servers=c7.example:9093"
+    host[os.getpid()] = overridden(path, f"log.dirs={tmp_path}/other/disk-7", "node.id=7", servers, "sasl.x=secret")
+    found = find_cluster([str(path)] if named else ())
+    (file,) = found.files
+    assert (file.config.node_id, file.config.log_dirs) == (7, (f"{tmp_path}/other/disk-7",))
+    assert (file.cluster_id, found.addresses) == (CLUSTER, ("c1.example:9093", "c7.example:9093"))
+    (finding,) = found.findings
+    keys = ["controller.quorum.bootstrap.servers", "log.dirs", "node.id", "sasl.x"]
+    assert (finding.id, finding.severity.value, finding.evidence) == ("node-file-overridden", "info", {"keys": keys})
+    assert "secret" not in f"{found} {finding}"
+
+
+def test_overridden_settings_of_another_user_lead_nowhere(host, tmp_path, monkeypatch):
     path = node_file(tmp_path / "srv" / "server.properties")
-    host[os.getpid()] = java(path, "--override", "log.dirs=/elsewhere")
-    (finding,) = find_cluster().findings
-    assert (finding.id, finding.evidence) == ("node-file-overridden", {"keys": ["log.dirs"]})
+    host[os.getpid()] = overridden(path, "controller.quorum.bootstrap.servers=evil.example:9093")
+    monkeypatch.setattr(processes, "owner_of", lambda _: 65534)
+    shown = []
+    with pytest.raises(InputError):
+        find_cluster(on_warning=shown.extend)
+    (passed,) = shown
+    assert passed.id == "node-file-passed-over"
+    assert "--override of controller.quorum.bootstrap.servers, and the user who started it is neither" in passed.message
+    found = find_cluster([str(path)])
+    assert found.addresses == ("c1.example:9093",)
+    assert [(finding.id, finding.severity.value) for finding in found.findings] == [("node-file-overridden", "warning")]
+
+
+def test_processes_that_share_a_file_are_passed_over_if_their_settings_differ(host, tmp_path):
+    path = node_file(tmp_path / "srv" / "server.properties")
+    host.update({os.getpid(): overridden(path, "node.id=1"), os.getppid(): overridden(path, "node.id=2")})
+    shown = []
+    with pytest.raises(InputError):
+        find_cluster(on_warning=shown.extend)
+    assert ["each process has its own" in finding.message for finding in shown] == [True, True]
 
 
 def test_one_node_is_found_for_a_command_on_disks(tmp_path):
