@@ -119,7 +119,7 @@ def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Itera
         return
     found = None
     if not connection.names_cluster:
-        found = find_cluster(connection, takes_config=True)
+        found = find_cluster(connection)
         sources = changed(sources, configs=tuple(file.path for file in found.files))
     with open_client(connection, found=found) as client:
         yield changed(sources, client=client, client_name=title_of_cluster(client))

@@ -13,11 +13,11 @@ from kafkactl.commands.framework.connection import (
     ConnectionArguments,
     connection_options,
     find_cluster,
+    node_config_option,
     open_client,
     target_of,
 )
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.change_log import ChangeLog, clock
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -55,17 +55,14 @@ _CODES: Final = {
     ),
     has_metrics=True,
 )  # fmt: skip
-@click.option(
-    "-c", "--config", "configs", multiple=True, metavar="FILE", type=PATH,
-    help="The configuration of a node on this host, which names the cluster if no option does.",
-)  # fmt: skip
+@node_config_option("--config")
 @click.option(
     "--watch", "watch_s", type=click.FloatRange(0.1, 3_600), is_flag=False, flag_value=_PERIOD_S, metavar="[SECONDS]",
     help=f"Update continuously, until Ctrl-C or --timeout; every {_PERIOD_S} s if no number is given.",
 )  # fmt: skip
 @click.option("--deep", is_flag=True, help="Also compare settings of nodes and predict the next failure, however long.")
 @connection_options
-def command(*, configs: tuple[str, ...], watch_s: float | None, deep: bool, connection: ConnectionArguments) -> None:
+def command(*, watch_s: float | None, deep: bool, connection: ConnectionArguments) -> None:
     """Show whether a cluster is healthy: quorum, brokers, partitions, levels, this host, and the next failure.
 
     On the host of a node no option is needed: the configuration of the node names the cluster. Each area has a
@@ -75,7 +72,7 @@ def command(*, configs: tuple[str, ...], watch_s: float | None, deep: bool, conn
     """
     from kafkactl.status.api import FoundNodes, StatusWatch, cluster_status
 
-    cluster = find_cluster(connection, configs, takes_config=True)
+    cluster = find_cluster(connection)
     context = None if cluster.is_by_files else target_of(connection).context
     files = tuple(file.path for file in cluster.files)
     about: dict[str, Any] = {
@@ -107,20 +104,12 @@ def _watch(observe: Callable[[], ClusterStatus], period_s: float) -> NoReturn:
     watch(KIND, changes.observing(next_status), render=render, interval_ms=period_ms)
 
 
-def next_words(connection: ConnectionArguments, cluster: FoundCluster) -> list[str] | None:
-    """Return the connection options for the next commands; None if no options lead to the cluster.
+def next_words(connection: ConnectionArguments, cluster: FoundCluster) -> list[str]:
+    """Return the connection options for the next commands; none for a node of this host, which they find, too.
 
-    A node that was found on this host is found by the next command, too. Without a login of its own, the address in a
-    file that was named is enough for a listener without security.
+    Files are named only if the cluster was found by them: addresses and contexts lead there without.
     """
-    given = ((name, value) for name, value in connection._asdict().items() if value is not None)
-    words = [word for name, value in given for word in (f"--{name.replace('_', '-')}", value)]
-    if cluster.by != "config":
-        return words
-    is_open = all(file.config is None or file.config.controller_protocol == "PLAINTEXT" for file in cluster.files)
-    if not (is_open or connection.command_config):
-        return None
-    return ["--bootstrap-controller", ",".join(cluster.addresses), *words]
+    return connection.words() if cluster.by == "config" else connection.words(with_files=False)
 
 
 def show_status(

@@ -9,7 +9,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import BUNDLE, bundle_option
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.connection import ConnectionArguments, reading_options
 from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
 from kafkactl.commands.framework.option_group import option_group
@@ -128,7 +128,7 @@ def _common(**given: Any) -> Common:
 
 def scenario_options(function: Function) -> Function:
     """SOURCE... or a live cluster, and what every scenario takes; it arrives as `Common` under the name `common`."""
-    where = connection_options, _source_argument(), from_cluster_option, bundle_option, past_damage_option
+    where = reading_options, _source_argument(), from_cluster_option, bundle_option, past_damage_option
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 
 

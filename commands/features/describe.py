@@ -11,7 +11,7 @@ import click
 
 from kafkactl.commands.framework import completing_live, exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
+from kafkactl.commands.framework.connection import ConnectionArguments, open_reading_client, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     help="Show only this node's response. [default: all nodes]",
 )
 @bundle_option
-@connection_options
+@reading_options
 def command(*, node_id: int | None, bundle: str | None, connection: ConnectionArguments) -> None:
     """Show every feature: the level that is finalized, and the levels that each node supports.
 

@@ -9,7 +9,7 @@ import click
 
 from kafkactl.commands.features.options import level_options
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
+from kafkactl.commands.framework.connection import ConnectionArguments, open_reading_client, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering.output import emit
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     metavar="TIME",
     help="Repeat until all nodes have the levels, at most this long.",
 )
-@connection_options
+@reading_options
 def command(
     *,
     metadata: str | None,

@@ -75,4 +75,4 @@ def _facts(ctx: click.Context) -> dict[str, Any]:
     from kafkactl.commands.framework.connection import connection_in
     from kafkactl.tool.api.completion import cluster_facts
 
-    return cluster_facts(**connection_in(ctx)._asdict(), mode=os.environ.get(MODE, ""))
+    return cluster_facts(**connection_in(ctx).target(), mode=os.environ.get(MODE, ""))

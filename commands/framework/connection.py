@@ -9,11 +9,14 @@ group's, the command line before the environment, and all of them before a conte
     def command(*, connection: ConnectionArguments) -> None:
         with open_client(connection) as client:
             guard_cluster(client, connection)  # before the first change
+
+A command that only reads takes `@reading_options` instead: the same, and `-c`, the configuration of a node of this
+host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
@@ -21,7 +24,7 @@ from click.core import ParameterSource
 
 from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.option_group import option_group
-from kafkactl.commands.framework.options import ConnectionOption
+from kafkactl.commands.framework.options import PATH, ConnectionOption
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
@@ -35,7 +38,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # The client gives up before the command does, so that it can still say who did not answer.
 _SHARE_OF_TIME = 0.9
 _FOUND = "kafkactl.found"
+_NODE_CONFIGS = "node_configs"
 _ADDRESSES = frozenset({"bootstrap_server", "bootstrap_controller", "bootstrap"})
+_NAMES_CLUSTER = frozenset({*_ADDRESSES, _NODE_CONFIGS})
 
 
 class ConnectionArguments(NamedTuple):
@@ -47,11 +52,28 @@ class ConnectionArguments(NamedTuple):
     command_config: str | None = None
     controller_command_config: str | None = None
     context: str | None = None
+    node_configs: tuple[str, ...] | None = None
+    """Configurations of nodes on this host, which name the cluster where no address and no context does."""
 
     @property
     def names_cluster(self) -> bool:
+        """Return True if an address, a context or the configuration of a node is among the arguments."""
+        return bool(self.names_address or self.node_configs)
+
+    @property
+    def names_address(self) -> bool:
         """Return True if an address or a context is among the arguments."""
         return bool(self.bootstrap_server or self.bootstrap_controller or self.bootstrap or self.context)
+
+    def target(self) -> dict[str, Any]:
+        """Return the arguments of `resolve_target` and `connect`: all but the configurations of nodes."""
+        return {name: value for name, value in self._asdict().items() if name != _NODE_CONFIGS}
+
+    def words(self, *, with_files: bool = True) -> list[str]:
+        """Return the arguments as they can be typed after another command that only reads."""
+        words = [word for file in (self.node_configs or ()) if with_files for word in ("-c", file)]
+        given = ((name, value) for name, value in self.target().items() if value is not None)
+        return [*words, *(word for name, value in given for word in (f"--{name.replace('_', '-')}", value))]
 
 
 def connection_options(function: Function) -> Function:
@@ -59,13 +81,25 @@ def connection_options(function: Function) -> Function:
     return option_group("connection", ConnectionArguments, *address_options(), make=_gathered)(function)
 
 
-def find_cluster(
-    connection: ConnectionArguments, configs: Sequence[str] = (), *, takes_config: bool = False
-) -> FoundCluster:
+def reading_options(function: Function) -> Function:
+    """Decorator like `connection_options`, for a leaf that only reads: with `-c`."""
+    given = *address_options(), node_config_option("--node-config")
+    return option_group("connection", ConnectionArguments, *given, make=_gathered)(function)
+
+
+def node_config_option(name: str) -> Callable[[Any], Any]:
+    """Return the option `-c` with this long name, whose files are `node_configs` of the connection arguments."""
+    text = "The configuration of a node on this host, which names the cluster, and has a login, if no option does."
+    return click.option(
+        "-c", name, _NODE_CONFIGS, cls=ConnectionOption, multiple=True, metavar="FILE", type=PATH, help=text
+    )
+
+
+def find_cluster(connection: ConnectionArguments) -> FoundCluster:
     """Return where the cluster of a command that only reads comes from: its arguments, a context, or this host.
 
-    Warnings are shown on stderr, those on nodes that were passed over among them. `configs` are the files of the
-    command's option -c, which it has if `takes_config`. Raises as `tool.api.discovery.find_cluster`.
+    Warnings are shown on stderr, those on nodes that were passed over among them. Raises as
+    `tool.api.discovery.find_cluster`.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output
@@ -76,20 +110,18 @@ def find_cluster(
     if _FOUND in kept:  # a command that connects twice looks once, and reports once
         return cast("FoundCluster", kept[_FOUND])
     words = current_settings().command
-    found = kept[_FOUND] = find(
-        configs, **connection._asdict(), words=words, takes_config=takes_config, on_warning=_warn
-    )
+    found = kept[_FOUND] = find(connection.node_configs or (), **connection.target(), words=words, on_warning=_warn)
     if found.by in ("process", "place"):
         output.say(f"found: {first_few([file.title for file in found.files], most=2)}")
     return found
 
 
 def open_reading_client(connection: ConnectionArguments) -> Client:
-    """Return a client for a command that only reads: without arguments and context, of the nodes of this host.
+    """Return a client for a command that only reads: without address and context, of the nodes of this host.
 
     Raises as `open_client` and `find_cluster`.
     """
-    return open_client(connection, found=None if connection.names_cluster else find_cluster(connection))
+    return open_client(connection, found=None if connection.names_address else find_cluster(connection))
 
 
 def find_node_file(*, writes: bool = False) -> NodeFile:
@@ -159,7 +191,7 @@ def open_client(
         return connect_to_found(found, command_config=logins[0], controller_command_config=logins[1], **limits)
     from kafkactl.kafka.api.connection import connect
 
-    return connect(**connection._asdict(), **limits, on_note=output.detail)
+    return connect(**connection.target(), **limits, on_note=output.detail)
 
 
 def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
@@ -177,7 +209,7 @@ def target_of(connection: ConnectionArguments) -> Target:
     """Return the arguments together with the context that they name, or the current one. Raises InputError."""
     from kafkactl.kafka.api.connection import resolve_target
 
-    return resolve_target(**connection._asdict())
+    return resolve_target(**connection.target())
 
 
 def title_of_cluster(client: Client) -> str:
@@ -215,8 +247,8 @@ def _gathered(**_given: str | None) -> ConnectionArguments:
 
 def connection_in(ctx: click.Context) -> ConnectionArguments:
     """Return the connection options of this command and of the groups around it, each from its nearest place."""
-    typed: dict[str, str] = {}
-    environment: dict[str, str] = {}
+    typed: dict[str, Any] = {}
+    environment: dict[str, Any] = {}
     scope: click.Context | None = ctx
     while scope is not None:
         for name in ConnectionArguments._fields:
@@ -227,10 +259,10 @@ def connection_in(ctx: click.Context) -> ConnectionArguments:
     return ConnectionArguments(**_nearest(typed, environment))
 
 
-def _nearest(typed: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+def _nearest(typed: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, Any]:
     """Typed words before those of the environment; where they name a cluster, the environment's does not count."""
     if "context" in typed:
         return dict(typed)
-    named = _ADDRESSES & set(typed)
+    named = _NAMES_CLUSTER & set(typed)
     ignored = {*_ADDRESSES, "context"} if named else set()
     return {name: value for name, value in environment.items() if name not in ignored} | dict(typed)

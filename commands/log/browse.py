@@ -11,7 +11,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.connection import ConnectionArguments, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import (
     FROM_CLUSTER,
@@ -47,7 +47,7 @@ _HELP = "ls [PATH]   cd PATH   cat PATH   tree [PATH]   find [PATH] TEXT   pwd  
 @bundle_option
 @point_options
 @show_secrets_option
-@connection_options
+@reading_options
 def command(
     *,
     words: tuple[str, ...],

@@ -11,7 +11,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.connection import ConnectionArguments, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import (
     code_of,
@@ -48,7 +48,7 @@ _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
 @bundle_option
 @past_damage_option
 @show_secrets_option
-@connection_options
+@reading_options
 def command(
     *,
     before: str,

@@ -9,7 +9,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.connection import ConnectionArguments, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import code_of, from_cluster_option, log_place, show_secrets_option
 from kafkactl.commands.framework.options import PATH
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--to", "to_offset", type=click.IntRange(min=0), metavar="OFFSET", help="Up to this offset, included.")
 @click.option("--checkpoints", is_flag=True, help="The checkpoints of a folder, too, before its segments.")
 @show_secrets_option
-@connection_options
+@reading_options
 def command(
     *,
     sources: tuple[str, ...],

@@ -6,7 +6,7 @@ import click
 
 from kafkactl.commands.framework import completing_live, exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.connection import ConnectionArguments, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import code_of, from_cluster_option, log_place, show_secrets_option
 from kafkactl.commands.framework.options import PATH
@@ -52,7 +52,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 )
 @click.option("--acl", metavar="ID", help="An ACL, by its id.")
 @show_secrets_option
-@connection_options
+@reading_options
 def command(
     *,
     sources: tuple[str, ...],

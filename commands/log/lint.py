@@ -8,7 +8,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.connection import ConnectionArguments, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import (
     check_point,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @bundle_option
 @point_options
 @past_damage_option
-@connection_options
+@reading_options
 def command(
     *,
     sources: tuple[str, ...],

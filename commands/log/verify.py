@@ -12,8 +12,8 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
 from kafkactl.commands.framework.connection import (
     ConnectionArguments,
-    connection_options,
     open_reading_client,
+    reading_options,
     title_of_cluster,
 )
 from kafkactl.commands.framework.leaf import leaf_command
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
 @from_cluster_option
 @bundle_option
-@connection_options
+@reading_options
 def command(
     *, sources: tuple[str, ...], from_cluster: bool, bundle: str | None, connection: ConnectionArguments
 ) -> None:

@@ -9,7 +9,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
+from kafkactl.commands.framework.connection import ConnectionArguments, open_reading_client, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     codes=(0, 2, 4, 6),
 )
 @bundle_option
-@connection_options
+@reading_options
 def command(*, bundle: str | None, connection: ConnectionArguments) -> None:
     """Show the nodes of a cluster: registrations in the metadata log, and each node's response.
 

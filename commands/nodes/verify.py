@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
+from kafkactl.commands.framework.connection import ConnectionArguments, open_reading_client, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -35,7 +35,7 @@ KIND = "nodes.verify"
     "--config", "configs", multiple=True, metavar="FILE",
     help="The server.properties of a node that cannot be asked. Without an address only these.",
 )  # fmt: skip
-@connection_options
+@reading_options
 def command(*, configs: tuple[str, ...], connection: ConnectionArguments) -> None:
     """Compare the settings that controllers decide under KRaft: between controllers, and with the brokers.
 

@@ -10,7 +10,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
+from kafkactl.commands.framework.connection import ConnectionArguments, open_reading_client, reading_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering.output import emit
@@ -51,7 +51,7 @@ _LEAST_PATIENCE_MS = 3_000.0
     "--interval", "interval_ms", type=Duration(), default="2s", show_default=True, metavar="TIME",
     help="With --watch: the time between two updates.",
 )  # fmt: skip
-@connection_options
+@reading_options
 def command(
     *,
     status: bool,

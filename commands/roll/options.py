@@ -126,7 +126,7 @@ def live_options(function: Function) -> Function:
 
 
 def _gathered(*, inventory: str | None, observation: str | None = None, **_given: str | None) -> RollSource:
-    return RollSource(inventory, observation, *connection_in(click.get_current_context()))
+    return RollSource(inventory, observation, **connection_in(click.get_current_context()).target())
 
 
 def to_option(function: Function) -> Function:

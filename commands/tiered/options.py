@@ -10,7 +10,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as, until_the_end
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_reading_client
+from kafkactl.commands.framework.connection import ConnectionArguments, open_reading_client, reading_options
 from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, Moment
 from kafkactl.commands.framework.option_group import option_group
@@ -127,7 +127,7 @@ _SEGMENTS = (
     click.option("--segment", multiple=True, metavar="ID", help="Only this segment."),
     click.option("--state", multiple=True, type=Choice(STATES), help="Only this state."),
 )
-_WHERE = (connection_options, _INPUTS[0], _FROM_CLUSTER, *_INPUTS[1:])
+_WHERE = (reading_options, _INPUTS[0], _FROM_CLUSTER, *_INPUTS[1:])
 
 input_options = option_group("inputs", Inputs, *_WHERE)
 saved_input_options = option_group("inputs", Inputs, *_WHERE, *_BUCKET)

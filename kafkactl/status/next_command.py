@@ -10,13 +10,13 @@ from kafkactl.core.frozen import frozen
 
 @frozen
 class Target:
-    """Words that name the cluster on a command line; None if no command line can name it."""
+    """Words that name the cluster on a command line; without any the command finds it as `status` did."""
 
-    words: tuple[str, ...] | None = ()
+    words: tuple[str, ...] = ()
 
-    def command(self, words: Sequence[str]) -> str | None:
+    def command(self, words: Sequence[str]) -> str:
         """Return a kafkactl command about the cluster."""
-        return None if self.words is None else shlex.join(["kafkactl", *words, *self.words])
+        return shlex.join(["kafkactl", *words, *self.words])
 
     def local_command(self, words: Sequence[str]) -> str:
         """Return a kafkactl command about this host."""

@@ -7,7 +7,7 @@ in common; a file that cannot be connected with the others is taken as one of an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from enum import StrEnum
 
@@ -20,7 +20,6 @@ from kafkactl.core.wording import counted
 from kafkactl.storage.config.node_config import NodeConfig
 
 PASSED_OVER = "node-file-passed-over"
-OVERRIDDEN = "node-file-overridden"
 _ANY_HOST = ("", "0.0.0.0", "::")
 
 
@@ -70,12 +69,12 @@ class PassedOver:
     owner: str | None = None
     """The user who can use the file as its owner."""
 
-    def finding(self, words: str, *, takes_config: bool) -> Finding:
+    def finding(self, words: str) -> Finding:
         """Return what a command reports of it; `words` are those of the command, such as `storage verify`."""
         process = None if self.process_id is None else f"process {self.process_id}"
         ways = []
         if self.path is not None:
-            ways.append(f"kafkactl {words if takes_config else 'status'} -c {self.path}")
+            ways.append(f"kafkactl {words} -c {self.path}")
         if self.owner is not None:
             ways.append(f"as its owner: sudo -u {self.owner} kafkactl {words}")
         return warning(
@@ -124,7 +123,7 @@ def _is_same_cluster(file: NodeFile, other: NodeFile) -> bool:
     return not set(file.controllers).isdisjoint(other.controllers)
 
 
-def check_one_cluster(files: Sequence[NodeFile], *, takes_config: bool) -> None:
+def check_one_cluster(files: Sequence[NodeFile]) -> None:
     """Raise InputError `several-clusters-found` with each cluster and the option that chooses it."""
     groups = group_by_cluster(files)
     if len(groups) < 2:
@@ -132,7 +131,7 @@ def check_one_cluster(files: Sequence[NodeFile], *, takes_config: bool) -> None:
     raise InputError(
         f"nodes of {len(groups)} clusters are on this host: {'; '.join(map(_cluster_title, groups))}",
         id="several-clusters-found",
-        next_step=f"Choose one: {', or '.join(_choices(groups, takes_config=takes_config))}",
+        next_step=f"Choose one: {', or '.join(f'-c {group[0].path}' for group in groups)}",
     )
 
 
@@ -171,19 +170,3 @@ def _cluster_title(group: Sequence[NodeFile]) -> str:
 
 def _node_title(file: NodeFile) -> str:
     return file.title if file.config is None else f"node {file.config.node_id}, {file.title}"
-
-
-def _choices(groups: Iterable[Sequence[NodeFile]], *, takes_config: bool) -> Iterable[str]:
-    for group in groups:
-        addresses = list(dict.fromkeys(address for file in group for address in file.controllers))
-        yield (f"-c {group[0].path}" if takes_config or not addresses else f"--bootstrap {','.join(addresses)}")
-
-
-def overridden(file: str, process_id: int, keys: Sequence[str]) -> Finding:
-    """Return what a command reports of a process whose command line counts before its file."""
-    return warning(
-        OVERRIDDEN,
-        file,
-        f"process {process_id} was started with --override of {', '.join(keys)}, which its file does not have",
-        keys=list(keys),
-    )

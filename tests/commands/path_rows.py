@@ -159,6 +159,7 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Reader("--rendered", "migrate *", "rendered file"),
     Row("--config", "bundle", "bundle --out {new} -c {}", (5, 6)),
     Row("--config", "status", "status -c {}"),
+    Row("--node-config", "*", "nodes list -c {}"),
     Row("--log-dir", "bundle", "bundle --out {new} --log-dir {}", (6,), NO_SPARSE),
     Row("--log-dir", "bundle", "bundle --out {new} --log-dir {@" + f"{0:020}.log}}", (6,), NO_SPARSE),
     Row("--inventory", "bundle", "bundle --out {new} --inventory {}"),

@@ -152,23 +152,35 @@ def test_named_file_leads_to_the_cluster_and_its_disks_are_judged(
     areas = {area["area"]: area for area in run.json["areas"]}
     assert run.code == 7, run
     assert run.json["found"] == {"by": "config", "files": [str(file)]}
-    assert areas["quorum"]["command"] == f"kafkactl quorum describe --bootstrap-controller {cluster.address}"
+    assert areas["quorum"]["command"] == f"kafkactl quorum describe -c {file}"
     assert areas["this-host"]["verdict"] == "problem"
     assert areas["this-host"]["command"] == f"kafkactl storage verify -c {file}"
     named = kafkactl("status", "-c", file, "--bootstrap-controller", cluster.address, "-o", "json")
     assert named.json["found"] == {"by": "options", "files": [str(file)]}
 
 
-@pytest.mark.parametrize(("protocol", "login", "leads"), [("SSL", None, False), ("SSL", "admin.properties", True),
-                                                          ("PLAINTEXT", None, True)])  # fmt: skip
-def test_next_command_needs_a_login_where_the_listener_does(
-    tmp_path: Path, protocol: str, login: str | None, *, leads: bool
+def test_next_command_names_the_file_and_finds_the_cluster(
+    kafkactl: Kafkactl, cluster: FakeCluster, tmp_path: Path
 ) -> None:
     file = tmp_path / "server.properties"
-    file.write_text(NODE.format(protocol=protocol, address="c1:9093", disk=tmp_path / "disk"))
-    words = next_words(ConnectionArguments(command_config=login), find_cluster([str(file)], command_config=None))
-    options = ["--bootstrap-controller", "c1:9093"] + (["--command-config", login] if login else [])
-    assert words == (options if leads else None)
+    file.write_text(NODE.format(protocol="PLAINTEXT", address=cluster.address, disk=tmp_path / "disk"))
+    run = kafkactl("status", "-c", file, "-o", "json")
+    commands = [area["command"] for area in run.json["areas"] if area["area"] != "this-host"]
+    assert len(commands) >= 4
+    for command in commands:
+        assert command.endswith(f" -c {file}")
+        typed = kafkactl(*command.split()[1:], "-o", "json")
+        assert (typed.code in (0, 7), typed.json.get("cluster_id", run.json["cluster_id"])) == (
+            True, run.json["cluster_id"],
+        ), typed  # fmt: skip
+
+
+def test_next_command_has_the_login_of_the_secured_node_without_its_secret(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(NODE.format(protocol="SSL", address="c1:9093", disk=tmp_path / "disk"))
+    connection = ConnectionArguments(node_configs=(str(file),), controller_command_config="c.properties")
+    words = next_words(connection, find_cluster([str(file)]))
+    assert words == ["-c", str(file), "--controller-command-config", "c.properties"]
 
 
 def test_brokers_are_asked_as_well_as_controllers(kafkactl: Kafkactl) -> None:

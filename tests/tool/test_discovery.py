@@ -65,17 +65,11 @@ def test_files_that_name_a_controller_in_common_are_one_cluster():
 def test_file_that_nothing_connects_with_the_other_is_another_cluster():
     first, second = file("/a", "c1:9093", "X"), file("/b", "c9:9093", node_id=2)
     with pytest.raises(InputError) as raised:
-        check_one_cluster([first, second], takes_config=True)
+        check_one_cluster([first, second])
     assert raised.value.id == "several-clusters-found"
     assert "cluster X (node 1, /a)" in raised.value.message
     assert "a cluster whose id is not known (node 2, /b)" in raised.value.message
     assert raised.value.advice == "Choose one: -c /a, or -c /b"
-
-
-def test_command_without_config_option_chooses_a_cluster_by_address():
-    with pytest.raises(InputError) as raised:
-        check_one_cluster([file("/a", "c1:9093,c2:9093", "X"), file("/b", "c9:9093", "Y")], takes_config=False)
-    assert raised.value.advice == "Choose one: --bootstrap c1:9093,c2:9093, or --bootstrap c9:9093"
 
 
 def test_two_nodes_of_one_cluster_are_a_choice_for_a_command_on_disks():
@@ -86,22 +80,13 @@ def test_two_nodes_of_one_cluster_are_a_choice_for_a_command_on_disks():
 
 def test_one_node_is_chosen_already():
     check_one_node([file("/a")])
-    check_one_cluster([file("/a")], takes_config=True)
+    check_one_cluster([file("/a")])
 
 
-@pytest.mark.parametrize(
-    ("words", "takes_config", "expected"),
-    [
-        (
-            "storage verify",
-            True,
-            "kafkactl storage verify -c /a, or as its owner: sudo -u kafka kafkactl storage verify",
-        ),
-        ("quorum describe", False, "kafkactl status -c /a, or as its owner: sudo -u kafka kafkactl quorum describe"),
-    ],
-)
-def test_passed_over_file_comes_with_the_command_that_uses_it(words, takes_config, expected):
+@pytest.mark.parametrize("words", ["storage verify", "quorum describe"])
+def test_passed_over_file_comes_with_the_command_that_uses_it(words):
     passed = PassedOver(path="/a", process_id=7, reason="it belongs to kafka", owner="kafka")
-    found = passed.finding(words, takes_config=takes_config)
+    found = passed.finding(words)
     assert found.message == "/a of process 7 was passed over: it belongs to kafka"
-    assert found.next_step == f"To use it all the same: {expected}"
+    ways = f"kafkactl {words} -c /a, or as its owner: sudo -u kafka kafkactl {words}"
+    assert found.next_step == f"To use it all the same: {ways}"

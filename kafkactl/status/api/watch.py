@@ -105,13 +105,13 @@ class StatusWatch(Closing):
         )
 
     def status(
-        self, *, found: FoundNodes | None = None, words: Iterable[str] | None = (), context: str | None = None
+        self, *, found: FoundNodes | None = None, words: Iterable[str] = (), context: str | None = None
     ) -> ClusterStatus:
         """Return the status now; arguments and errors are those of `cluster_status`."""
         observation = self.observe()
         return judged(
             observation,
-            Target(words=None if words is None else tuple(words)),
+            Target(words=tuple(words)),
             found=found or FoundNodes(by=FoundBy.OPTIONS, files=self._files),
             context=context,
             time_ms=int(time.time() * 1000),
@@ -234,14 +234,14 @@ def cluster_status(
     files: Iterable[str | os.PathLike[str]] = (),
     deep: bool = False,
     found: FoundNodes | None = None,
-    words: Iterable[str] | None = (),
+    words: Iterable[str] = (),
     context: str | None = None,
 ) -> ClusterStatus:
     """Return the status of a live cluster, as of one observation.
 
     `files` are configurations of nodes of this host, whose disks are verified; `deep` also compares settings and
     predicts the next failure, however long that takes. `found` says how the cluster was found, `words` are the
-    connection options for the next commands (None: there are none that name it), `context` is the name of the cluster.
+    connection options for the next commands, `context` is the name of the cluster.
     Raises UnreachableError if no node answers, or nothing that was asked is allowed.
     """
     with StatusWatch(client, files=files, deep=deep) as watch:

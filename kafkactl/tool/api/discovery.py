@@ -53,21 +53,20 @@ def find_cluster(
     controller_command_config: str | None = None,
     context: str | None = None,
     words: str = "status",
-    takes_config: bool = True,
     on_warning: ExposureCallback = ignore_exposure,
 ) -> FoundCluster:
     """Return the cluster that a command means.
 
     In this order: the addresses or the context that the arguments name (those of `connect`), the files of `configs`,
     the current context, the processes of this host, the usual places. Client properties without addresses name no
-    cluster. `words` are those of the command (`quorum describe`), and `takes_config` is true if it has the option -c:
-    both are for next steps. `on_warning` gets the findings on nodes that are passed over, also if no other is left.
+    cluster. `words` are those of the command (`quorum describe`), for next steps. `on_warning` gets the findings on
+    nodes that are passed over, also if no other is left.
 
     Raises InputError `bootstrap-missing` if nothing is found, `several-clusters-found`, those of the file of contexts,
     and the error of a file that cannot be read as a configuration.
     """
     from kafkactl.kafka.api.connection import resolve_target, step_to_context
-    from kafkactl.tool.io.host_nodes import named_file
+    from kafkactl.tool.io.host_nodes import named_file, overrides_of_files
 
     named = tuple(named_file(path) for path in configs)
     target = resolve_target(
@@ -82,18 +81,20 @@ def find_cluster(
         return FoundCluster(by=FoundBy.OPTIONS if target.context is None else FoundBy.CONTEXT, files=named)
     if named:
         _check_readable(named)
-        check_one_cluster(named, takes_config=takes_config)
-        return FoundCluster(by=FoundBy.CONFIG, files=named)
+        check_one_cluster(named)
+        overridden = overrides_of_files(configs)
+        on_warning(overridden)
+        return FoundCluster(by=FoundBy.CONFIG, files=named, findings=overridden)
     if target.bootstrap_server or target.bootstrap_controller:
         return FoundCluster(by=FoundBy.CONTEXT)
-    found, findings = _on_host(words, on_warning, takes_config=takes_config)
+    found, findings = _on_host(words, on_warning)
     if not found.files:
         raise InputError(
             "no node of the cluster is named, and no node of Kafka was found on this host",
             id="bootstrap-missing",
             next_step=_first_step(findings) or step_to_context(),
         )
-    check_one_cluster(found.files, takes_config=takes_config)
+    check_one_cluster(found.files)
     _check_readable(found.files)
     return FoundCluster(by=found.by, files=found.files, findings=findings)
 
@@ -105,7 +106,7 @@ def find_node(words: str, *, writes: bool = False, on_warning: ExposureCallback 
     `several-nodes-found`; for a command that writes RefusedError `found-node-runs`, and `found-node-not-certain` if
     another file was passed over.
     """
-    found, findings = _on_host(words, on_warning, takes_config=True)
+    found, findings = _on_host(words, on_warning)
     if not found.files:
         raise InputError(
             "Missing option '-c': no node of Kafka was found on this host",
@@ -159,11 +160,11 @@ def connect_to_found(
     return connect(at_brokers, own or at_controllers, controllers=controllers)
 
 
-def _on_host(words: str, on_warning: ExposureCallback, *, takes_config: bool) -> tuple[HostNodes, tuple[Finding, ...]]:
+def _on_host(words: str, on_warning: ExposureCallback) -> tuple[HostNodes, tuple[Finding, ...]]:
     from kafkactl.tool.io.host_nodes import host_nodes
 
     found, overridden = host_nodes()
-    passed = (passed.finding(words, takes_config=takes_config) for passed in found.passed_over)
+    passed = (passed.finding(words) for passed in found.passed_over)
     findings = (*passed, *overridden)
     on_warning(findings)
     return found, findings

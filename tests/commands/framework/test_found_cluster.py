@@ -62,6 +62,47 @@ def test_cluster_of_the_node_is_asked(kafkactl, found, words):
     assert "found:" not in named.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("quorum", "describe"),
+        ("nodes", "list"),
+        ("nodes", "verify"),
+        ("features", "describe"),
+        ("features", "verify"),
+        ("log", "lint", "--from-cluster"),
+        ("dryrun", "controllers", "--from-cluster", "--lose", "1"),
+    ],
+)
+def test_named_file_leads_to_its_cluster_also_if_the_host_and_the_context_have_another(
+    kafkactl, found, tmp_path, words
+):
+    with FakeCluster() as cluster, _port() as (other, is_contacted):
+        path = found(cluster.address)
+        path.chmod(0o666)  # the operator names the file: it need not be one that only root can write
+        named = path.rename(tmp_path / "named.properties")
+        found(other)
+        (tmp_path / "contexts.toml").write_text(f'current = "o"\n[contexts.o]\nbootstrap_controller = "{other}"\n')
+        (tmp_path / "contexts.toml").chmod(0o600)
+        run = kafkactl(*words, "-c", named, "-o", "json")
+        expected = kafkactl(*words, "--bootstrap-controller", cluster.address, "-o", "json")
+        assert not is_contacted()
+    assert (run.code, run.json.keys()) == (expected.code, expected.json.keys())
+
+
+def test_file_that_is_typed_counts_before_an_address_in_the_environment(kafkactl, found, monkeypatch):
+    with FakeCluster() as cluster, _port() as (other, is_contacted):
+        monkeypatch.setenv("KAFKACTL_BOOTSTRAP_CONTROLLER", other)
+        run = kafkactl("nodes", "list", "-c", found(cluster.address), "-o", "json")
+        assert not is_contacted()
+    assert run.code == 0
+
+
+def test_saved_answer_and_named_file_exclude_each_other(kafkactl, found, tmp_path):
+    run = kafkactl("quorum", "describe", "--bundle", tmp_path / "b.zip", "-c", found("127.0.0.1:1"), "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "wrong-usage")
+
+
 def test_command_that_connects_twice_reports_the_node_once(kafkactl, found):
     with FakeCluster() as cluster:
         path = found(cluster.address)
@@ -78,7 +119,7 @@ def test_file_that_another_user_could_have_planted_is_not_contacted(kafkactl, fo
         assert not is_contacted()
     assert run.code == 2
     assert f"{path} was passed over: it can be written by every user" in run.stderr
-    assert f"kafkactl status -c {path}" in run.stderr
+    assert f"kafkactl quorum describe -c {path}" in run.stderr
 
 
 def test_named_cluster_is_used_whatever_the_host_has(kafkactl, found):
