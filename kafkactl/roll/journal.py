@@ -3,16 +3,19 @@
 The journal shows what runs did; the observation shows what became of it, and wins if both differ. A roll is under way
 until a run reached its goal: one that stopped in the middle (`partial`) is resumed by the next run.
 
-Entries are those of `change/journal.py`, of the subject `roll`. `begin` has the goal: `{goal: {to, from, way}}`, of
-which `to` is the release of the roll (null for a restart) and `from` the release of each node before, by node id. An
-`intent` has the step that is about to be carried out: `{number, action, nodes, release, marks}`; `marks` are what was
-known of each node before its stop (`roll/back.NodeMark`). `done` and `failed` settle the intent that `of` names. A step
-is open from its intent until one of them is written.
+Entries are those of `change/journal.py`, of the subject `roll`. `begin` has the goal: `{goal: {to, from, way}, kept}`,
+of which `to` is the release of the roll (null for a restart) and `from` the release of each node before, by node id;
+`kept` is the folder that takes the files which this roll replaces, as `ID.properties`. An `intent` has the step that is
+about to be carried out: `{number, action, nodes, release, marks, kept}`; `marks` are what was known of each node before
+its stop (`roll/mark.NodeMark`), `kept` the nodes whose file before is kept. `done` and `failed` settle the intent that
+`of` names. A step is open from its intent until one of them is written.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -58,11 +61,20 @@ class OpenStep:
 
 
 @frozen
+class KeptFile:
+    """The configuration file of a node before a roll: the folder that holds it, and the release that ran with it."""
+
+    folder: str
+    release: str | None
+
+
+@frozen
 class RollRecord:
     """Record of the last roll in the journal. `outcome` is that of its last run, None until one is known.
 
     `is_under_way` is False after a run reached the goal. `from_releases` are the releases of the nodes before the
-    roll; `marks` the marks of every node that was stopped in it, by node id.
+    roll; `marks` the marks of every node that was stopped in it, by node id. `replaced` are the files that the roll
+    replaced, `earlier` those of rolls before it; `unapplied` are nodes that were not restarted with their new file.
     """
 
     to: str | None
@@ -74,8 +86,17 @@ class RollRecord:
     marks: Mapping[int, NodeMark]
     entries: int
     last_ms: int | None
+    replaced: Mapping[int, KeptFile] = field(default_factory=dict)
+    earlier: Mapping[int, KeptFile] = field(default_factory=dict)
+    unapplied: frozenset[int] = frozenset()
 
     to_dict = json_of("to", "way", "from=from_releases", "outcome", "entries", "last_ms")
+
+    def kept_files(self, to: str | None) -> Mapping[int, KeptFile]:
+        """Return the files before the last roll, by node id; for that roll itself, resumed, those before the roll
+        that preceded it.
+        """
+        return self.earlier if self.is_under_way and self.to == to else {**self.earlier, **self.replaced}
 
 
 def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
@@ -97,6 +118,9 @@ def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
         marks=fold.marks,
         entries=len(held),
         last_ms=held[-1].at_ms if held else None,
+        replaced=fold.replaced,
+        earlier=fold.earlier,
+        unapplied=frozenset(fold.unapplied),
     )
 
 
@@ -104,11 +128,16 @@ class RollProgress(JournalFold):
     """Fold of the journal since the roll began.
 
     `pending` are nodes that were stopped and are not proved to be back, in order; `marks` what was known of each
-    before its last stop. `restarted`, `installed` and `configured` are nodes for which that was done.
+    before its last stop. `restarted`, `installed` and `configured` are nodes for which that was done; `unapplied` are
+    nodes that have a new file and were not started since. `starts` counts the starts of each node; `kept` is the folder
+    of the files that the roll replaces.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.kept: str | None = None
+        self.replaced: dict[int, KeptFile] = {}
+        self.earlier: dict[int, KeptFile] = {}
         self._forget()
 
     def _forget(self) -> None:
@@ -117,6 +146,8 @@ class RollProgress(JournalFold):
         self.restarted: set[int] = set()
         self.installed: set[int] = set()
         self.configured: set[int] = set()
+        self.unapplied: set[int] = set()
+        self.starts: Counter[int] = Counter()
         self.is_verified = False
         self.has_raised_levels = False
         self.steps = 0
@@ -128,12 +159,13 @@ class RollProgress(JournalFold):
 
     def begins(self, data: Mapping[str, Any]) -> None:
         """Forget an earlier roll. A run that resumes has the same goal; a run back keeps the nodes that are down."""
-        if not self.is_under_way:
-            self._forget()
-        elif self.goal != data["goal"]:
-            pending, marks = self.pending, self.marks
-            self._forget()
-            self.pending, self.marks = pending, {id: marks[id] for id in pending if id in marks}
+        if self.is_under_way and self.goal == data["goal"]:
+            return
+        pending, marks = (self.pending, self.marks) if self.is_under_way else ({}, {})
+        self._forget()
+        self.pending, self.marks = pending, {id: marks[id] for id in pending if id in marks}
+        self.kept = data.get("kept")
+        self.earlier, self.replaced = {**self.earlier, **self.replaced}, {}
 
     def intends(self, data: Mapping[str, Any]) -> None:
         """Note the marks of a step, and the nodes that it stops: its hook may run from now on."""
@@ -143,6 +175,13 @@ class RollProgress(JournalFold):
             self.marks[mark.node_id] = mark
         if data["action"] == Action.STOP:
             self.pending |= dict.fromkeys(map(int, data["nodes"]))
+        elif data["action"] == Action.START:
+            self.starts.update(map(int, data["nodes"]))
+        elif data["action"] == Action.PUT_CONFIG:
+            self.unapplied.update(map(int, data["nodes"]))
+            for node_id in map(int, data.get("kept") or ()):
+                file = KeptFile(folder=str(self.kept), release=self.goal["from"].get(str(node_id)))
+                self.replaced.setdefault(node_id, file)
 
     def settles(self, flight: InFlight, entry: Entry) -> None:
         """Note a step that was done, or a stop that never happened."""
@@ -154,6 +193,7 @@ class RollProgress(JournalFold):
             return
         if action == Action.START:
             self.restarted.update(nodes)
+            self.unapplied.difference_update(nodes)
             for node_id in nodes:
                 self.pending.pop(node_id, None)
         elif action == Action.INSTALL:

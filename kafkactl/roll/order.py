@@ -17,6 +17,7 @@ from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose
 from kafkactl.dryrun.scenarios.broker_return import come_back
 from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase, Way
+from kafkactl.roll.files_before import lacks_file
 from kafkactl.roll.liveness import count_voters, is_alive
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.partitions import RollPartition
@@ -44,7 +45,12 @@ def nodes_to_do(case: RollCase) -> tuple[RollNode, ...]:
 
 
 def is_restarted(case: RollCase, node: RollNode) -> bool:
-    """Return True if a node needs no restart in this roll: it runs the goal, or the journal shows its restart."""
+    """Return True if a node needs no restart in this roll: it runs the goal, or the journal shows its restart.
+
+    A node that still lacks its new file, or runs with the one before, does need one.
+    """
+    if lacks_file(case, node):
+        return False
     if case.is_done(node):
         return True
     record = case.record

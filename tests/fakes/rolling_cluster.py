@@ -57,7 +57,10 @@ class FakeRoll:
         self.release = {id: str(node.release) for id, node in roll.nodes.items()}
         self.raised: list[str] = []
         self.bad_release: str | None = None
+        self.hangs: set[int] = set()
+        self.kept: dict[tuple[str, int], bytes] = {}
         self._installed = dict(self.release)
+        self._together: set[int] = set()
         self._stopping: dict[int, int] = {}
         self._starting: dict[int, int] = {}
         for id in roll.nodes:
@@ -77,6 +80,11 @@ class FakeRoll:
         """Kill processes."""
         for id in ids:
             self._go(id)
+
+    def install(self, id: int, release: str) -> None:
+        """Put a release where the next start of a node takes it from."""
+        self._installed[id] = release
+        self.roll.change(id, installed=release)
 
     def _go(self, id: int) -> None:
         self.roll.change(id, alive=False, release=None, features=None)
@@ -117,10 +125,10 @@ class FakeRoll:
         if age == 1:
             self.roll.change(id, alive=True, release=release, features=ranges(find_release(release)))
             self.roll.dead.discard(id)
-            if not self.has_leader or release == self.bad_release:
+            if not self.has_leader or release == self.bad_release or id in self.hangs:
                 return
         held = self.roll.registered[id]
-        if release == self.bad_release or not self.has_leader:
+        if release == self.bad_release or id in self.hangs or not self.has_leader:
             return
         if not held.get("new"):
             held |= {"run": held.get("run", 0) + 1, "new": True, "ranges": ranges(find_release(release)),
@@ -145,6 +153,7 @@ class FakeRoll:
         return self.roll.observation()
 
     def ask(self, requests: Sequence[Request]) -> Mapping[int, HookRun]:
+        self._together = {request.node for request in requests}
         return {request.node: self._ask(request) for request in requests}
 
     def _ask(self, request: Request) -> HookRun:
@@ -172,18 +181,17 @@ class FakeRoll:
                 if not self.roll.nodes[id].alive:
                     self._starting.setdefault(id, 0)
             case Verb.INSTALL:
-                self._installed[id] = str(request.extra["release"])
-                self.roll.change(id, installed=self._installed[id])
+                self.install(id, str(request.extra["release"]))
             case Verb.PUT_CONFIG:
                 self.roll.change(id, config=request.text.decode())
 
     def _check_stop(self, id: int) -> None:
         if not self.has_leader:
             self.harm.append(f"{id} stopped without a leader")
-        others = self.down - {id}
+        others = self.down - self._together
         if others:
             self.harm.append(f"{id} stopped while {sorted(others)} is down")
-        away = [other for other in self._starting if other != id]
+        away = [other for other in self._starting if other not in self._together]
         if away:
             self.harm.append(f"{id} stopped while {away} is starting")
         for name, rows in self.roll.topics:
@@ -197,7 +205,11 @@ class FakeRoll:
     def is_running(self, node_id: int) -> bool | None:
         return bool(self.roll.nodes[node_id].alive) or node_id in self._starting
 
-    def keep(self, content: bytes) -> str:
+    def kept_folder(self, seq: int) -> str:
+        return f"/kept/roll-{seq}"
+
+    def keep(self, content: bytes, *, folder: str | None, node_id: int) -> str:
+        self.kept.setdefault((str(folder), node_id), content)
         return hashlib.sha256(content).hexdigest()
 
     def raise_levels(self, release: str) -> LevelChange:

@@ -96,14 +96,14 @@ def plan_run(observation: RollObservation, request: RollRequest) -> RollRun:
     """
     from kafkactl.roll.case import make_case
     from kafkactl.roll.checks.run import check_roll
-    from kafkactl.roll.driver.answer import planned_steps, proof_of
+    from kafkactl.roll.driver.answer import first_pending, planned_steps, proof_of
     from kafkactl.roll.journal import Action
     from kafkactl.roll.planning import plan_roll
     from kafkactl.roll.rollback_path import rollback_path
 
     case = make_case(observation, request)
     plan = plan_roll(case, check_roll(case))
-    steps = planned_steps(plan)
+    steps = planned_steps(case, plan)
     has_work = any(step.action is not Action.VERIFY for step in plan.steps)
     outcome = Outcome.REFUSED if blockers(plan.findings) else Outcome.PLANNED if has_work else Outcome.NOTHING_TO_DO
     return RollRun(
@@ -112,7 +112,7 @@ def plan_run(observation: RollObservation, request: RollRequest) -> RollRun:
         way=case.way,
         to=request.to,
         steps=steps,
-        stopped_at=steps[0].number if steps and outcome is not Outcome.NOTHING_TO_DO else None,
+        stopped_at=None if outcome is Outcome.NOTHING_TO_DO else first_pending(steps),
         findings=plan.findings,
         proof=proof_of(case),
         rollback=rollback_path(case),

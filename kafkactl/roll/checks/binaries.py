@@ -15,6 +15,7 @@ from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
 from kafkactl.roll.checks.stored_topics import ignored_on_topics
+from kafkactl.roll.files_before import command_with_old_file
 from kafkactl.roll.java import java_release
 from kafkactl.roll.levels import LevelFit, can_be_lowered
 from kafkactl.roll.observation import RollNode
@@ -98,6 +99,7 @@ def check_refused_settings(case: RollCase) -> Iterator[RollFinding]:
                     "setting-refused",
                     node.name,
                     f"Kafka {release.version_text} refuses {refused.key} in the file of {node.name}: {refused.error}",
+                    command_with_old_file(case, node),
                     node=node.id,
                     key=refused.key,
                     value=refused.value,
@@ -118,6 +120,7 @@ def check_missing_classes(case: RollCase) -> Iterator[RollFinding]:
                     node.name,
                     f"{missing.key} of {node.name} names the class {missing.class_name}, which Kafka "
                     f"{release.version_text} does not have (known in {missing.known_from} to {missing.known_to})",
+                    command_with_old_file(case, node),
                     node=node.id,
                     key=missing.key,
                     value=missing.class_name,
@@ -257,7 +260,8 @@ def check_ignored_settings(case: RollCase) -> Iterator[RollFinding]:
                     "setting-ignored",
                     node.name,
                     f"{text}: {ignored.effect}" if ignored.effect else text,
-                    f"Set {', '.join(ignored.replaced_by)} instead." if ignored.replaced_by else "",
+                    command_with_old_file(case, node)
+                    or (f"Set {', '.join(ignored.replaced_by)} instead." if ignored.replaced_by else ""),
                     node=node.id,
                     key=ignored.key,
                     value=ignored.value,

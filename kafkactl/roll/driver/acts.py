@@ -20,6 +20,7 @@ from kafkactl.roll.case import RollCase, Until
 from kafkactl.roll.checks.run import RollCheck, check_roll, open_warnings
 from kafkactl.roll.cluster_log import EventKind
 from kafkactl.roll.driver.ports import RollGoal
+from kafkactl.roll.files_before import lacks_file
 from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
 from kafkactl.roll.journal import Action, RollProgress
 from kafkactl.roll.liveness import is_alive
@@ -140,36 +141,49 @@ def _other_hands(case: RollCase, progress: RollProgress, interval_ms: int) -> tu
 def _without_leader(case: RollCase, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
     """Start voters until a majority answers; brokers wait, because they exit after a minute without a quorum.
 
-    A voter is started with the binary that is installed: a lost quorum is not the moment for a new one.
+    A voter is started with the binary that is installed: a lost quorum is not the moment for a new one. One that was
+    started less often comes first, so that a voter which does not start keeps no other one down.
     """
     voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
     nodes = [node for node in case.observation.nodes if node.id in voters]
     down = [node for node in nodes if is_alive(case, node.id) is False]
     up = [node for node in nodes if is_alive(case, node.id)]
     if down and len(up) < majority(len(voters)):
-        first = min(down, key=lambda node: (node.id not in progress.pending, node.id))
+        first = min(down, key=lambda node: (progress.starts[node.id], node.id not in progress.pending, node.id))
         return _planned(Action.START, [first])
+    return Decision(outcome=Outcome.REFUSED, findings=(no_leader(case, [node.id for node in pending]),), may_pass=True)
+
+
+def no_leader(case: RollCase, pending: Iterable[int]) -> Finding:
+    """Return the finding about a quorum without a leader: nodes of `pending` wait for one to be brought back."""
+    voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
+    down = [node.name for node in case.observation.nodes if node.id in voters and is_alive(case, node.id) is False]
     what = "was not observed" if case.observation.quorum_view is None else "has no leader"
     text = f"the quorum {what}, so no node is stopped, and no broker is started"
     if down:
-        text += f"; a majority of the voters answers, {some(node.name for node in down)} does not"
-    waits = blocker(NO_LEADER, "quorum", text, pending=[node.id for node in pending])
-    return Decision(outcome=Outcome.REFUSED, findings=(waits,), may_pass=True)
+        answers = "a majority" if len(voters) - len(down) >= majority(len(voters)) else "no majority"
+        text += f"; {answers} of the voters answers, {some(down)} does not"
+    return blocker(NO_LEADER, "quorum", text, pending=list(pending))
 
 
 def _bring_back(case: RollCase, goal: RollGoal, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
     down = [node for node in pending if is_alive(case, node.id) is False]
     if down:
         return _start(case, progress, down)
-    if others := [node for node in pending if _runs_another(case, node)]:
+    if others := [node for node in pending if _runs_another(case, progress, node)]:
         return _stop(case, goal, progress, others[:1])
     return _planned(Action.START, pending, needs_hook=False, release=_release(case))
 
 
-def _runs_another(case: RollCase, node: RollNode) -> bool:
-    """Return True if a node is known to run another release than the goal, as one does whose upgrade is undone."""
+def _runs_another(case: RollCase, progress: RollProgress, node: RollNode) -> bool:
+    """Return True if a node of the roll is known to run another release than the goal, or with another file, as one
+    does whose upgrade is undone.
+    """
+    if node.id not in {each.id for each in case.nodes}:
+        return False
     running = case.versions.get(node.id)
-    return case.goal is not None and running is not None and not is_same(running, case.goal)
+    has_other = case.goal is not None and running is not None and not is_same(running, case.goal)
+    return has_other or needs_config(case, progress, node)
 
 
 def _start(case: RollCase, progress: RollProgress, nodes: Sequence[RollNode]) -> Decision:
@@ -285,7 +299,9 @@ def _refusal(case: RollCase, check: RollCheck, plan: RollPlan, *, is_new: bool, 
 
 def _is_restarted(case: RollCase, progress: RollProgress, ids: Iterable[int]) -> bool:
     """Return True if the journal shows the restart of all of these nodes; of an upgrade the release shows it."""
-    return case.goal is None and progress.is_under_way and set(ids) <= progress.restarted
+    if case.goal is not None or not progress.is_under_way or not set(ids) <= progress.restarted:
+        return False
+    return not any(lacks_file(case, node) for node in case.nodes if node.id in ids)
 
 
 def _not_accepted(found: Sequence[Finding]) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from kafkactl.change.engine import End, StepResult, Taken
 from kafkactl.core.answers import by_fields, json_of
@@ -17,13 +17,15 @@ from kafkactl.roll.driver.counting import ObservedEffect
 from kafkactl.roll.driver.journey import RollJourney
 from kafkactl.roll.driver.wording import NOT_FINISHED
 from kafkactl.roll.gates import RollGate
+from kafkactl.roll.journal import Action
 from kafkactl.roll.observation import RollNode
-from kafkactl.roll.planning import RollPlan, plan_roll
+from kafkactl.roll.planning import RollPlan, RollStep, plan_roll
 from kafkactl.roll.predict import StepPrediction
-from kafkactl.roll.releases import rules_of
+from kafkactl.roll.releases import is_same, rules_of, version_in
 from kafkactl.roll.rollback_path import RollbackPath, rollback_path
 
 StepState = Literal["done", "skipped", "pending", "failed", "unknown"]
+ENDED: Final = ("done", "skipped")
 _STATES: dict[StepResult, StepState] = {
     StepResult.DONE: "done", StepResult.FAILED: "failed", StepResult.UNKNOWN: "unknown",
 }  # fmt: skip
@@ -37,6 +39,7 @@ class RollRunStep:
     action: str
     nodes: tuple[int, ...]
     state: StepState
+    """Skipped if its effect was observed before the step: a binary or file in place, or a node that is done."""
     gates: tuple[RollGate, ...] = ()
     """Gates before a stop, or after a start, as they were evaluated last."""
     predicted: StepPrediction | None = None
@@ -90,7 +93,7 @@ class RollRun:
 
 def run_answer(journey: RollJourney, end: End) -> RollRun:
     """Return the answer of a run that ended."""
-    done = tuple(_taken(journey, taken) for taken in end.taken)
+    done = _steps(journey, end)
     case = journey.last
     outcome = end.outcome
     if journey.run.began and outcome in (Outcome.FAILED, Outcome.REFUSED):
@@ -99,15 +102,15 @@ def run_answer(journey: RollJourney, end: End) -> RollRun:
         outcome = Outcome.PARTIAL
     is_over = outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO)
     number = max((step.number for step in done), default=0)
-    left = () if is_over or case is None else planned_steps(plan_roll(case), after=number)
-    undone = [step.number for step in done if step.state != "done"][-1:] or [step.number for step in left[:1]]
+    left = () if is_over or case is None else planned_steps(case, plan_roll(case), after=number)
+    undone = [step.number for step in done if step.state not in ENDED]
     return RollRun(
         outcome=outcome,
         cluster_id=None if case is None else case.observation.cluster_id,
         way=_way(journey, case),
         to=journey.goal.request.to,
         steps=(*done, *left),
-        stopped_at=undone[0] if undone and not is_over else None,
+        stopped_at=None if is_over else undone[-1] if undone else first_pending(left),
         findings=end.findings,
         proof=() if case is None else proof_of(journey.proof or case),
         rollback=None if case is None else rollback_path(case),
@@ -121,6 +124,25 @@ def _way(journey: RollJourney, case: RollCase | None) -> Way | None:
     if isinstance(begun, dict) and begun.get("to") == journey.goal.request.to:
         return Way(begun["way"])
     return None if case is None else case.way
+
+
+def _steps(journey: RollJourney, end: End) -> tuple[RollRunStep, ...]:
+    """Return the steps of a run in order: those taken, and those whose effect was observed before."""
+    found: list[RollRunStep] = []
+    for at, taken in enumerate([*end.taken, None]):
+        found += [_row(act, "skipped") for before, act in journey.skipped if before == at]
+        if taken is not None:
+            found.append(_taken(journey, taken))
+    return tuple(found)
+
+
+def _row(act: Act, state: StepState) -> RollRunStep:
+    return RollRunStep(number=act.number, action=act.action.value, nodes=act.nodes, state=state)
+
+
+def first_pending(steps: tuple[RollRunStep, ...]) -> int | None:
+    """Return the number of the first step that is pending; None if there is none."""
+    return next((step.number for step in steps if step.state == "pending"), None)
 
 
 def _taken(journey: RollJourney, taken: Taken) -> RollRunStep:
@@ -139,19 +161,30 @@ def _taken(journey: RollJourney, taken: Taken) -> RollRunStep:
     )
 
 
-def planned_steps(plan: RollPlan, *, after: int = 0) -> tuple[RollRunStep, ...]:
-    """Return the steps of a plan that are not carried out yet."""
+def planned_steps(case: RollCase, plan: RollPlan, *, after: int = 0) -> tuple[RollRunStep, ...]:
+    """Return the steps of a plan that are not carried out yet; binaries and files in place are skipped."""
     return tuple(
         RollRunStep(
             number=after + step.number,
             action=step.action.value,
             nodes=step.nodes,
-            state="pending",
+            state="skipped" if _is_placed(case, step) else "pending",
             gates=step.gate_before or step.gate_after,
             predicted=step.predicted,
         )
         for step in plan.steps
     )
+
+
+def _is_placed(case: RollCase, step: RollStep) -> bool:
+    """Return True if the binaries or files of a step are known to be in place."""
+    nodes = [node for node in case.observation.nodes if node.id in step.nodes]
+    if step.action is Action.INSTALL and case.goal is not None:
+        installed = [version_in(node.installed) for node in nodes]
+        return all(version is not None and is_same(version, case.goal) for version in installed)
+    if step.action is Action.PUT_CONFIG:
+        return all(node.config is not None and node.config == case.request.rendered.get(node.id) for node in nodes)
+    return False
 
 
 def _release(case: RollCase, node: RollNode) -> Release | None:

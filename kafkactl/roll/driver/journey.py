@@ -7,7 +7,7 @@ settled by what the node shows: the same incarnation that runs was never stopped
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.change.clock import Deadline
@@ -21,19 +21,26 @@ from kafkactl.core.errors import KafkactlError, RefusedError
 from kafkactl.core.findings import Finding, Outcome, blockers, each_once
 from kafkactl.core.frozen import changed
 from kafkactl.core.wording import some
-from kafkactl.roll.back import ISR_WHOLE, gates_after, mark_of
+from kafkactl.roll.back import mark_of
 from kafkactl.roll.case import RollCase, Way, make_case
-from kafkactl.roll.driver.acts import Act, Ask, Decision, decide, proof_gates
+from kafkactl.roll.driver.acts import Act, Ask, Decision, decide, no_leader, proof_gates
 from kafkactl.roll.driver.counting import ObservedEffect, effect_of_stop, missed
 from kafkactl.roll.driver.evidence import has_ended, is_untouched, misplaced, names, phase_of, sha, words
 from kafkactl.roll.driver.ports import LevelChange, RollGoal, RollPort, RollWaitPolicy
+from kafkactl.roll.driver.return_gates import (
+    are_brokers,
+    findings_of,
+    lacks_only_others,
+    late_nodes,
+    return_gates,
+    waits_for_voters,
+)
+from kafkactl.roll.driver.skipped import done_before, placed_before
 from kafkactl.roll.driver.wording import failed_hook, instruction_of, not_back, not_finished, start_failed
-from kafkactl.roll.gates import RollGate, down_brokers, passes
+from kafkactl.roll.gates import RollGate, passes
 from kafkactl.roll.journal import Action, RollProgress, progress_of
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.mark import NodeMark
-from kafkactl.roll.observation import RollNode
-from kafkactl.roll.releases import is_same, rules_of, version_in
 
 Answer = Mapping[int, HookRun] | LevelChange
 _VERBS: Final = {
@@ -48,7 +55,10 @@ _TWICE: Final = 2
 
 
 class RollJourney(Journey[RollCase, Decision, Act, Answer]):
-    """A roll on its way. `effects` and `gates` are those of the acts taken, by number; `times` begin and end in ms."""
+    """A roll on its way. `effects` and `gates` are those of the acts taken, by number; `times` begin and end in ms.
+
+    `skipped` are acts whose effect was observed, each with the number of acts that were taken before it.
+    """
 
     def __init__(
         self, port: RollPort, goal: RollGoal, *, policy: RollWaitPolicy, tell: ProgressCallback, ask: Ask
@@ -60,10 +70,12 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         self.proof: RollCase | None = None
         self.last: RollCase | None = None
         self.run: Engine[RollCase, Decision, Act, Answer]
+        self.skipped: list[tuple[int, Act]] = []
         self._refresh: frozenset[int] | None = None
         self._is_asked: set[str] = set()
         self._before_stop: RollCase | None = None
         self._down_before: frozenset[int] | None = None
+        self._is_planned = False
 
     # --- observing and planning ---
 
@@ -84,7 +96,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
 
     def plan(self, seen: RollCase) -> Decision:
         """Return the next act."""
-        return decide(
+        found = decide(
             seen,
             self.goal,
             self.progress,
@@ -92,6 +104,24 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             interval_ms=self.policy.interval_ms,
             down_before=self._down_before or frozenset(),
         )
+        if found.plan is not None and not self._is_planned:
+            self._is_planned = True
+            self._skip(done_before(seen, self._handled()))
+        return found
+
+    def _handled(self) -> set[tuple[Action, int]]:
+        """Return the actions and nodes that this run has carried out, or skipped."""
+        acts = [*(taken.step for taken in self.run.taken), *(act for _, act in self.skipped)]
+        return {(act.action, node_id) for act in acts for node_id in act.nodes}
+
+    def _skip(self, acts: Sequence[Act]) -> None:
+        for act in acts:
+            self.skipped.append((len(self.run.taken), changed(act, number=self._next_number())))
+
+    def _next_number(self) -> int:
+        """Return the number after those of the journal, and of this run."""
+        own: list[int] = [*(taken.step.number for taken in self.run.taken), *(act.number for _, act in self.skipped)]
+        return 1 + max([*own, self.progress.steps if self.progress.is_under_way else 0])
 
     def may_pass(self, plan: Decision) -> bool:
         """Return True if a gate that is closed is worth waiting for: once the roll is under way."""
@@ -133,8 +163,8 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
                 if plan.outcome is not Outcome.PLANNED or self.key(self.step_of(plan)) != self.key(act):
                     return None
             act = self.step_of(plan)
-        number = self.progress.steps + 1 if self.progress.is_under_way else len(self.run.taken) + 1
-        return Ready(step=changed(act, number=number), plan=plan, seen=seen)
+        self._skip(placed_before(act, seen, self.goal, self.progress, self._handled()))
+        return Ready(step=changed(act, number=self._next_number()), plan=plan, seen=seen)
 
     def _confirmed(self, act: Act, seen: RollCase) -> Finding | None:
         """Ask the operator once before anything is done, and once before levels are raised."""
@@ -149,13 +179,14 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         case: RollCase = ready.seen
         record, progress = case.record, self.progress
         if record is not None and progress.is_under_way and record.to == self.goal.request.to:
-            return {"goal": progress.goal}
+            return {"goal": progress.goal, "kept": progress.kept}
         before = {
             str(node.id): None if (version := case.last.get(node.id)) is None else str(version)
             for node in case.observation.nodes
         }
         way = Way.RESTART if self.goal.request.to is None else case.way
-        return {"goal": {"to": self.goal.request.to, "from": before, "way": way.value}}
+        goal = {"to": self.goal.request.to, "from": before, "way": way.value}
+        return {"goal": goal, "kept": self.port.kept_folder(len(self.run.journal.entries))}
 
     def intent(self, ready: Ready) -> Mapping[str, Any]:
         """Return the step with what is known of its nodes before their stop."""
@@ -170,6 +201,9 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             "nodes": list(act.nodes),
             "release": act.release,
             "marks": [mark.to_dict() for mark in self._marks(act, case)],
+            "kept": [node.id for node in case.observation.nodes if node.id in act.nodes and node.config is not None]
+            if act.action is Action.PUT_CONFIG
+            else [],
         }
 
     def _marks(self, act: Act, case: RollCase) -> list[NodeMark]:
@@ -204,8 +238,10 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         elif act.action is Action.PUT_CONFIG:
             node = case.observation.node(node_id)
             text = self.goal.request.rendered[node_id].encode("utf-8", "surrogatepass")
-            before = None if node is None or node.config is None else node.config.encode("utf-8", "surrogatepass")
-            extra = {"sha_before": _ABSENT if before is None else self.port.keep(before), "sha_after": sha(text)}
+            extra = {"sha_before": _ABSENT, "sha_after": sha(text)}
+            if node is not None and node.config is not None:
+                before = node.config.encode("utf-8", "surrogatepass")
+                extra["sha_before"] = self.port.keep(before, folder=self.progress.kept, node_id=node_id)
         instruction = instruction_of(act.action, node_id, act.release)
         return Request(
             verb=_VERBS[act.action], node=node_id, phase=act.phase.value, seq=seq, instruction=instruction, text=text,
@@ -305,10 +341,10 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         while True:
             self._refresh = frozenset(act.nodes)
             case = self.run.observe()
-            gates = self._gates(act, case)
-            self.gates[act.number] = gates
-            findings = [finding for gate in gates for finding in gate.findings]
-            is_open = passes(findings) is True or self._lacks_only_others(act, case)
+            marks = self.progress.marks
+            gates = self.gates[act.number] = return_gates(case, act.nodes, marks)
+            findings = findings_of(gates)
+            is_open = passes(findings) is True or lacks_only_others(case, act.nodes, marks)
             open_count = open_count + 1 if is_open else 0
             if open_count >= _TWICE:
                 back_ms = int(self.port.clock.now_ms() - began_ms)
@@ -321,46 +357,19 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             down = [id for id in act.nodes if is_alive(case, id) is False and self.port.is_running(id) is False]
             gone_count = gone_count + 1 if down else 0
             if gone_count >= _TWICE + bool(runs and not bad):
-                found = start_failed(act, case, down, without_leader=without_leader)
-                return Verification(result=StepResult.FAILED, retry=without_leader, findings=(*bad, found), seen=case)
-            if self._others_first(act, case):
-                return Verification(result=StepResult.FAILED, retry=True, findings=tuple(findings), seen=case)
+                excused = without_leader and are_brokers(case, down)
+                found = start_failed(act, case, down, without_leader=excused)
+                return Verification(result=StepResult.FAILED, retry=excused, findings=(*bad, found), seen=case)
+            if waits_for_voters(case, act.nodes):
+                found = no_leader(case, self.progress.pending)
+                return Verification(result=StepResult.FAILED, retry=True, findings=(*bad, found, *findings), seen=case)
             if until.passed:
-                found = not_back(act, case, blockers(findings))
+                found = not_back(act, case, late_nodes(case, act.nodes, marks), blockers(findings))
                 return Verification(result=StepResult.FAILED, findings=(*bad, found, *findings), seen=case)
             self.tell(Event(kind="wait", text=f"{names(act)} to be back",
                             seen=some(finding.message for finding in blockers(findings))))  # fmt: skip
             pause = self.policy.interval_ms if open_count else self.policy.observe_every_ms
             self.port.clock.sleep_ms(pause)
-
-    def _gates(self, act: Act, case: RollCase, *, is_strict: bool = True) -> tuple[RollGate, ...]:
-        """Return the gates of all nodes of the act. Strictly, every replica of their partitions has to be in sync."""
-        marks = self.progress.marks
-        found: list[RollGate] = []
-        for node_id in act.nodes:
-            node = case.observation.node(node_id)
-            if node is not None:
-                release = rules_of(case.target_of(node)) if _starts_goal(case, node) else None
-                own = gates_after(case, node, marks.get(node_id), release=release)
-                lenient = own if is_strict else gates_after(case, node, None, release=release)
-                found += [gate if gate.id != ISR_WHOLE else loose for gate, loose in zip(own, lenient, strict=True)]
-        return tuple(found)
-
-    def _lacks_only_others(self, act: Act, case: RollCase) -> bool:
-        """Return True if the nodes themselves are back, and an ISR lacks only another broker that is down."""
-        others = set(down_brokers(case)).difference(act.nodes)
-        return (
-            bool(others)
-            and passes(finding for gate in self._gates(act, case, is_strict=False) for finding in gate.findings) is True
-        )
-
-    def _others_first(self, act: Act, case: RollCase) -> bool:
-        """Return True if the quorum has no leader, and a voter that this act does not start is down."""
-        quorum = case.observation.quorum_view
-        if quorum is not None and quorum.has_leader:
-            return False
-        voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
-        return any(is_alive(case, id) is False for id in voters if id not in act.nodes)
 
     def _proved(self, act: Act) -> Verification:
         """Check that every node of the roll is back, in two observations."""
@@ -428,12 +437,6 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
     def again(self, step: Act, found: Verification) -> None:
         """Report a start that is repeated."""
         self.tell(Event(kind="note", text=f"{words(step)} is repeated", step=step))
-
-
-def _starts_goal(case: RollCase, node: RollNode) -> bool:
-    """Return True unless the next start of a node is known to run another release than the goal."""
-    installed = version_in(node.installed)
-    return case.goal is not None and node in case.nodes and (installed is None or is_same(installed, case.goal))
 
 
 __all__ = ["RollJourney"]

@@ -48,10 +48,14 @@ class RollPort(Protocol):
         """Return the answer of the hook `is_running`; None without one, or if it failed."""
         ...
 
-    def keep(self, content: bytes) -> str:
-        """Keep a file that is about to be replaced next to the journal; the SHA-256 of its content.
+    def kept_folder(self, seq: int) -> str:
+        """Return the folder of the files that a roll replaces, next to the journal; `seq` is of its first entry."""
+        ...
 
-        Raises FailedError `journal-not-written`.
+    def keep(self, content: bytes, *, folder: str | None, node_id: int) -> str:
+        """Keep a file that is about to be replaced, in the folder of the roll as `ID.properties` unless one is there.
+
+        Return the SHA-256 of its content. Raises FailedError `journal-not-written`.
         """
         ...
 

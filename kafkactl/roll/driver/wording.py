@@ -10,6 +10,7 @@ from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.wording import some
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.driver.acts import Act
+from kafkactl.roll.files_before import rendered_words
 from kafkactl.roll.journal import Action
 from kafkactl.roll.rollback_path import How, rollback_path
 
@@ -66,19 +67,21 @@ def start_failed(act: Act, case: RollCase, down: Sequence[int], *, without_leade
     return blocker("start-failed", names, f"the process of {names} ended after its start", _own_way(act, case, down))
 
 
-def not_back(act: Act, case: RollCase, lacks: Sequence[Finding]) -> Finding:
+def not_back(act: Act, case: RollCase, nodes: Sequence[int], lacks: Sequence[Finding]) -> Finding:
     """Return the finding about nodes whose gates after the start did not open in time."""
-    names = some(f"node {id}" for id in act.nodes)
+    names = some(f"node {id}" for id in nodes)
     text = f"{names} is not back: {some(finding.message for finding in lacks)}"
-    return blocker("node-not-back", names, text, _own_way(act, case, act.nodes), nodes=list(act.nodes))
+    return blocker("node-not-back", names, text, _own_way(act, case, nodes), nodes=list(nodes))
 
 
 def _own_way(act: Act, case: RollCase, nodes: Sequence[int]) -> str:
     """Return the next step: the old binary of this node first, as long as a rollback is possible."""
     ids = ",".join(map(str, nodes))
-    path = rollback_path(case)
+    path, files = rollback_path(case), rendered_words(case, nodes)
     if act.release is not None and case.way is not Way.DOWNGRADE and path.to and path.how is How.BINARIES:
         before = {} if case.record is None else case.record.from_releases
         to = next((text for id in nodes if (text := before.get(id)) is not None), path.to)
-        return f"Take it back to the old binary: kafkactl roll rollback --inventory FILE --to {to} --only {ids}"
+        return f"Take it back to the old binary: kafkactl roll rollback --inventory FILE --to {to} --only {ids}{files}"
+    if files and case.goal is None:
+        return f"Put its file from before back: kafkactl roll run --inventory FILE --only {ids}{files}"
     return "Read the log of the node, repair what it names, and run the same command again."

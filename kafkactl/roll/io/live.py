@@ -91,15 +91,21 @@ class LiveRoll:
             return None
         return run.stdout.decode("utf-8", "replace").strip().lower() not in _GONE
 
-    def keep(self, content: bytes) -> str:
-        """Keep a file that is about to be replaced next to the journal."""
+    def kept_folder(self, seq: int) -> str:
+        """Return the folder of the files that a roll replaces."""
+        return str(Path(self.kept or "").absolute() / f"roll-{seq}")
+
+    def keep(self, content: bytes, *, folder: str | None, node_id: int) -> str:
+        """Keep a file that is about to be replaced: by its checksum, and the first of a roll by its node."""
         name = hashlib.sha256(content).hexdigest()
         if self.kept is None:
             return name
+        places = [self.kept / name] if folder is None else [self.kept / name, Path(folder, f"{node_id}.properties")]
         try:
-            make_folders(self.kept, mode=0o700)
-            if not (self.kept / name).exists():
-                write_whole(self.kept / name, content, mode=_OWNER_ONLY)
+            for place in places:
+                make_folders(place.parent, mode=0o700)
+                if not place.exists():
+                    write_whole(place, content, mode=_OWNER_ONLY)
         except OSError as error:
             text = f"{self.kept}: the configuration before cannot be kept: {error.strerror or error}"
             raise FailedError(text, id="journal-not-written") from error
