@@ -54,7 +54,7 @@ COMMANDS = {
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
-    """An operator's toolkit for Apache Kafka clusters on KRaft, or on the way to it."""
+    """Operate Apache Kafka clusters on KRaft, or on the way to it."""
 
 
 def main(arguments: list[str]) -> int:

@@ -26,9 +26,9 @@ VERBS = {
     ),
 )
 def command() -> None:
-    """Clusters under names of your own: where they are, how to get in, and which id they must have.
+    """Manage clusters under names of your own: where they are, how to get in, and which id they must have.
 
-    They stand in kafkactl/config.toml in your folder for configuration (XDG_CONFIG_HOME, or
-    ~/.config); KAFKACTL_CONFIG names another file. Logins stand in the client properties that a
-    context names, not in it.
+    Contexts are in kafkactl/config.toml in your folder for configuration (XDG_CONFIG_HOME, or
+    ~/.config); KAFKACTL_CONFIG names another file. Logins are in the client properties that a
+    context names, not in the context.
     """

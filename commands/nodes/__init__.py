@@ -26,4 +26,4 @@ VERBS = {
 )
 @connection_options
 def command() -> None:
-    """Brokers and controllers as the metadata log and the nodes themselves tell of them."""
+    """Show brokers and controllers as the metadata log and the nodes themselves report them, and unregister one."""

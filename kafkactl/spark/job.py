@@ -36,7 +36,7 @@ class ReadLog:
 
     @property
     def cluster(self) -> str:
-        """The name of the cluster."""
+        """Return the name of the cluster."""
         return self.name or self.source.cluster_id or self.title
 
 
@@ -264,7 +264,7 @@ def _folder(unit: int, logs: tuple[PlannedLog, ...]) -> Iterator[_Scratch]:
 
 
 class Failures:
-    """What a table does with a log that cannot be read: a row of its own, or the end of the query."""
+    """Treatment of a log that cannot be read in a table: a row of its own, or the end of the query."""
 
     def __init__(self, table: str, *, raises: bool) -> None:
         self._names = [column.name for column in TABLES[table]]

@@ -37,17 +37,17 @@ class PlannedLog:
 
     @property
     def is_local(self) -> bool:
-        """Whether workers can open the files as files: executors read `file:` paths from their own disks, too."""
+        """Return True if workers can open the files: executors read `file:` paths from their own disks, too."""
         return all(scheme_of(path) == "file" for path, _ in self.files)
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Return the bytes of all files."""
         return sum(size for _, size in self.files)
 
     @property
     def title(self) -> str:
-        """The name of the cluster where there is neither a pattern nor an id."""
+        """Return the name of the cluster if there is neither a pattern nor an id."""
         parts = plain(self.path).rstrip("/").split("/")
         is_named = parts[-1] == METADATA_LOG or bool(self.singles)
         above = [part for part in parts[: -1 if is_named else None] if part and part != METADATA_LOG]

@@ -29,7 +29,7 @@ class Question:
 
     @property
     def shown(self) -> str:
-        """The fields as JSON text."""
+        """Return the fields as JSON text."""
         return _json(dict(self.asked))
 
 

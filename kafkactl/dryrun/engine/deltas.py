@@ -19,7 +19,7 @@ TOPIC, CONFIG, REMOVE_TOPIC, SCRAM, REMOVE_SCRAM, BEGIN, END, ABORT = 2, 4, 9, 1
 
 
 class Deltas:
-    """One node's loader. `_pending` is the delta: the records since the last image was made, None for each that the
+    """Loader of one node. `_pending` is the delta: the records since the last image was made, None for each that the
     caller did not decode (`pass_over`).
 
     `phantoms` counts the records of aborted transactions that took effect, `kept_aborts` are the offsets at which these

@@ -40,8 +40,11 @@ _ODD: Final = frozenset({"transaction-inside-transaction", "transaction-not-open
 
 @frozen
 class Started:
-    """What a node believes after it read the log. `phantoms` counts records of aborted transactions that took effect;
-    `from_offset` is where the replay began: 0, or after a checkpoint."""
+    """State of a node after it read the log.
+
+    `phantoms` counts records of aborted transactions that took effect; `from_offset` is where the replay began: 0, or
+    after a checkpoint.
+    """
 
     image: Image
     from_offset: int

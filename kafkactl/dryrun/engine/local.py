@@ -280,7 +280,7 @@ class SegmentReplay:
 
 @frozen
 class Start:
-    """What a replay begins with: nothing, or a checkpoint that was read whole. `end_offset` is the first after it."""
+    """Start of a replay: nothing, or a checkpoint that was read whole. `end_offset` is the next offset."""
 
     image: Image = EMPTY
     end_offset: int = 0

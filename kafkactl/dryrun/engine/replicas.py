@@ -47,7 +47,7 @@ class Source(Protocol):
 
 @frozen
 class Replica:
-    """One node's log by its batches, as far as they are sound. `sound_end` is the first offset that a starting node
+    """Log of one node by its batches, as far as they are sound. `sound_end` is the first offset that a starting node
     would not keep, `damage` why it ends before the log does (None if it does not); `epoch` is that of the last
     batch before it.
 
