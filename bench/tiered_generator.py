@@ -22,7 +22,7 @@ from typing import Any
 
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.primitives import base128
-from kafkactl.tiered.api import Audit
+from kafkactl.tiered.api.verbs import Audit
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import PartitionKey
 

@@ -132,7 +132,7 @@ def _inventory(path: str | None) -> Any:
 
 
 def _tiered(folders: tuple[str, ...], logs: tuple[str, ...]) -> Any:
-    from kafkactl.tiered.api import Request
+    from kafkactl.tiered.api.verbs import Request
 
     return Request(sources=folders, metadata=logs[0] if logs else None) if folders else None
 

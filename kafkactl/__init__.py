@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from kafkactl.kafka.api.connection import connect
     from kafkactl.metadata import api as log
     from kafkactl.migration import api as migrate
-    from kafkactl.simulator.api import calls as simulate
+    from kafkactl.simulator import api as simulate
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -64,6 +64,6 @@ else:
             "log": f"{__name__}.metadata.api",
             "migrate": f"{__name__}.migration.api",
             "nodes": f"{__name__}.cluster.api",
-            "simulate": f"{__name__}.simulator.api.calls",
+            "simulate": f"{__name__}.simulator.api",
         },
     )

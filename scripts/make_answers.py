@@ -49,8 +49,8 @@ from kafkactl.storage.api.format import FormatResult
 from kafkactl.storage.api.reading import DumpResult, InfoResult, NodeVerification
 from kafkactl.storage.api.unformat import UnformatResult
 from kafkactl.tiered.answers import RemoteHistory, RemoteSegments
-from kafkactl.tiered.api import Audit, Forecast, Saved
 from kafkactl.tiered.api.pages import TieredReport
+from kafkactl.tiered.api.verbs import Audit, Forecast, Saved
 from kafkactl.tool.api.answers import Completion, Explained, ExplainedIds, Schema, SchemaList
 from kafkactl.tool.api.contexts import ContextChange, ContextsDict
 from scripts.answers.schema import SchemaMaker

@@ -23,9 +23,9 @@ HOMES = {
     "nodes": "kafkactl.cluster.api",
     "migrate": "kafkactl.migration.api",
     "roll": "kafkactl.roll.api",
-    "tiered": "kafkactl.tiered.api.calls",
+    "tiered": "kafkactl.tiered.api",
     "bundle": "kafkactl.bundle.api",
-    "simulate": "kafkactl.simulator.api.calls",
+    "simulate": "kafkactl.simulator.api",
 }
 GROUPS = tuple(HOMES)
 _INTRODUCTION = """\

@@ -45,8 +45,8 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
     the order of what they cost; `kafkactl explain ID` says more of each. Exit code 7 if one is a
     blocker, 6 if there was no record to judge. --html writes the page of `tiered report`.
     """
-    from kafkactl.tiered.api import audit
     from kafkactl.tiered.api.pages import check_html, report, write_html
+    from kafkactl.tiered.api.verbs import audit
 
     check_html(html)
     kept = None if html is not None or inputs.details is not None or any(wanted) else stored_audit(inputs)

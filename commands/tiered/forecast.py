@@ -21,7 +21,7 @@ from kafkactl.commands.tiered.options import (
 from kafkactl.commands.tiered.shown import assumed, candidate_groups, forecast_heading
 
 if TYPE_CHECKING:
-    from kafkactl.tiered.api import Forecast
+    from kafkactl.tiered.api.verbs import Forecast
 
 
 @leaf_command(
@@ -44,7 +44,7 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str) -> None:
     (--metadata-partitions is the value that brokers will start with). Exit code 7 if a replica that
     is alive and in sync would do harm.
     """
-    from kafkactl.tiered.api import foresee
+    from kafkactl.tiered.api.verbs import foresee
 
     everything = loaded(inputs)
     found = foresee(everything, filters_of(wanted))

@@ -36,7 +36,7 @@ def command(*, inputs: Inputs, wanted: Wanted) -> None:
     Records are in the order of metadata partition and offset, a line each. Findings about what could
     not be read go to stderr. Exit code 6 if there was no record, 7 if the logs are damaged.
     """
-    from kafkactl.tiered.api import history, source_findings
+    from kafkactl.tiered.api.verbs import history, source_findings
 
     everything = loaded(inputs)
     stream = RecordStream("tiered.history", table=(TITLE, line_of))

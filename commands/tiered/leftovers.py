@@ -77,7 +77,7 @@ def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out
     topic still has is in the list, nor files that are not named like a segment. Refused, exit code 3,
     where records of the metadata topic are missing or could not be read.
     """
-    from kafkactl.tiered.api import ALL, check_keys_target, left_over, write_keys
+    from kafkactl.tiered.api.verbs import ALL, check_keys_target, left_over, write_keys
 
     if out is not None:
         check_keys_target(out)

@@ -15,7 +15,7 @@ from kafkactl.commands.tiered.options import CODES, Inputs, code_of, loaded, sav
 from kafkactl.core.wording import counted, size_text
 
 if TYPE_CHECKING:
-    from kafkactl.tiered.api import MetadataPartition, Saved
+    from kafkactl.tiered.api.verbs import MetadataPartition, Saved
     from kafkactl.tiered.bucket import BucketRead
 
 
@@ -36,7 +36,7 @@ def command(*, inputs: Inputs, out: str) -> None:
     The other verbs take the folder as --observation, to ask a colleague or to look back. Only topics,
     partitions, offsets and the topics' own settings are saved. The folder is its owner's alone.
     """
-    from kafkactl.tiered.api import check_saved, save
+    from kafkactl.tiered.api.verbs import check_saved, save
 
     check_saved(out)
     everything = loaded(inputs)

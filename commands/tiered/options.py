@@ -21,7 +21,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
-    from kafkactl.tiered.api import Audit, Filters, LiveObservation, Loaded
+    from kafkactl.tiered.api.verbs import Audit, Filters, LiveObservation, Loaded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = exit_codes.READING
@@ -164,8 +164,8 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     """Load the sources of the options. Raise UsageError if they name none."""
     from kafkactl.bundle.api.reading import unpacked_tiered
     from kafkactl.core.frozen import changed
-    from kafkactl.tiered.api import Request, load
     from kafkactl.tiered.api.details import check_details
+    from kafkactl.tiered.api.verbs import Request, load
 
     if not (inputs.sources or inputs.observation is not None or inputs.from_cluster or inputs.bundle is not None):
         raise click.UsageError(f"Give a SOURCE, --observation, {FROM_CLUSTER}, or --bundle.")
@@ -207,7 +207,7 @@ def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
         return None
     from kafkactl.bundle.api.reading import has_tiered_records
     from kafkactl.core.answers import read_fields
-    from kafkactl.tiered.api import Audit
+    from kafkactl.tiered.api.verbs import Audit
 
     if has_tiered_records(inputs.bundle):
         return None
@@ -217,7 +217,7 @@ def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
 
 def says_empty(findings: Iterable[Finding]) -> bool:
     """Return True if there was no record to judge when an audit was made."""
-    from kafkactl.tiered.api import EMPTY
+    from kafkactl.tiered.api.verbs import EMPTY
 
     return any(finding.id == EMPTY for finding in findings)
 
@@ -244,7 +244,7 @@ def written_details(inputs: Inputs, everything: Loaded, filters: Filters) -> str
 
 def observed(connection: ConnectionArguments) -> LiveObservation:
     """Observe the live cluster of the connection."""
-    from kafkactl.tiered.api import observe
+    from kafkactl.tiered.api.verbs import observe
 
     with open_reading_client(connection) as client:
         return observe(client)
@@ -252,7 +252,7 @@ def observed(connection: ConnectionArguments) -> LiveObservation:
 
 def filters_of(wanted: Wanted) -> Filters:
     """Return the filters as the library takes them."""
-    from kafkactl.tiered.api import Filters
+    from kafkactl.tiered.api.verbs import Filters
 
     return Filters(topics=wanted.topic, partitions=wanted.partition, segments=wanted.segment, states=wanted.state)
 

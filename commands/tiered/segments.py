@@ -46,7 +46,7 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
 
     A segment that brokers have forgotten is listed and marked. Exit code 6 if there was no record.
     """
-    from kafkactl.tiered.api import segments, source_findings
+    from kafkactl.tiered.api.verbs import segments, source_findings
 
     keep = with_deleted or "DELETE_SEGMENT_FINISHED" in wanted.state
     everything = loaded(inputs, keep_deleted=keep)

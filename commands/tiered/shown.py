@@ -16,8 +16,8 @@ from kafkactl.tiered.page.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of, 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
     from kafkactl.tiered.answers import RemoteSegment
-    from kafkactl.tiered.api import Audit, Forecast
     from kafkactl.tiered.api.pages import TieredReport
+    from kafkactl.tiered.api.verbs import Audit, Forecast
     from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
 

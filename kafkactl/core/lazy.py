@@ -15,18 +15,22 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, tuple[str, ...]], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
-    """Return a `__getattr__` for `package`. `names`: by module, what is taken from it; `modules`: by name, a whole
-    module.
+    """Return a `__getattr__` for `package`.
+
+    `names`: by module, what is taken from it, `public=name` under another name; `modules`: by name, a whole module.
 
     What was found once is kept in the package. The function raises AttributeError for any other name.
     """
-    homes = {name: module for module, found in names.items() for name in found}
+    homes = {
+        name.partition("=")[0]: (module, name.rpartition("=")[2]) for module, found in names.items() for name in found
+    }
 
     def get(name: str) -> Any:
         from importlib import import_module
 
         if name in homes:
-            found = getattr(import_module(homes[name]), name)
+            module, own = homes[name]
+            found = getattr(import_module(module), own)
         elif modules is not None and name in modules:
             found = import_module(modules[name])
         else:

@@ -12,8 +12,8 @@ from kafkactl.spark.columns import TABLES
 from kafkactl.spark.finding_rows import finding_row
 from kafkactl.spark.job import Failures, LogError
 from kafkactl.spark.logs import plain, scheme_of
-from kafkactl.tiered.api import audit, each_segment
 from kafkactl.tiered.api.load import Loaded, Request, load
+from kafkactl.tiered.api.verbs import audit, each_segment
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class RemoteJob:
-    """One task with the metadata partitions of a cluster, which are judged together."""
+    """Task with the metadata partitions of a cluster, which are judged together."""
 
     table: str
     paths: tuple[str, ...]

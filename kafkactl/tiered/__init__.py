@@ -7,6 +7,6 @@ from typing import TYPE_CHECKING
 from kafkactl.core.lazy import lazy_api
 
 if TYPE_CHECKING:
-    from kafkactl.tiered.api.calls import *  # noqa: F403
+    from kafkactl.tiered.api import *  # noqa: F403
 else:
-    __getattr__ = lazy_api(__name__, "kafkactl.tiered.api.calls")
+    __getattr__ = lazy_api(__name__, "kafkactl.tiered.api")

@@ -19,7 +19,7 @@ from kafkactl.files.plan_files import check_plan_target
 from kafkactl.files.report_files import check_report_target
 from kafkactl.quorum.io.recover.collect import collect
 from kafkactl.quorum.io.recover.target import look_at
-from kafkactl.tiered.api import check_keys_target
+from kafkactl.tiered.api.verbs import check_keys_target
 from kafkactl.tiered.io.observation import check_observation_target
 
 CHECKS = {

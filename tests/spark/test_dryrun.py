@@ -22,7 +22,7 @@ from kafkactl.jobs.session import spark_session
 from kafkactl.jobs.tasks import done_in_tasks
 from kafkactl.metadata.io.places import for_tasks
 from kafkactl.simulator.api.simulation import SimulationRequest, simulate
-from kafkactl.tiered.api import Request, audit, load
+from kafkactl.tiered.api.verbs import Request, audit, load
 from tests.spark.logs import write_all_logs
 from tests.tiered.logs import LogOf, Topic
 

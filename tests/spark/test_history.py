@@ -12,7 +12,7 @@ from kafkactl.core.answers import plain_values
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.dryrun.api import predict, read_context
 from kafkactl.metadata.api import dump_records, load_image
-from kafkactl.tiered.api import Request, audit, each_segment, load
+from kafkactl.tiered.api.verbs import Request, audit, each_segment, load
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.spark.logs import write_all_logs, write_log
 

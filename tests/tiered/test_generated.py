@@ -9,7 +9,7 @@ import pytest
 
 from bench.tiered_generator import SHAPES, Group, Shape, batch_of, found_by, write_logs
 from kafkactl.protocol.record_batch import decode_batches
-from kafkactl.tiered.api import Request, audit, load
+from kafkactl.tiered.api.verbs import Request, audit, load
 from kafkactl.tiered.reading import read_records
 from tests.tiered.logs import BEGIN_MS, Topic
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.core.findings import blocker, note
-from kafkactl.tiered.api import Request, load
 from kafkactl.tiered.api.pages import TieredReport, report
+from kafkactl.tiered.api.verbs import Request, load
 from kafkactl.tiered.pictures import MOST_PARTITIONS, MOST_QUIET, MOST_TOPICS, Lane, LocalLog, few, worth_drawing
 from tests.tiered.logs import (
     BEGIN_MS,

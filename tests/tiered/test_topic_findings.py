@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.tiered.api import Request, audit, foresee, load
+from kafkactl.tiered.api.verbs import Request, audit, foresee, load
 from tests.tiered.logs import (
     TIERED,
     LogOf,

@@ -185,7 +185,7 @@ class Gatherer:
 
     def tiered(self, part: Part) -> int:
         """Return the audit, and with the logs what it was made from."""
-        from kafkactl.tiered.api import audit, load, save
+        from kafkactl.tiered.api.verbs import audit, load, save
 
         assert self._sources.tiered is not None
         loaded = load(self._sources.tiered)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kafkactl.core.shown import json_text
 from kafkactl.core.values import Uuid
 from kafkactl.dryrun.detail_tables import BOOL, INT, TEXT, Table
-from kafkactl.tiered.api import Filters, Loaded, audit, each_segment
+from kafkactl.tiered.api.verbs import Filters, Loaded, audit, each_segment
 from kafkactl.tiered.audit.findings import place_of
 
 _PLACE: Final = (("topic", TEXT), ("topic_id", TEXT), ("partition", INT))

@@ -5,47 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from kafkactl.core.answers import json_of
 from kafkactl.core.errors import InputError
-from kafkactl.core.findings import Finding, Severity
-from kafkactl.core.frozen import frozen
-from kafkactl.tiered.api import ALL, Audit, Filters, Forecast, audit, foresee
+from kafkactl.core.findings import Severity
 from kafkactl.tiered.api.load import Loaded
-from kafkactl.tiered.forecast import PartitionForecast
-from kafkactl.tiered.pictures import OrphanAges, Picture, orphan_ages, picture_of, worth_drawing
+from kafkactl.tiered.api.verbs import ALL, Filters, Forecast, audit, foresee
+from kafkactl.tiered.judgements import TieredReport
+from kafkactl.tiered.pictures import orphan_ages, picture_of, worth_drawing
+
+__all__ = ["TieredReport", "check_html", "report", "write_html"]
 
 NO_FORECAST: Final = "replicas-unknown"
 _WEIGHTS: Final = (Severity.BLOCKER, Severity.WARNING, Severity.INFO)
-
-
-@frozen
-class TieredReport:
-    """An audit and a forecast of the same sources, with what is drawn of them.
-
-    `findings` are its findings and those of the forecast, the worst first.
-    `forecast` is a list of partitions, None where no replica is known. `pictures` are the offsets of the partitions
-    that are drawn (the worst, then the largest), `orphan_ages` the orphaned copies of each topic by age.
-    """
-
-    audit: Audit
-    findings: tuple[Finding, ...]
-    """Findings of audit and forecast, by severity."""
-    forecast: tuple[PartitionForecast, ...] | None
-    """None where no replica is known."""
-    pictures: tuple[Picture, ...]
-    """Pictures of selected partitions: the most severe, then the largest."""
-    orphan_ages: tuple[OrphanAges, ...]
-    assumptions: tuple[str, ...]
-
-    @property
-    def findings_total(self) -> int:
-        """Return the number of findings."""
-        return len(self.findings)
-
-    to_dict = json_of(
-        "engine=audit.engine", "source=audit.source", "totals=audit.totals", "partitions=audit.partitions", "findings",
-        "findings_total", "assumptions", "forecast", "pictures", "orphan_ages", kind="tiered.report",
-    )  # fmt: skip
 
 
 def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:

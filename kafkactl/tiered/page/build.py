@@ -14,10 +14,10 @@ from kafkactl.tiered.page.verdict import meaning_of, verdict_of
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
-    from kafkactl.tiered.api.pages import TieredReport
     from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus
     from kafkactl.tiered.bucket import BucketRead
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
+    from kafkactl.tiered.judgements import TieredReport
     from kafkactl.tiered.pictures import OrphanAges, Picture
 
 SHOWN_FINDINGS: Final = 40

@@ -10,7 +10,7 @@ from kafkactl.report.model import Bars, Lane, Series, Span, Strip
 
 if TYPE_CHECKING:
     from kafkactl.core.findings import Finding
-    from kafkactl.tiered.api import MetadataPartition
+    from kafkactl.tiered.judgements import MetadataPartition
     from kafkactl.tiered.pictures import Lane as Offsets
     from kafkactl.tiered.pictures import LocalLog, OrphanAges, OrphansOfAge, OtherSegments, Picture
 

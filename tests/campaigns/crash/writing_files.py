@@ -31,7 +31,7 @@ from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.quorum.api.recover import plan as recovery_plan
 from kafkactl.quorum.api.recover.plan import apply_recovery, recovery_lock
 from kafkactl.quorum.io.recover.collect import collect
-from kafkactl.tiered.api import write_keys
+from kafkactl.tiered.api.verbs import write_keys
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.io.observation import write_observation
 from tests.bundle.io.test_archives import MANIFEST

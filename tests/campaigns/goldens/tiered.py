@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kafkactl.tiered.api import Request, load, save, segments
+from kafkactl.tiered.api.verbs import Request, load, save, segments
 from tests.lab.harness.storage_tool import StorageToolServer
 from tests.lab.tiered.cluster import METADATA_PARTITIONS, TieredBroker
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kafkactl.core.errors import KafkactlError
-from kafkactl.tiered.api import left_over, load, observe
+from kafkactl.tiered.api.verbs import left_over, load, observe
 from tests.lab.harness.errors import LabError
 from tests.lab.tiered.brokers import TieredCluster
 from tests.lab.tiered.election_scenes import PAUSED_SCENES, UNCLEAN_SCENES

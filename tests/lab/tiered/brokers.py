@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.tiered.api import Request
+from kafkactl.tiered.api.verbs import Request
 from tests.lab.harness import config, java, maven, releases
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_disks import Disks

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from kafkactl.files.entropy import random_uuid
-from kafkactl.tiered.api import audit, load
+from kafkactl.tiered.api.verbs import audit, load
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import read_config, write_config
 from tests.lab.tiered.brokers import TieredCluster

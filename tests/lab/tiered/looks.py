@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding
-from kafkactl.tiered.api import Audit, audit, foresee, load, observe, save
+from kafkactl.tiered.api.verbs import Audit, audit, foresee, load, observe, save
 from kafkactl.tiered.audit.run import PartitionStatus
 from tests.lab.tiered.leaders import Leaders
 from tests.lab.tiered.stage import COPIED, Hand, Stage

@@ -14,7 +14,7 @@ from typing import Any
 
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Uuid
-from kafkactl.tiered.api import audit, foresee, load, observe, save
+from kafkactl.tiered.api.verbs import audit, foresee, load, observe, save
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import read_config, write_config
 from tests.lab.tiered.brokers import COUNT, METADATA_PARTITIONS

@@ -20,7 +20,7 @@ from kafkactl.kafka.client import Client
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.schema.definitions import message
 from kafkactl.tiered.answers import RemoteSegment
-from kafkactl.tiered.api import load, segments
+from kafkactl.tiered.api.verbs import load, segments
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import PartitionKey
 from tests.lab.harness.errors import LabError

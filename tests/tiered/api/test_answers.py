@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.tiered.api import Audit, Filters, Forecast, Request, audit, foresee, history, left_over, load, segments
+from kafkactl.tiered.api.verbs import (
+    Audit,
+    Filters,
+    Forecast,
+    Request,
+    audit,
+    foresee,
+    history,
+    left_over,
+    load,
+    segments,
+)
 from kafkactl.tiered.audit.coverage import Hole
 from kafkactl.tiered.audit.run import Orphans
 from tests.tiered.logs import (

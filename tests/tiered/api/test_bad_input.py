@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import InputError
-from kafkactl.tiered.api import Audit, Filters, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.tiered.api.pages import report
+from kafkactl.tiered.api.verbs import Audit, Filters, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.tiered.io import sources
 from kafkactl.tiered.io.sources import open_sources
 from tests.tiered.api.test_answers import GONE, TOPIC, cluster, ids, listed, objects, only, three

@@ -11,7 +11,7 @@ import pytest
 
 import kafkactl as library
 from kafkactl.core.answers import read_fields
-from kafkactl.tiered.api import calls as api
+from kafkactl.tiered import api
 from tests.conftest import Run
 from tests.repository.tree import ROOT
 from tests.tiered.logs import TIERED, LogOf, Topic, observed, partition_seen, save_observation

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.tiered.api import Loaded, Request, audit, foresee, history, left_over, load
+from kafkactl.tiered.api.verbs import Loaded, Request, audit, foresee, history, left_over, load
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tiered"
 RELEASES = sorted(folder.name for folder in GOLDEN.iterdir())

@@ -12,7 +12,7 @@ import pytest
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.findings import Severity
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
-from kafkactl.tiered.api import Audit, Request, audit, left_over, load, save, segments
+from kafkactl.tiered.api.verbs import Audit, Request, audit, left_over, load, save, segments
 from kafkactl.tiered.audit.run import PartitionStatus
 from kafkactl.tiered.io.live import LiveObservation, observe_cluster
 from tests.conftest import Run

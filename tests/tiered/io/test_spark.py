@@ -17,8 +17,8 @@ from bench.tiered_generator import diverse, write_logs
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.jobs import session as sessions
 from kafkactl.jobs import tasks
-from kafkactl.tiered.api import Loaded, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.tiered.api.details import tables
+from kafkactl.tiered.api.verbs import Loaded, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile
 from kafkactl.tiered.io.spark import fold_on_spark
 from kafkactl.tiered.ledger import Ledger, fold, fold_log

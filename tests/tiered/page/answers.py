@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafkactl.core.findings import Finding, Severity
-from kafkactl.tiered.api import Audit, AuditSource, MetadataPartition
 from kafkactl.tiered.api.pages import TieredReport
+from kafkactl.tiered.api.verbs import Audit, AuditSource, MetadataPartition
 from kafkactl.tiered.audit.coverage import Hole
 from kafkactl.tiered.audit.run import AuditTotals, HighestOffset, Orphans, PartitionStatus
 from kafkactl.tiered.bucket import BucketRead
