@@ -25,6 +25,7 @@ _MORE: Final = ("IsTruncated", "NextToken", "NextContinuationToken", "nextPageTo
 _PARTS: Final = ("Contents", "Versions", "items")  # of a document, each a list of entries
 _DELETE_MARKERS: Final = "DeleteMarkers"
 _INNER: Final = ("properties", "metadata", "MessageContent")  # of an entry: where its attributes are
+_FOLDER_MARKS: Final = ("IsDir", "isDirectory")  # of rclone, and of `az storage fs file list`
 _FOLDER_TYPES: Final = frozenset({"prefix", "folder", "directory", "DIRECTORY"})
 _SAMPLED_LINES: Final = 20
 _ENCODED: Final = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
@@ -180,8 +181,14 @@ def _entry(entry: Any, file: str, place: str) -> Iterator[ListedVersion]:
                 id="truncated-listing",
                 next_step="Repair what the entry reports, and make the listing again.",
             )
-        if entry.get("IsDir") is True or entry.get("type") in _FOLDER_TYPES:
+        if any(entry.get(name) is True for name in _FOLDER_MARKS) or entry.get("type") in _FOLDER_TYPES:
             return
+        if entry.get("version_id") and "is_latest" not in entry:
+            raise InputError(
+                f"{file}, {place}: `s5cmd ls --all-versions` lists old versions without marking them",
+                id="invalid-listing",
+                next_step="List without --all-versions.",
+            )
         if "MessageType" in entry and entry["MessageType"] != "ListObject":
             return
     version = listed_version(_flat(entry)) if isinstance(entry, dict) else None

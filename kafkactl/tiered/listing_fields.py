@@ -32,9 +32,10 @@ _LATEST: Final = ("islatest", "iscurrentversion")
 _DELETED: Final = ("isdeletemarker", "deleted")
 # A value under one of these names belongs to an object that was replaced or deleted.
 _REPLACED: Final = ("snapshot", "noncurrenttime", "timedeleted", "softdeletetime")
+_VERSION: Final = "versionid"
 _ORDINAL: Final = "versionordinal"  # of `mc ls --versions`: the highest is the latest
 FIELDS: Final = frozenset(
-    (*KEYS, *SIZES, *_TIMES, *_CLASSES, *_ARCHIVE_TIERS, *_LATEST, *_DELETED, *_REPLACED, _ORDINAL)
+    (*KEYS, *SIZES, *_TIMES, *_CLASSES, *_ARCHIVE_TIERS, *_LATEST, *_DELETED, *_REPLACED, _ORDINAL, _VERSION)
 )
 _RESTORE: Final = "restorestatus"
 # Amazon S3 and Azure; Google's class ARCHIVE is read without a restore.
@@ -68,10 +69,12 @@ class _Names(NamedTuple):
     replaced: tuple[str, ...]
     ordinals: tuple[str, ...]
     restores: tuple[str, ...]
+    versions: tuple[str, ...]
 
 
 _MEANINGS: Final = (
     KEYS, SIZES, _TIMES, _CLASSES, _ARCHIVE_TIERS, _LATEST, _DELETED, _REPLACED, (_ORDINAL,), (_RESTORE,),
+    (_VERSION,),
 )  # fmt: skip
 
 
@@ -155,6 +158,8 @@ def _whole_number(value: Any) -> int | None:
 
 def _is_replaced(fields: Mapping[str, Any], names: _Names) -> bool:
     latest, deleted = _first(fields, names.latest), _first(fields, names.deleted)
+    if latest is None and names.latest and _first(fields, names.versions) is not None:
+        return True  # Azure marks the current version only, and gives older versions null.
     return (latest is not None and not _true(latest)) or _true(deleted) or _first(fields, names.replaced) is not None
 
 

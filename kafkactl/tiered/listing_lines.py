@@ -161,9 +161,26 @@ REFUSED: Final = (
         "List with `az storage blob list --num-results '*' --output json`.",
     ),
     RefusedForm(
-        re.compile(r"CONTENTS\t.*|-+|\|\s*ListObjectsV?2?\s*\|.*"),
-        "the output of `aws s3api list-objects-v2` is text or a table",
+        # Text begins with `None` for the field RequestCharged, YAML with the name of the first field.
+        re.compile(r"CONTENTS\t.*|None|-{5,}|\|\s*ListObjectsV?2?\s*\|.*|(?:Contents|RequestCharged):.*"),
+        "the output of `aws s3api list-objects-v2` is text, a table or YAML",
         "List with `aws s3api list-objects-v2 --output json`.",
+    ),
+    RefusedForm(
+        re.compile(r"---|NAME\s+SIZE\b.*"),
+        "the output of `gcloud storage objects list` is YAML or a table",
+        "List with `gcloud storage objects list --format=json`.",
+    ),
+    RefusedForm(
+        re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\s+(?:.*\s)?\d+\s+\S.*\s(?:null|[\w.-]{32})"),
+        "`s5cmd ls --all-versions` prints old versions without marking them",
+        "List without --all-versions.",
+    ),
+    RefusedForm(
+        re.compile(r"<\?xml\b.*|<(?:ListBucketResult|ListVersionsResult|EnumerationResults)\b.*"),
+        "the text is XML, as the REST interface of a store answers",
+        "List with the tool of the store: `aws s3api list-objects-v2`, `gcloud storage objects list --format=json`, "
+        "`az storage blob list --num-results '*' --output json`.",
     ),
 )
 

@@ -126,6 +126,14 @@ def test_json_of_each_tool_gives_the_same_objects(listed, entry, is_document: bo
         ("Name     Blob Type    Blob Tier    Length    Content Type\n", "--output json"),
         ("CONTENTS\t\"etag\"\tp/a.log\t2023-11-14T22:13:20Z\t7\tSTANDARD\n", "--output json"),
         ("2023-11-14 22:13   12K  s3://tiered/p/a.log\n", "sizes in bytes"),
+        ("None\nCONTENTS\tFULL_OBJECT\t\"etag\"\tp/a.log\n", "list-objects-v2 --output json"),
+        ("Contents:\n- Key: p/a.log\n  Size: 7\n", "list-objects-v2 --output json"),
+        ("---\nname: p/a.log\nsize: 7\n", "gcloud storage objects list --format=json"),
+        ("NAME     SIZE  UPDATE_TIME\np/a.log  7     2023-11-14T22:13:20+0000\n", "--format=json"),
+        (f"2023/11/14 22:13:20             7  p/a.log   {ETAG}\n", "without --all-versions"),
+        ("2023/11/14 22:13:20   STANDARD  7  p/a.log  null\n", "without --all-versions"),
+        ('<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs/></EnumerationResults>', "az storage blob"),
+        ("<ListBucketResult><Contents/></ListBucketResult>\n", "aws s3api list-objects-v2"),
         ("some other text\n", "gcloud storage objects list"),
     ],
 )  # fmt: skip
@@ -134,6 +142,14 @@ def test_unreadable_form_is_refused_with_the_command_that_works(listed, text: st
         listed(text)
     assert caught.value.id == "invalid-listing"
     assert way in (caught.value.next_step or "")
+
+
+def test_directories_of_a_data_lake_are_not_objects(listed):
+    entries = [
+        {"name": "p", "contentLength": 0, "isDirectory": True, "lastModified": "2023-11-14T22:13:20+00:00"},
+        {"name": B, "contentLength": 7, "isDirectory": False, "lastModified": "2023-11-14T22:13:20+00:00"},
+    ]
+    assert listed(json.dumps(entries)) == TIMED[1:]
 
 
 def test_lines_of_two_forms_are_refused(listed):
@@ -146,6 +162,7 @@ def test_lines_of_two_forms_are_refused(listed):
     [
         {"IsLatest": False},
         {"isCurrentVersion": False},
+        {"isCurrentVersion": None, "versionId": "2023-11-14T22:13:20.1234567Z"},
         {"snapshot": "2023"},
         {"deleted": True},
         {"noncurrent_time": "2023"},
@@ -154,6 +171,13 @@ def test_lines_of_two_forms_are_refused(listed):
 def test_replaced_and_deleted_objects_are_not_listed(listed, extra: dict):
     entries = [{"name": A, "size": 1000}, {"name": B, "size": 7, **extra}]
     assert [found.key for found in listed(json.dumps(entries))] == [A]
+
+
+def test_versions_that_are_not_marked_are_refused(listed):
+    versions = [_s5cmd(A, 1000) | {"version_id": "one"}, _s5cmd(A, 5) | {"version_id": "two"}]
+    with pytest.raises(InputError) as caught:
+        listed("".join(json.dumps(each) + "\n" for each in versions))
+    assert caught.value.next_step == "List without --all-versions."
 
 
 def test_key_whose_latest_version_is_a_delete_marker_is_not_listed(listed):
