@@ -18,6 +18,8 @@ from kafkactl.protocol.schema.source import read_data
 _FILE: Final = "kafka_lines.toml"
 _GAP: Final = "…"
 _QUOTED: Final = re.compile(r'"([^"]+)"')
+_EXCEPTION: Final = re.compile(r"\b([A-Z]\w+)Exception\b")
+_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 _LEAST_QUOTED: Final = 16  # characters of a quoted text: shorter ones are single words and names
 _LEAST_PART: Final = 24  # characters of a text that is found without its other parts
 _LEAST_GIVEN: Final = 15
@@ -39,8 +41,8 @@ def ids_by_line(line: str) -> list[tuple[str, str]]:
     A line fits a text that is in the line. If there is none, a text fits of which a long part is in the line, or which
     has the line as a part: logs wrap lines, and operators shorten them.
     """
-    given = _plain(line)
-    found = [text for text in _texts() if text.pattern.search(given)]
+    given, coded = _plain(line), _plain(_with_codes(line))
+    found = [text for text in _texts() if text.pattern.search(coded)]
     if not found:
         found = [text for text in _texts() if any(len(part) >= _LEAST_PART and part in given for part in text.parts)]
     if not found and len(given) >= _LEAST_GIVEN and " " in given:
@@ -54,6 +56,12 @@ def ids_by_line(line: str) -> list[tuple[str, str]]:
 
 def _plain(text: str) -> str:
     return " ".join(text.lower().split())
+
+
+def _with_codes(line: str) -> str:
+    """Return a line with the error codes of its exceptions: `VoterNotFoundException` is VOTER_NOT_FOUND."""
+    codes = (_CAPITAL.sub("_", name) for name in _EXCEPTION.findall(line))
+    return " ".join([line, *codes])
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from kafkactl.core.errors import InputError
 from kafkactl.protocol.schema.explanations import explanations
 from kafkactl.protocol.schema.kafka_lines import ids_by_line, kafka_lines
+from kafkactl.storage.config import kraft
 from kafkactl.tool.api.explain import explain, kafka_text
 from tests.repository.tree import ROOT
 
@@ -39,11 +41,16 @@ VERIFY = ROOT / "kafkactl" / "storage" / "verify"
             "unexpected-metadata-location",
         ),
         ("channel manager timed out before sending the request", "stale-controller-registration"),
+        ("ExecutionException: org.apache.kafka.common.errors.VoterNotFoundException", "voter-change-refused"),
+        ("DuplicateBrokerRegistrationException: Another broker is registered", "broker-id-used-in-turns"),
+        ("The Cluster ID a doesn't match stored clusterId Some(b) in meta.properties.", "cluster-id-mismatch"),
+        ("requirement failed: There must be at least one broker advertised listener.", "no-broker-listener"),
+        ("Fetching snapshot OffsetAndEpoch(offset=0, epoch=0) from Node(3001)", "release-without-zookeeper"),
     ],
 )
 def test_line_of_kafka_leads_to_its_id(line: str, id: str):
     assert id in [explanation.id for explanation in explain(line)]
-    assert id in dict(ids_by_line(line.upper()))
+    assert id in dict(ids_by_line(line if "Exception" in line else line.upper()))
 
 
 def test_shortened_line_leads_to_its_id():
@@ -93,4 +100,51 @@ def test_each_start_failure_is_found_by_its_message():
     assert len(failures) > 25
     spoken = [(id, text) for id, text in failures if len(text.replace("node.id", "").strip(" :/.")) > 8]
     missing = [(id, text) for id, text in spoken if id not in dict(ids_by_line(f"ERROR {text} (kafka.Kafka$)"))]
+    assert not missing
+
+
+CONFIG = ROOT / "kafkactl" / "storage" / "config"
+OWN_WORDS = {  # What Kafka does not say: it ignores such a key, or takes the value without a word.
+    "config-key-of-other-release", "misspelt-config-key", "config-synonym-ignored", "empty-metadata-log-dir",
+    "duplicate-log-dir", "relative-log-dir",
+}  # fmt: skip
+
+
+def _refusals(file: Path) -> Iterator[tuple[str, str]]:
+    """Yield (id, words) of the refusals of a configuration whose words are written beside the id."""
+    for function in ast.walk(ast.parse(file.read_text())):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        names: dict[str, str] = {}
+        parts = [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.Call)]
+        for node in sorted(parts, key=lambda part: (part.lineno, part.col_offset)):
+            if isinstance(node, ast.Assign):
+                if isinstance(node.targets[0], ast.Name) and (text := _text(node.value, names)):
+                    names[node.targets[0].id] = text
+                continue
+            given = {keyword.arg: keyword.value for keyword in node.keywords}
+            values = [given["id"]] if "id" in given else node.args[:1]
+            words = given.get("words") or (node.args[1] if len(node.args) > 2 else None)
+            ids = [value.value for value in values if isinstance(value, ast.Constant)]
+            if ids and words is not None and ids[0] in explanations():
+                yield ids[0], _text(words, names) or ""
+
+
+def _text(node: ast.expr, names: dict[str, str]) -> str | None:
+    """Return a text with the names of settings in it; what differs from case to case is left out."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id) or getattr(kraft, node.id, None)
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    values = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+    return "".join(_text(value, names) or "7" for value in values)
+
+
+def test_each_refused_configuration_is_found_by_its_message():
+    refusals = [pair for file in sorted(CONFIG.glob("*.py")) for pair in _refusals(file)]
+    spoken = [(id, text) for id, text in refusals if id not in OWN_WORDS and len(text) > 24]
+    assert len(spoken) > 25
+    missing = [(id, text) for id, text in spoken if id not in dict(ids_by_line(f"requirement failed: {text}"))]
     assert not missing
