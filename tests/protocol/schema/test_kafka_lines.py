@@ -111,7 +111,7 @@ OWN_WORDS = {  # What Kafka does not say: it ignores such a key, or takes the va
 
 
 def _refusals(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield (id, words) of the refusals of a configuration whose words are written beside the id."""
+    """Yield (id, words) of the refusals of a configuration with the id and the words of each."""
     for function in ast.walk(ast.parse(file.read_text())):
         if not isinstance(function, ast.FunctionDef):
             continue
