@@ -22,7 +22,7 @@ from kafkactl.tiered.partition_log import (
     PartitionLog,
 )
 from kafkactl.tiered.plain import PlainRecords
-from kafkactl.tiered.reading import FastRead, Passed, PlacedRecord, Read, Unread
+from kafkactl.tiered.reading import FastRead, Passed, PlacedRecord, Read, Removed, Unread
 from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, RemoteRecord, UpdateRecord
 from kafkactl.tiered.states import COPYING, DELETED, PartitionDeleteState
 
@@ -75,13 +75,14 @@ class PartitionDelete(NamedTuple):
 class LogFacts:
     """Facts about one metadata partition."""
 
-    __slots__ = ("end_offset", "log", "missing", "newest_ms", "records", "unread")
+    __slots__ = ("end_offset", "log", "missing", "newest_ms", "records", "removed_to", "unread")
 
     def __init__(self, log: MetadataLog) -> None:
         self.log = log
         self.records = 0
         self.end_offset = log.read_from
         self.newest_ms = -1
+        self.removed_to = 0  # below this offset the log cleaner removed records
         self.unread: list[Unread] = []
         self.missing: list[tuple[int, int]] = []  # from an offset up to, and without, another
 
@@ -272,6 +273,9 @@ def is_record(found: Read, facts: LogFacts) -> TypeGuard[PlacedRecord]:
     """Count what was read of a log; True for a record."""
     if isinstance(found, Unread):
         facts.unread.append(found)
+        return False
+    if isinstance(found, Removed):
+        facts.removed_to = max(facts.removed_to, found.end_offset)
         return False
     facts.reach(found.first_offset if isinstance(found, Passed) else found.offset, found.end_offset)
     if isinstance(found, Passed):

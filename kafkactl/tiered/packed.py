@@ -58,6 +58,7 @@ def packed(ledger: Ledger, facts: LogFacts) -> bytes:
             "newest_ms": facts.newest_ms,
             "unread": [_unread(part) for part in facts.unread],
             "missing": facts.missing,
+            "removed_to": facts.removed_to,
         },
         "poison": [
             (
@@ -234,6 +235,7 @@ def unpacked(data: bytes) -> Part:
 def take_facts(facts: LogFacts, saved: Mapping[str, Any]) -> None:
     """Set the counts, gaps and unread ranges of a metadata partition from the `facts` of a part."""
     facts.records, facts.end_offset, facts.newest_ms = saved["records"], saved["end_offset"], saved["newest_ms"]
+    facts.removed_to = saved["removed_to"]
     facts.missing = [(first, end) for first, end in saved["missing"]]
     facts.unread = [Unread(**{**part, "error": _error_of(part["error"])}) for part in saved["unread"]]
 

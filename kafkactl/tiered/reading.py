@@ -66,7 +66,13 @@ class Passed(NamedTuple):
     end_offset: int
 
 
-Read: TypeAlias = PlacedRecord | Unread | Passed
+class Removed(NamedTuple):
+    """Offsets within a file, up to and without `end_offset`, of which the log cleaner removed at least one record."""
+
+    end_offset: int
+
+
+Read: TypeAlias = PlacedRecord | Unread | Passed | Removed
 FastRead: TypeAlias = Read | PlainRecords
 
 
@@ -88,6 +94,7 @@ def read_fast(
 def _read(pieces: Iterable[bytes], file: str, first_offset: int, reader: PlainReader | None) -> Iterator[FastRead]:
     next_offset = first_offset
     pending: Unread | None = None
+    is_sound = True
     for run in walk_runs(pieces, file=file):
         if isinstance(run, Damage):
             if pending is not None and not pending.is_tail:
@@ -100,6 +107,7 @@ def _read(pieces: Iterable[bytes], file: str, first_offset: int, reader: PlainRe
                 is_damage=True,
                 is_tail=run.may_be_tail,
             )
+            is_sound = False
             continue
         if pending is not None:
             yield Unread(
@@ -115,11 +123,19 @@ def _read(pieces: Iterable[bytes], file: str, first_offset: int, reader: PlainRe
             if reader is not None:
                 plain, at = reader.take(run.data, run.positions, at)
                 if plain is not None:
+                    if is_sound and plain.first_offset > next_offset:
+                        yield Removed(plain.first_offset)
+                    is_sound = True
                     yield plain
                     next_offset = plain.end_offset
                 if at == len(run.positions):
                     break
             header = decode_header(run.data, run.positions[at], file=file, base=run.base)
+            if is_sound and header.base_offset > next_offset:
+                yield Removed(header.base_offset)
+            is_sound = True
+            if header.record_count <= header.last_offset_delta:
+                yield Removed(header.last_offset + 1)
             yield from _of_batch(run.data, header, run.base, file, reader)
             next_offset = header.last_offset + 1
             at += 1

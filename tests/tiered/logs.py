@@ -140,7 +140,7 @@ class LogOf:
             partition=self.partition,
             paths=(f"m{self.partition}",),
             log_start=more.get("log_start", 0),
-            read=lambda: read_records([self.data], file=f"m{self.partition}"),
+            read=lambda: read_records([self.data], file=f"m{self.partition}", first_offset=self.base_offset),
             read_from=self.base_offset,
             expected_end=more.get("expected_end"),
         )

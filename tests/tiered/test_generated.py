@@ -41,5 +41,5 @@ def test_its_batches_are_those_of_an_idempotent_producer() -> None:
     (batch,) = decode_batches(batch_of(value, 7, BEGIN_MS, 3))
     assert (batch.header.base_offset, batch.header.producer_id, batch.header.base_sequence) == (7, 4000, 3)
     assert [record.value for record in batch.records] == [value]
-    (placed,) = read_records([batch_of(value, 7, BEGIN_MS, 3)], file="m0")
+    (placed,) = read_records([batch_of(value, 7, BEGIN_MS, 3)], file="m0", first_offset=7)
     assert placed.timestamp_ms == BEGIN_MS  # type: ignore[union-attr]

@@ -7,8 +7,9 @@ import gzip
 import pytest
 
 from kafkactl.core.values import Uuid
-from kafkactl.tiered.ledger import MetadataLog, fold
-from kafkactl.tiered.reading import read_records
+from kafkactl.tiered.ledger import LogFacts, MetadataLog, fold
+from kafkactl.tiered.packed import packed, take_facts, unpacked
+from kafkactl.tiered.reading import read_fast, read_records
 from tests.protocol.batches import batch, record
 from tests.tiered.logs import DELETED, DELETING, FINISHED, STARTED, LogOf, Topic, folded, segment_uuid
 
@@ -127,6 +128,20 @@ def test_a_missing_piece_of_the_log_is_noted():
     )
     facts = fold([log]).logs[0]
     assert (facts.missing, facts.is_complete) == ([(2, 7)], False)
+
+
+@pytest.mark.parametrize("is_fast", [False, True])
+@pytest.mark.parametrize("empty", [b"", batch(b"", count=0, base_offset=4, last_delta=0)])
+def test_records_that_the_log_cleaner_removed_are_noted(is_fast: bool, empty: bytes):
+    """Neither a whole log nor a missing file: offsets lack in one file, and perhaps an empty batch is left of them."""
+    kept = LogOf(0, 5).add(TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
+    make = read_fast if is_fast else read_records
+    log = MetadataLog(partition=0, paths=(), log_start=0, read=lambda: make([empty + kept.data], file="m0"))
+    facts = fold([log]).logs[0]
+    assert (facts.removed_to, facts.missing, facts.is_complete) == (5, [(0, 5)], False)
+    again = LogFacts(log)
+    take_facts(again, unpacked(packed(fold([log]), facts)).facts)
+    assert again.removed_to == 5
 
 
 def test_records_in_two_metadata_partitions_are_merged_by_time():

@@ -25,12 +25,25 @@ def _chroot(case: CheckCase) -> Said:
                 node.name,
                 f"{CONNECT} of {node.name} ends in {shown_chroot(chroot_of(text))}, and the cluster is below"
                 f" {shown_chroot(expected)}",
+                _connect_step(shown_chroot(chroot_of(text))),
                 chroot=shown_chroot(chroot_of(text)),
                 expected=shown_chroot(expected),
             )
     blind = [node.name for node, text in connects if node.config is None or is_hidden(text)]
     if blind:
         yield Unknown(f"{CONNECT} of {', '.join(blind)} was not observed")
+
+
+def _connect_step(wrong: str) -> str:
+    """Return the correction, and what may be deleted at the wrong path: never the tree of a cluster that is there."""
+    at = "" if wrong == "/" else wrong
+    return (
+        f"Copy the complete {CONNECT} from the brokers, with the path at its end, and restart the node. The znodes that"
+        " a controller created at the wrong path do no harm to this cluster. To remove them with zookeeper-shell.sh:"
+        f" delete {at}/migration; the others only if {at}/cluster does not exist and {at}/brokers/ids and"
+        f" {at}/brokers/topics are empty, each with delete, which refuses a znode that has children, never with"
+        " deleteall."
+    )
 
 
 def _observed_chroot(case: CheckCase) -> str | None:

@@ -232,7 +232,7 @@ _WORDS: Final[Mapping[_Cause, str]] = {
     _Cause.OTHER_ID: "partition.metadata in the folder names another topic id than the metadata",
     _Cause.EARLIER: "the metadata has the topic with the id of the folder now, and had not when the broker loaded it",
 }
-_BACK: Final = "Stop the broker, move the folder that has the partition's name now aside, rename the stray back, start"
+_BEFORE_COPY: Final = "with its file of ZooKeeper or migration mode, not with the KRaft file before the copy"
 
 
 def _strays(case: CheckCase) -> Said:
@@ -309,19 +309,25 @@ def _cure(case: CheckCase, cause: _Cause, path: str) -> str:
         content = partition_metadata(expected[held.topic])
         return (
             "If the partition lacks messages now: stop the broker, write the id of the topic into the stray"
-            f" (printf '{content}' > {path}/partition.metadata), move {back} aside, rename the stray to {back}, and"
-            " start the broker. Renamed back without the id it becomes a stray again, empty."
+            f" (printf '{content}' > {path}/partition.metadata), move {back} out of the log directory, rename the stray"
+            f" to {back}, and start the broker. Renamed back without the id it becomes a stray again, empty."
         )
+    is_copied = case.stage in (Stage.DUAL, Stage.FINAL)
+    rename = f"move {back} out of the log directory if it is there, mv {path} {back}, and start the broker"
     if cause is _Cause.EARLIER:
-        return f"If the partition lacks messages now: {_BACK[0].lower()}{_BACK[1:]} it with the file of its state."
+        file = "" if is_copied else f" {_BEFORE_COPY}"
+        return (
+            f"If the partition lacks messages now: stop the broker, {rename}{file}. Keep the folder that was moved: it"
+            " has the messages that were produced since."
+        )
     if cause is _Cause.NOT_HERE:
         return "Compare the partition's messages on its replicas with the stray, then remove the stray."
-    if case.stage in (Stage.DUAL, Stage.FINAL):
+    if is_copied:
         return (
             "Do not rename it back: the broker would make a stray of it again. If the topic was deleted on purpose,"
             " remove the folder; otherwise keep it, it may hold the only copy of the messages."
         )
-    return f"{_BACK} the broker with its file of ZooKeeper or migration mode. Not with the KRaft file before the copy."
+    return f"Stop the broker, {rename} {_BEFORE_COPY}."
 
 
 ROWS: Final = (

@@ -41,7 +41,9 @@ def check_place(directory: str, read: Read) -> Iterator[Finding]:
             f"file {file}",
             f"{file} is the plan of another recovery into this directory, with directory id {directory_id}: other disks"
             " or options were given, or a disk has changed since",
-            f"Move {file} away, or name another directory with --out.",
+            f"Look for directory.id={directory_id} in the meta.properties of every controller. Where one has it, that"
+            f" recovery is done: `kafkactl quorum recover verify {shlex.quote(file)}` continues it, and a second one"
+            " would begin again from the disks. Otherwise move the plan away, or name another directory with --out.",
         )
 
 

@@ -121,9 +121,25 @@ def _scram(context: StartContext, listener: str, mechanism: str, others: list[in
             "scram-user-missing",
             f"The node's broker logs in at its controller with {mechanism}, and neither the metadata log nor the"
             f" records that would found the cluster have {name} for it.",
-            f"Format with --add-scram '{mechanism}=[name={user or 'USER'},…]'; for disks in use, give listener"
-            f" {listener} another mechanism.",
+            _with_user(mechanism, user) if log_looks_empty(context) else _without_scram(listener, mechanism),
         )
+
+
+def _with_user(mechanism: str, user: str | None) -> str:
+    """Return how a node that never led gets the user."""
+    return (
+        "Run `kafkactl storage unformat`, which refuses a disk that was used, and format again with"
+        f" --add-scram '{mechanism}=[name={user or 'USER'},password=PASSWORD]' (or --scram-file)."
+    )
+
+
+def _without_scram(listener: str, mechanism: str) -> str:
+    """Return how a node whose log has records starts: nothing is formatted."""
+    return (
+        "Keep the disks: the log has the cluster's metadata. Add a mechanism that needs no metadata log, such as"
+        f" PLAIN, to those of listener {listener}, and set {CONTROLLER_MECHANISM} to it. To use {mechanism}"
+        " later, create the user with kafka-configs.sh while the node runs."
+    )
 
 
 def _refused_login(context: StartContext, id: str, message: str, next_step: str) -> RuleResult:

@@ -130,15 +130,19 @@ def _partition_delete(case: AuditCase, record: PartitionDelete) -> Finding:
 
 def _log_starts(case: AuditCase) -> Iterator[Finding]:
     for at, facts in sorted(case.ledger.logs.items()):
-        if facts.log.log_start > 0:
+        start = max(facts.log.log_start, facts.removed_to)
+        if start > 0:
             yield blocker(
                 "metadata-log-start-moved",
                 metadata_subject(at),
-                f"the log begins at offset {facts.log.log_start}; a broker that restarts does not read what lay before",
-                "Set retention.ms=-1 and retention.bytes=-1 on the topic, delete no records of it, and do not restart "
-                "leaders before `kafkactl tiered forecast` shows what they would lose.",
+                f"the log begins at offset {start}; a broker that restarts does not read what lay before"
+                if start == facts.log.log_start
+                else f"the log cleaner removed records below offset {start}: cleanup.policy has or had `compact`; a"
+                " broker that restarts does not know their segments",
+                "Set cleanup.policy=delete, retention.ms=-1 and retention.bytes=-1 on the topic, delete no records of"
+                " it, and do not restart leaders before `kafkactl tiered forecast` shows what they would lose.",
                 metadata_partition=at,
-                offset=facts.log.log_start,
+                offset=start,
             )
 
 

@@ -44,7 +44,9 @@ def topic_findings(case: AuditCase) -> Iterator[Finding]:
             _SUBJECT,
             f"{_CLEANUP} is {topic.configs[_CLEANUP]}: a compacted topic accepts no record without a key, and records "
             "of remote segments have no key, so that brokers can copy and delete no segment",
-            f"Set {_CLEANUP}=delete, retention.ms=-1 and retention.bytes=-1 on the topic with kafka-configs.sh.",
+            f"Set {_CLEANUP}=delete, retention.ms=-1 and retention.bytes=-1 on the topic with kafka-configs.sh, now: "
+            "the log cleaner removes records without a key. Restart no leader before `kafkactl tiered forecast` shows "
+            "nothing in `loses`, or before the data that it shows was consumed.",
             setting=_CLEANUP,
             value=topic.configs[_CLEANUP],
         )

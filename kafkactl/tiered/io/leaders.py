@@ -192,7 +192,7 @@ class Leaders:
                 if batch.header.last_offset < position:
                     continue
                 if not kept.size_bytes:
-                    base = batch.header.base_offset
+                    base = min(start, batch.header.base_offset)
                 begin = batch.header.position
                 kept.add(data[begin : begin + batch.header.size_bytes])
                 position = batch.header.last_offset + 1

@@ -78,4 +78,4 @@ def test_stray_of_a_topic_that_the_metadata_lacks_is_not_renamed_back() -> None:
 
 def test_stray_before_the_copy_is_renamed_back_for_a_start_on_zookeeper() -> None:
     found = _found(world("M3").but(strays={1: (STRAY.replace("orders", "other"),)}), "partitions-became-strays")
-    assert "Not with the KRaft file before the copy" in found.next_step
+    assert "not with the KRaft file before the copy" in found.next_step

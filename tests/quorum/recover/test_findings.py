@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +230,24 @@ def test_what_could_be_adopted_is_offered_once(recover: Recovery, tmp_path: Path
     offered = recover.plan("--lost", "2,3", "--drop-empty", disks=disks, code=3)
     assert "3 partitions could be adopted" in finding(offered, "partitions-adoptable")["message"]
     assert "partitions-adoptable" not in ids(recover.plan("--lost", "2,3", "--drop-empty", "--adopt", disks=disks))
+
+
+def test_plan_of_a_directory_that_was_moved_is_found_by_its_directory_id(
+    recover: Recovery, tmp_path: Path, kafkactl: Cli
+) -> None:
+    """The next step of `recovery-plan-exists`: verify a recovery that is done; move the plan of none away."""
+    disks = survivors(tmp_path)
+    assert recover(*LOST, "--confirm", worlds.CLUSTER, disks=disks).json["outcome"] == "done"
+    moved = recover.out.rename(tmp_path / "srv")
+    step = finding(recover.plan(*LOST, "--raise-epoch", 7, disks=disks, code=3), "recovery-plan-exists")["next_step"]
+    searched = re.search(r"directory\.id=\S+", step)
+    assert searched is not None and searched[0] in (moved / "meta.properties").read_text().split()
+    typed = re.search(r"`kafkactl (.*?)`", step)
+    assert typed is not None
+    moved.rename(recover.out)
+    verified = kafkactl(*shlex.split(typed[1]), "-o", "json")
+    assert (verified.code, verified.json["findings"]) == (0, []), verified.stdout
+
+    shutil.rmtree(recover.out)
+    recover.out.with_name("new.recovery.json").rename(tmp_path / "aside.json")
+    assert recover.plan(*LOST, "--raise-epoch", 7, disks=disks)["outcome"] == "planned"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 from kafkactl.core.values import Role
 from tests.conftest import Run
@@ -20,10 +22,11 @@ def registered(cluster: KafkaCluster) -> set[int]:
         return set(fetch_registrations(client).controllers)
 
 
+@pytest.mark.parametrize("controllers", [1, pytest.param(3, marks=pytest.mark.campaign)])
 def test_ghost_controller_registers_with_its_id_in_its_own_file(
-    kafkactl: Cli, new_cluster: Callable[..., KafkaCluster]
+    kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], controllers: int
 ) -> None:
-    cluster = new_cluster("4.3.1", controllers=1, brokers=0, dynamic=False)
+    cluster = new_cluster("4.3.1", controllers=controllers, brokers=0, dynamic=False)
     cluster.start()
     before = cluster.quorum()
     cluster.add_controller(GHOST, start=False)
@@ -38,10 +41,10 @@ def test_ghost_controller_registers_with_its_id_in_its_own_file(
     cluster.wait_for(lambda: GHOST in registered(cluster), "the controller registers", 60)
     after = cluster.quorum()
     assert (after["LeaderId"], after["LeaderEpoch"]) == (before["LeaderId"], before["LeaderEpoch"])
-    assert [voter["ReplicaId"] for voter in after["CurrentVoters"]] == [1]
+    assert sorted(voter["ReplicaId"] for voter in after["CurrentVoters"]) == list(range(1, controllers + 1))
     assert GHOST in [observer["ReplicaId"] for observer in after["Observers"]]
     cluster.kill(GHOST)
     run = kafkactl("nodes", "unregister", "--id", GHOST, "--role", "controller", "--bootstrap-controller",
-                   cluster.controller_address(1), "--dry-run", "-o", "json")  # fmt: skip
+                   cluster.bootstrap_controller, "--dry-run", "-o", "json")  # fmt: skip
     (found,) = [each for each in run.json["findings"] if each["id"] == "controllers-cannot-be-unregistered"]
     assert f"{GHOST}@HOST:PORT added to controller.quorum.voters in its own file only" in found["next_step"]

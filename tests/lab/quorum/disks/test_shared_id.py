@@ -1,38 +1,87 @@
-"""A broker that was given the id of a controller: `quorum describe` and `nodes list` warn while both run."""
+"""Two processes with one id: a broker with the id of a controller, or two brokers. No message is lost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.conftest import Run
+from tests.lab.harness import releases
 from tests.lab.harness.cluster import KafkaCluster
-from tests.lab.harness.config import broker, dynamic_quorum
-from tests.lab.harness.node import KafkaNode
-from tests.lab.harness.ports import free_port
+from tests.lab.harness.storage_tool import StorageToolServer
 from tests.lab.quorum.disks.test_two_foundings import ids
+from tests.lab.quorum.disks.twin import RELEASE, TOPIC, Twin, count, create_topic, write
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
 Cli = Callable[..., Run]
+BROKER, TURNS = 11, 4
 
 
-def test_a_broker_with_the_id_of_a_follower_is_named(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster]) -> None:
-    cluster = new_cluster("4.3.1", controllers=3, brokers=0)
+def test_controller_leaves_the_id_that_a_broker_has(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster]) -> None:
+    cluster = new_cluster(RELEASE, controllers=3, brokers=0)
     cluster.start()
-    id = next(id for id in cluster.controller_ids if id != cluster.leader())
-    work = cluster.disks.workdir / "twin"
-    quorum = dynamic_quorum(list(cluster.disks.controller_ports.values()))
-    settings = broker(node_id=id, log_dirs=[work / "disk"], port=free_port(), quorum=quorum)
-    node = KafkaNode("4.3.1", settings, work, name="twin")
-    formatted = kafkactl("storage", "format", "-t", cluster.cluster_id, "-c", node.config_file,
-                         "--kafka-version", "4.3.1", "--no-initial-controllers")  # fmt: skip
-    assert formatted.code == 0, formatted.stdout + formatted.stderr
-    address = ("--bootstrap-controller", cluster.controller_address(cluster.leader()), "-o", "json")
-    assert "one-id-two-processes" not in ids(kafkactl("quorum", "describe", *address))
-    node.start()
+    leader = cluster.leader()
+    shared, other = (id for id in cluster.controller_ids if id != leader)
+    twin = Twin(kafkactl, cluster, shared)
+    where = ("--bootstrap-controller", f"{cluster.controller_address(leader)},{cluster.controller_address(other)}")
+    assert "one-id-two-processes" not in ids(kafkactl("quorum", "describe", *where, "-o", "json"))
+    twin.process.start()
     try:
+        twin.process.wait_ready(60)
+        create_topic(twin)
+        write(twin, 50)
         # Whether the observer is alive is proved by its fetches, which takes an observation or two.
         for words in (("quorum", "describe"), ("nodes", "list")):
             cluster.wait_for(
-                lambda words=words: "one-id-two-processes" in ids(kafkactl(*words, *address)), f"reported {words}", 60
+                lambda words=words: "one-id-two-processes" in ids(kafkactl(*words, *where, "-o", "json")), "it", 60
             )
+        new = cluster.add_controller()
+        cluster.wait_for(lambda: new in [each["ReplicaId"] for each in cluster.quorum()["Observers"]], "follows", 60)
+        run = kafkactl("quorum", "reassign", "--target", f"{leader},{other},{new}", *where, "--yes", "-o", "json")
+        assert run.code == 0, run.stdout + run.stderr
+        cluster.stop(shared)
+        write(twin, 5)
+        assert count(twin) == 55
+        cluster.wait_for(
+            lambda: "one-id-two-processes" not in ids(kafkactl("quorum", "describe", *where, "-o", "json")), "one", 60
+        )
     finally:
-        node.kill()
+        twin.process.kill()
+
+
+def test_broker_that_took_over_an_id_has_the_only_copy_of_its_messages(
+    kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], storage_tool: StorageToolServer
+) -> None:
+    cluster = new_cluster(RELEASE, controllers=1, brokers=1).start()
+    twin = Twin(kafkactl, cluster, BROKER)
+    create_topic(cluster)
+    write(cluster, 50)
+
+    def is_reported() -> bool:
+        return "broker-id-used-in-turns" in ids(kafkactl("log", "lint", cluster.disks.metadata_log(1), "-o", "json"))
+
+    cluster.kill(BROKER)
+    try:
+        twin.process.start().wait_ready(60)
+        write(twin, 25)
+        assert count(twin) == 25
+        for turn in range(TURNS):
+            stopped, started = (
+                (twin.process, cluster.node(BROKER)) if turn % 2 == 0 else (cluster.node(BROKER), twin.process)
+            )
+            stopped.kill()
+            started.start().wait_ready(60)
+            if is_reported():
+                break
+        assert is_reported()
+    finally:
+        twin.process.kill()
+    cluster.start(BROKER)
+    assert count(cluster) == 50
+    cluster.add_broker()
+    (log,) = (twin.disk / f"{TOPIC}-0").glob("*.log")
+    dump = storage_tool.run_tool(
+        releases.NEWEST_WITH_TOOLS, "kafka.tools.DumpLogSegments", ["--files", str(log), "--print-data-log"]
+    )
+    assert dump.stdout.count(f"payload: {TOPIC}-0-") == 25, dump.stdout
