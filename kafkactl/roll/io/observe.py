@@ -114,22 +114,23 @@ class RollObserver:
     # --- nodes at their own addresses ---
 
     def _visits(self) -> dict[tuple[int, Role], Visit | KafkactlError]:
-        """Return the answer of each listener that the inventory names, all asked at once."""
-        found: dict[tuple[int, Role], Visit | KafkactlError] = {}
+        """Return the answer of each listener that the inventory names, all asked at once: none takes another's time."""
         deadline = Deadline.after(min(_SILENT_MS, _SHARE * self._timeout_ms), self._clock)
-        for listener in (Role.CONTROLLER, Role.BROKER):
-            places = {parse_addresses(text)[0]: node.id for node in self._inventory.nodes
-                      for text in (_address_of(node, listener),) if text is not None}  # fmt: skip
+        places = {
+            parse_addresses(text)[0]: (node.id, listener)
+            for listener in (Role.CONTROLLER, Role.BROKER)
+            for node in self._inventory.nodes
+            for text in (_address_of(node, listener),)
+            if text is not None
+        }
 
-            def ask(address: Address, by: Deadline, to: Role = listener, ids: Any = places) -> Visit:
-                with connect(address, self._access[to], by) as connection:
-                    return visit_node(
-                        connection, expected_id=ids[address], identify=True, deadline=by, ask_quorum=False
-                    )
+        def ask(address: Address, by: Deadline) -> Visit:
+            node_id, listener = places[address]
+            with connect(address, self._access[listener], by) as connection:
+                return visit_node(connection, expected_id=node_id, identify=True, deadline=by, ask_quorum=False)
 
-            answers = all_at_once(tuple(places), ask, deadline, is_enough=lambda _found: False)
-            found |= {(places[address], listener): answer for address, answer in answers.items()}
-        return found
+        answers = all_at_once(tuple(places), ask, deadline, is_enough=lambda _found: False)
+        return {places[address]: answer for address, answer in answers.items()}
 
     def _node(self, node: RollInventoryNode, visits: Mapping[tuple[int, Role], Visit | KafkactlError]) -> RollNode:
         mine = [visits[key] for key in ((node.id, Role.BROKER), (node.id, Role.CONTROLLER)) if key in visits]

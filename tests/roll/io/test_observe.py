@@ -70,6 +70,17 @@ def test_silent_node_is_down_and_a_node_with_another_id_is_unknown(tmp_path: Pat
     assert {finding.id for finding in seen.findings} >= {"node-not-observed", "node-with-another-id"}
 
 
+def test_paused_controller_takes_no_time_from_other_nodes(tmp_path: Path) -> None:
+    """The listener of a paused process takes connections and does not answer; a broker is asked all the same."""
+    with FakeQuorum() as quorum, socket.create_server(("127.0.0.1", 0)) as paused:
+        controller = f"id = 9\nroles = ['controller']\ncontroller_address = '127.0.0.1:{paused.getsockname()[1]}'"
+        broker = f"id = 1\nroles = ['broker']\naddress = '{quorum.address(1)}'"
+        tables = "".join(f"[[nodes]]\n{node}\nconfig = '{name}'\n" for name, node in (("c", controller), ("b", broker)))
+        inventory = parse_roll_inventory(tables, file=str(tmp_path / "roll.toml"))
+        seen = observe(inventory, timeout_ms=MS)
+    assert {node.id: node.alive for node in seen.nodes} == {9: False, 1: True}
+
+
 def test_node_of_another_cluster_is_unknown_and_named(tmp_path: Path) -> None:
     with FakeQuorum() as quorum:
         inventory = changed(inventory_of(quorum, tmp_path), cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
