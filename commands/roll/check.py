@@ -44,14 +44,16 @@ def command(*, source: RollSource, asked: RequestOptions) -> None:
     from kafkactl.roll.api import check
 
     observation = open_observation(source)
-    found = check(observation, request_of(asked, observation))
+    found = check(observation, request_of(asked, observation, source.inventory))
     code = exit_codes.PROBLEMS_FOUND if found.has_blockers else exit_codes.DONE
     emit("roll.check", found, render=_show, exit_code=code, listing="findings")
 
 
 def _show(page: Page, found: RollCheck) -> None:
     title = f"{found.way.value} to {found.to}" if found.to else "restart with the same release"
-    page.heading(f"{title}: {'blocked' if found.has_blockers else 'nothing blocks it'}", _tone(found))
+    is_known = all(node.will_start is not None for node in found.nodes)
+    free = "nothing blocks it" if is_known else "nothing that is known blocks it"
+    page.heading(f"{title}: {'blocked' if found.has_blockers else free}", _tone(found))
     page.table(
         ("node", "roles", "release", "starts", "expected failure"),
         [

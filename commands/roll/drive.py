@@ -107,7 +107,8 @@ def answer(kind: str, found: RollRun) -> NoReturn:
 def _show(page: Page, found: RollRun) -> None:
     tone = "good" if found.outcome.value in ("done", "nothing-to-do", "planned") else "bad"
     to = f" to {found.to}" if found.to else ""
-    page.heading(f"{found.way.value if found.way else 'roll'}{to}: {found.outcome.value}", tone)
+    way = "roll" if found.way is None or (found.to and found.way == "restart") else found.way.value
+    page.heading(f"{way}{to}: {found.outcome.value}", tone)
     page.findings(found.findings)
     page.table(
         ("step", "action", "nodes", "state", "moves", "offline", "below min ISR", "back after"),

@@ -221,8 +221,10 @@ def _is_address_typed() -> bool:
     return any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in names)
 
 
-def request_of(asked: RequestOptions, observation: RollObservation | RollInventory) -> RollRequest:
-    """Return the request that the options make; the files of --rendered are read."""
+def request_of(
+    asked: RequestOptions, observation: RollObservation | RollInventory, inventory: str | None
+) -> RollRequest:
+    """Return the request that the options make; the files of --rendered are read. `inventory` is its path."""
     from kafkactl.roll.api import RollRequest, read_rendered
 
     return RollRequest.of(
@@ -234,4 +236,5 @@ def request_of(asked: RequestOptions, observation: RollObservation | RollInvento
         batch=asked.batch,
         until=asked.until,
         accepted=asked.accepted,
+        inventory=inventory,
     )

@@ -51,7 +51,7 @@ def command(
     from kafkactl.roll.api import plan
 
     observation = open_observation(source)
-    found = plan(observation, request_of(asked, observation), out=out, overwrite=overwrite)
+    found = plan(observation, request_of(asked, observation, source.inventory), out=out, overwrite=overwrite)
     code = exit_codes.PROBLEMS_FOUND if found.has_blockers else exit_codes.DONE
     emit("roll.plan", found, render=_show, exit_code=code)
 

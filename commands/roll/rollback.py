@@ -45,10 +45,9 @@ def command(*, source: RollSource, asked: RequestOptions, arguments: DriveArgume
         raise click.UsageError("Missing option '--to'.")
     if dry_run:
         seen = open_observation(source)
-        answer(KIND, plan_run(seen, request_of(asked, seen)))
+        answer(KIND, plan_run(seen, request_of(asked, seen, source.inventory)))
     if source.observation is not None:
         raise click.UsageError("--observation is for --dry-run; a rollback needs --inventory.")
     found = open_written_inventory(source)
-    drive(
-        KIND, rollback, found, request_of(asked, found), arguments=arguments, questions=Questions(yes=yes, confirm=None)
-    )
+    request = request_of(asked, found, source.inventory)
+    drive(KIND, rollback, found, request, arguments=arguments, questions=Questions(yes=yes, confirm=None))

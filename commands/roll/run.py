@@ -53,9 +53,7 @@ def command(
     from kafkactl.roll.api import observe, plan_run, run
 
     found = open_written_inventory(source)
+    request = request_of(asked, found, source.inventory)
     if dry_run:
-        seen = observe(found, timeout_ms=time_for_nodes_ms())
-        answer(KIND, plan_run(seen, request_of(asked, found)))
-    drive(
-        KIND, run, found, request_of(asked, found), arguments=arguments, questions=Questions(yes=yes, confirm=confirm)
-    )
+        answer(KIND, plan_run(observe(found, timeout_ms=time_for_nodes_ms()), request))
+    drive(KIND, run, found, request, arguments=arguments, questions=Questions(yes=yes, confirm=confirm))

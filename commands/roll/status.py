@@ -34,7 +34,7 @@ def command(*, source: RollSource, to: str | None) -> None:
     """
     from kafkactl.roll.api import RollRequest, status
 
-    found = status(open_observation(source), RollRequest(to=to))
+    found = status(open_observation(source), RollRequest.of(to=to, inventory=source.inventory))
     code = exit_codes.PROBLEMS_FOUND if found.has_problems else exit_codes.DONE
     emit("roll.status", found, render=_show, exit_code=code)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
@@ -54,7 +55,7 @@ class RollRequest:
 
     `only` and `skip` restrict the roll to some nodes; `order` is that of the brokers, None for the best one. `batch`
     is the most brokers that are stopped together, 0 for all of a rack that can be. `accepted` are ids of warnings,
-    with `@NODE` of one node only.
+    with `@NODE` of one node only. `inventory` is the inventory as a word of a shell, for commands of next steps.
     """
 
     to: str | None = None
@@ -65,31 +66,42 @@ class RollRequest:
     batch: int = 1
     until: Until | None = None
     accepted: frozenset[str] = frozenset()
+    inventory: str = "FILE"
 
     @classmethod
     def of(
         cls,
         *,
         to: str | None,
-        only: Collection[int] | None,
-        skip: Collection[int],
-        rendered: Mapping[int, str],
-        order: Sequence[int] | None,
-        batch: int,
-        until: str | None,
-        accepted: Collection[str],
+        only: Collection[int] | None = None,
+        skip: Collection[int] = (),
+        rendered: Mapping[int, str] | None = None,
+        order: Sequence[int] | None = None,
+        batch: int = 1,
+        until: str | None = None,
+        accepted: Collection[str] = (),
+        inventory: str | None = None,
     ) -> RollRequest:
         """Return the request of options as they were given."""
         return cls(
             to=to,
             only=None if only is None else frozenset(only),
             skip=frozenset(skip),
-            rendered=rendered,
+            rendered=rendered or {},
             order=None if order is None else tuple(order),
             batch=batch,
             until=None if until is None else Until(until),
             accepted=frozenset(accepted),
+            inventory=_in_shell(inventory),
         )
+
+    def command(self, verb: str, *words: str) -> str:
+        """Return a command of `kafkactl roll` for this roll, as it is typed."""
+        return " ".join((f"kafkactl roll {verb} --inventory {self.inventory}", *words))
+
+
+def _in_shell(path: str | None) -> str:
+    return "FILE" if path is None else shlex.quote(path)
 
 
 @frozen

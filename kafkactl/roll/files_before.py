@@ -36,11 +36,12 @@ def command_with_old_file(case: RollCase, node: RollNode) -> str:
     if version is None or not is_same(version, case.goal):
         return ""
     verb = "rollback" if case.way is Way.DOWNGRADE else "run"
-    words = ["kafkactl", "roll", verb, "--inventory", "FILE", "--to", str(case.request.to)]
+    words = [f"--to {case.request.to}"]
     for option, ids in (("--only", case.request.only), ("--skip", case.request.skip)):
         if ids:
-            words += [option, ",".join(map(str, sorted(ids)))]
-    return f"Give the files back with which Kafka {version} ran: {shlex.join([*words, '--rendered', file.folder])}"
+            words.append(f"{option} {','.join(map(str, sorted(ids)))}")
+    words.append(f"--rendered {shlex.quote(file.folder)}")
+    return f"Give the files back with which Kafka {version} ran: {case.request.command(verb, *words)}"
 
 
 def rendered_words(case: RollCase, node_ids: Collection[int]) -> str:

@@ -177,11 +177,12 @@ def down_brokers(case: RollCase) -> dict[int, str]:
     for broker_id, broker in sorted(case.image.brokers.items()):
         if broker_id in stale:
             continue
-        if broker.in_controlled_shutdown:
-            found[broker_id] = "is in controlled shutdown"
-        elif broker.fenced:
-            found[broker_id] = "is fenced"
-        elif is_alive(case, broker_id) is False:
+        silent = is_alive(case, broker_id) is False
+        if broker.fenced:
+            found[broker_id] = "does not answer and is fenced" if silent else "is fenced"
+        elif broker.in_controlled_shutdown:
+            found[broker_id] = "was stopped and does not answer" if silent else "is in controlled shutdown"
+        elif silent:
             found[broker_id] = "does not answer"
     for node in case.observation.brokers:
         if case.has_log and node.id not in case.image.brokers:

@@ -27,6 +27,8 @@ from kafkactl.core.frozen import frozen
 from kafkactl.roll.mark import NodeMark
 
 SUBJECT: Final = "roll"
+CAME_UP_NOT: Final[Mapping[str, Any]] = {"came_up": False}
+"""Data of a start that failed for the node itself: its hook ran, and a leader was there to register with."""
 _ENDED: Final = (Outcome.DONE.value, Outcome.NOTHING_TO_DO.value)
 
 
@@ -75,6 +77,8 @@ class RollRecord:
     `is_under_way` is False after a run reached the goal. `from_releases` are the releases of the nodes before the
     roll; `marks` the marks of every node that was stopped in it, by node id. `replaced` are the files that the roll
     replaced, `earlier` those of rolls before it; `unapplied` are nodes that were not restarted with their new file.
+    `pending` are nodes that it stopped and that are not proved to be back; `failed` those of them whose last start
+    failed, with the release of that start.
     """
 
     to: str | None
@@ -89,6 +93,8 @@ class RollRecord:
     replaced: Mapping[int, KeptFile] = field(default_factory=dict)
     earlier: Mapping[int, KeptFile] = field(default_factory=dict)
     unapplied: frozenset[int] = frozenset()
+    pending: tuple[int, ...] = ()
+    failed: Mapping[int, str | None] = field(default_factory=dict)
 
     to_dict = json_of("to", "way", "from=from_releases", "outcome", "entries", "last_ms")
 
@@ -121,16 +127,18 @@ def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
         replaced=fold.replaced,
         earlier=fold.earlier,
         unapplied=frozenset(fold.unapplied),
+        pending=tuple(fold.pending) if fold.is_under_way else (),
+        failed=dict(fold.failed) if fold.is_under_way else {},
     )
 
 
 class RollProgress(JournalFold):
     """Fold of the journal since the roll began.
 
-    `pending` are nodes that were stopped and are not proved to be back, in order; `marks` what was known of each
-    before its last stop. `restarted`, `installed` and `configured` are nodes for which that was done; `unapplied` are
-    nodes that have a new file and were not started since. `starts` counts the starts of each node; `kept` is the folder
-    of the files that the roll replaces.
+    `pending` are nodes that were stopped and are not proved to be back, in order; `failed` those whose last start
+    failed, with its release; `marks` what was known of each before its last stop. `restarted`, `installed` and
+    `configured` are nodes for which that was done; `unapplied` are nodes that have a new file and were not started
+    since. `starts` counts the starts of each node; `kept` is the folder of the files that the roll replaces.
     """
 
     def __init__(self) -> None:
@@ -142,6 +150,7 @@ class RollProgress(JournalFold):
 
     def _forget(self) -> None:
         self.pending: dict[int, None] = {}
+        self.failed: dict[int, str | None] = {}
         self.marks: dict[int, NodeMark] = {}
         self.restarted: set[int] = set()
         self.installed: set[int] = set()
@@ -190,12 +199,15 @@ class RollProgress(JournalFold):
         if entry.entry != DONE:
             for node_id in entry.data.get("not_stopped", ()):
                 self.pending.pop(int(node_id), None)
+            if action == Action.START and entry.data.items() >= CAME_UP_NOT.items():
+                self.failed |= dict.fromkeys(nodes, flight.data.get("release"))
             return
         if action == Action.START:
             self.restarted.update(nodes)
             self.unapplied.difference_update(nodes)
             for node_id in nodes:
                 self.pending.pop(node_id, None)
+                self.failed.pop(node_id, None)
         elif action == Action.INSTALL:
             self.installed.update(nodes)
         elif action == Action.PUT_CONFIG:

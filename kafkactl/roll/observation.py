@@ -13,7 +13,7 @@ from typing import Any, Final
 from kafkactl.change.journal_lines import Entry
 from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import InputError
-from kafkactl.core.findings import Finding
+from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.json_fields import JsonFields
 from kafkactl.core.json_input import JsonInputError, parse_json
@@ -24,6 +24,8 @@ from kafkactl.roll.quorum_view import ListedNode, ObservedQuorum, read_nodes, re
 
 KIND: Final = "roll.observation"
 SCHEMA_VERSION: Final = 1
+STRANGERS: Final = frozenset({"node-of-another-cluster", "node-with-another-id"})
+"""Findings of an observation about a node that is not the one of the inventory: their `subject` is its name."""
 _NEXT_STEP: Final = "Take an observation with `kafkactl roll observe`, or correct the file."
 
 
@@ -111,6 +113,7 @@ class RollObservation:
             "nodes": [node.to_dict() for node in self.nodes],
             "quorum": self.quorum,
             "nodes_list": self.nodes_list,
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 
@@ -179,7 +182,22 @@ def observation_from_dict(document: object, *, file: str = "observation") -> Rol
         nodes=nodes,
         quorum=top.raw("quorum"),
         nodes_list=top.raw("nodes_list"),
+        findings=top.listed("findings", _finding) or (),
         file=file,
+    )
+
+
+def _finding(fields: JsonFields) -> Finding:
+    severity, evidence = fields.text("severity"), fields.raw("evidence")
+    if severity not in set(Severity):
+        raise fields.invalid("severity", f"found {severity!r}, expected {', '.join(Severity)}")
+    return Finding(
+        id=fields.text("id") or "",
+        severity=Severity(severity),
+        subject=fields.text("subject") or "",
+        message=fields.text("message") or "",
+        evidence=evidence if isinstance(evidence, dict) else {},
+        next_step=fields.text("next_step") or "",
     )
 
 

@@ -5,25 +5,23 @@ For the person who arrives in the middle: first what is wrong, then who is done,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, blockers, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
-from kafkactl.features.catalog.releases import KafkaVersion, Release
+from kafkactl.features.catalog.releases import Release
 from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks import evidence
 from kafkactl.roll.checks.cluster import ROWS
-from kafkactl.roll.gates import gates_before, is_unknown, passes
+from kafkactl.roll.gates import gates_before, passes
 from kafkactl.roll.journal import RollRecord
-from kafkactl.roll.liveness import is_alive
-from kafkactl.roll.observation import RollNode
-from kafkactl.roll.order import is_restarted, roll_order
-from kafkactl.roll.phase import Phase, phase_of, running_versions
+from kafkactl.roll.next_action import next_action
+from kafkactl.roll.observation import STRANGERS, RollNode
+from kafkactl.roll.order import is_restarted
+from kafkactl.roll.phase import Phase, phase_of
 from kafkactl.roll.releases import rules_of
-from kafkactl.roll.rollback_path import How, RollbackPath, rollback_path
+from kafkactl.roll.rollback_path import RollbackPath, rollback_path
 
 
 @frozen
@@ -74,7 +72,9 @@ class RollStatus:
 
     @property
     def has_problems(self) -> bool:
-        """Return True if a node is not back, or a gate of the open step is violated."""
+        """Return True if a node is not back or not that of the cluster, or a gate of the open step is violated."""
+        if any(finding.id in STRANGERS for finding in self.findings):
+            return True
         if any(node.back is False for node in self.nodes):
             return True
         step = self.open_step
@@ -104,7 +104,13 @@ def roll_status(case: RollCase) -> RollStatus:
         if step is None
         else OpenStepShown(number=step.number, action=step.action, nodes=step.nodes, since_ms=step.since_ms),
         journal=record,
-        next_action=next_action(case, phase, nodes, way),
+        next_action=next_action(
+            case,
+            phase,
+            [node.id for node in nodes if node.back is False],
+            {node.id: blockers(node.why) for node in nodes if node.may_stop is False},
+            way,
+        ),
         rollback=way,
         findings=(*case.observation.findings, *shown, *lacking),
     )
@@ -118,8 +124,9 @@ def _position(case: RollCase, node: RollNode) -> NodePosition:
     is_started = step is not None and node.id in step.nodes and step.action in ("start", "wait")
     after = gates_after(case, node, mark if is_started else None, release=_expected(case, node) if is_started else None)
     before = gates_before(case, [node.id])
-    back = passes([finding for gate in after for finding in gate.findings])
-    stop = [finding for gate in before for finding in gate.findings]
+    stranger = [found for found in case.observation.findings if found.id in STRANGERS and found.subject == node.name]
+    back = passes([*stranger, *(finding for gate in after for finding in gate.findings)])
+    stop = [*stranger, *(finding for gate in before for finding in gate.findings)]
     lacks = blockers(finding for gate in after for finding in gate.findings) if back is not True else []
     running = case.versions.get(node.id)
     return NodePosition(
@@ -144,64 +151,3 @@ def _done(case: RollCase, node: RollNode) -> bool | None:
     if record is not None and record.is_under_way and record.marks:
         return is_restarted(case, node)
     return None
-
-
-# --- the one next command ---------------------------------------------------------------------------------------------
-
-
-def next_action(case: RollCase, phase: Phase | None, nodes: Sequence[NodePosition], way: RollbackPath) -> str:
-    """Return the one next action: who is down is started first, then the roll goes on."""
-    quorum = case.observation.quorum_view
-    if quorum is not None and not quorum.has_leader:
-        ids = ", ".join(map(str, case.voter_ids))
-        return f"Start controllers until a majority of the voters {ids} answers; stop nothing while there is no leader."
-    down = [node.id for node in case.observation.nodes if is_alive(case, node.id) is False]
-    if down:
-        return f"Start {_nodes(down)}, and wait until it is back: a start is always allowed."
-    lacking = [node.id for node in nodes if node.back is False]
-    if lacking:
-        return f"Wait until {_nodes(lacking)} is back, and observe again; stop no other node meanwhile."
-    if phase is None:
-        return "Observe again with the hook `running`, or once the nodes answer: no release is known."
-    return _go_on(case, phase, nodes, way)
-
-
-def _go_on(case: RollCase, phase: Phase, nodes: Sequence[NodePosition], way: RollbackPath) -> str:
-    running = running_versions(case)
-    if phase is Phase.MIXED or (case.goal is None and len(running) > 1):
-        return _decide(case, running, way)
-    if phase in (Phase.BINARIES, Phase.LEVELS) and case.goal is not None:
-        line = f"{case.goal.major}.{case.goal.minor}"
-        return f"Raise the levels once no rollback is intended: kafkactl features plan --release-version {line}"
-    if phase is Phase.DONE:
-        return "Nothing: no roll is under way."
-    order = roll_order(case)
-    left = [*order.controllers, *order.brokers]
-    blocked = [node for node in nodes if left[:1] == [node.id] and node.may_stop is False]
-    if blocked:
-        reasons = "; ".join(finding.message for finding in blockers(blocked[0].why) if not is_unknown(finding))
-        return f"Correct what forbids the stop of node {blocked[0].id}: {reasons}"
-    if not left:
-        return "Nothing is left to do."
-    return f"Continue with node {left[0]}: kafkactl roll run --inventory FILE{_to(case)}"
-
-
-def _decide(case: RollCase, running: Sequence[KafkaVersion], way: RollbackPath) -> str:
-    """Return the next action where several releases run, and it is open which of them is the goal."""
-    if case.goal is None and len(running) == 2:
-        return (
-            f"Decide for one release: kafkactl roll status --inventory FILE --to {running[-1]} shows the roll, "
-            f"kafkactl roll rollback --inventory FILE --to {running[0]} --dry-run the rollback."
-        )
-    if way.how is How.NO:
-        to = _to(case) or " --to RELEASE"
-        return f"Bring every node to one release, the goal: kafkactl roll plan --inventory FILE{to}"
-    return "Decide for one release: kafkactl roll plan --inventory FILE --to RELEASE shows the way to each."
-
-
-def _to(case: RollCase) -> str:
-    return f" --to {case.request.to}" if case.request.to else ""
-
-
-def _nodes(ids: Sequence[int]) -> str:
-    return f"{'node' if len(ids) == 1 else 'nodes'} {', '.join(map(str, ids))}"

@@ -39,6 +39,11 @@ class RollbackPath:
     how: How
     reason: str
 
+    @property
+    def starts_old_binary(self) -> bool:
+        """Return True if the old binary comes up under the present levels, also if every other node still runs it."""
+        return self.to is not None and self.how in (How.BINARIES, How.NONE_NEEDED)
+
     to_dict = by_fields
 
 

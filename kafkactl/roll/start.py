@@ -108,7 +108,8 @@ def _file(case: RollCase, node: RollNode, release: Release, unknown: list[str]) 
     unread = unread_settings(release, properties)
     if unread:
         unknown.append(f"the values of {', '.join(unread[:5])}")
-    yield from _identity(case, node)
+    if (refusal := wrong_disk(case, node)) is not None:
+        yield refusal
 
 
 def _java_is_proved(case: RollCase, node: RollNode, needed: int) -> bool:
@@ -119,22 +120,23 @@ def _java_is_proved(case: RollCase, node: RollNode, needed: int) -> bool:
     return node.alive is True and running is not None and java_needed(running) >= needed
 
 
-def _identity(case: RollCase, node: RollNode) -> Iterator[StartFailure]:
-    """Compare meta.properties of the node with the cluster and the node id."""
+def wrong_disk(case: RollCase, node: RollNode) -> StartFailure | None:
+    """Return the refusal of a disk of another node or cluster, by meta.properties."""
     if node.meta_properties is None:
-        return
+        return None
     try:
         found = parse_properties(node.meta_properties.encode("utf-8", "surrogatepass")).mapping
     except DecodeError:
-        return
+        return None
     stored = found.get("node.id", found.get("broker.id"))
     if stored is not None and stored.strip().isdigit() and int(stored) != node.id:
         text = f"Stored node id {stored.strip()} doesn't match the node id {node.id} of the configuration"
-        yield StartFailure(phase=StartPhase.LOAD, message=text)
+        return StartFailure(phase=StartPhase.LOAD, message=text)
     cluster_id = found.get("cluster.id")
     if cluster_id is not None and case.observation.cluster_id not in (None, cluster_id):
         text = f"meta.properties has the cluster id {cluster_id}, the cluster has {case.observation.cluster_id}"
-        yield StartFailure(phase=StartPhase.LOAD, message=text)
+        return StartFailure(phase=StartPhase.LOAD, message=text)
+    return None
 
 
 # --- levels, records and stored settings ----------------------------------------------------------------------------

@@ -59,6 +59,7 @@ class FakeRoll:
         self.bad_release: str | None = None
         self.hangs: set[int] = set()
         self.kept: dict[tuple[str, int], bytes] = {}
+        self.log = b""
         self._installed = dict(self.release)
         self._together: set[int] = set()
         self._stopping: dict[int, int] = {}
@@ -159,6 +160,10 @@ class FakeRoll:
     def _ask(self, request: Request) -> HookRun:
         self.fuse()
         wrong = self.wrong.get((request.verb, request.node))
+        if request.verb is Verb.LOGS:
+            return HookRun(end=HookEnd.DONE, exit_code=0, stdout=self.log)
+        if wrong == LATE:
+            return HookRun(end=HookEnd.TIMED_OUT, message="it was ended after 20 s")
         if wrong == FAIL:
             return HookRun(end=HookEnd.FAILED, exit_code=1, message="no such unit")
         if wrong != LIE:

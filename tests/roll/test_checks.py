@@ -254,6 +254,14 @@ def test_missing_log_quorum_and_facts_of_a_node_are_warnings():
     assert not check.has_blockers
 
 
+def test_disk_of_another_node_or_cluster_is_a_blocker_of_its_node():
+    for text in ("node.id=12\n", "node.id=11\ncluster.id=AnotherCluster\n"):
+        check = check_roll(healthy().change(11, meta_properties=text).case("4.4.0"))
+        assert [finding.subject for finding in check.findings if finding.id == "start-refused"] == ["broker 11"]
+        assert check.has_blockers
+        assert next(node for node in check.nodes if node.id == 11).will_start is False
+
+
 def test_table_names_every_finding_once():
     names = [id for row in ROWS for id in row.ids]
     assert len(set(names)) == len(names)

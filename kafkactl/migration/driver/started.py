@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from kafkactl.change.hooks.last_errors import PATTERN, last_errors
 from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Finding, blocker
-from kafkactl.core.shown import visible
 from kafkactl.migration.driver.actions import is_running
 from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.steps.step import STARTS, Step
-from kafkactl.protocol.redact import redacted_text
 
-_PATTERN: Final = "ERROR|FATAL|Exception"
-_LINES: Final = 5
-_LINE_CHARACTERS: Final = 300
 _BEFORE_START_MS: Final = 5_000  # the clocks of two machines
 
 
@@ -68,10 +63,9 @@ class StartedNode:
         if node is None or not world.has_hook(Verb.LOGS, node):
             return ()
         place = self._context.place(self._step, self._seq)
-        extra = {"pattern": _PATTERN, "since_ms": str(int(self._since_ms))}
+        extra = {"pattern": PATTERN, "since_ms": str(int(self._since_ms))}
         run = world.ask(Request(
             verb=Verb.LOGS, node=node, phase=place.phase, seq=self._seq, instruction="", extra=extra,
         ))  # fmt: skip
         text = run.stdout.decode("utf-8", "replace") if run.is_done else ""
-        found = [line.strip() for line in redacted_text(text).splitlines() if re.search(_PATTERN, line)]
-        return tuple(visible(line)[:_LINE_CHARACTERS] for line in found[-_LINES:])
+        return last_errors(text)

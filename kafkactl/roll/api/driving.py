@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkactl.change.progress import ProgressCallback, in_silence
-from kafkactl.core.errors import RefusedError, UnreachableError
+from kafkactl.core.errors import RefusedError
 from kafkactl.core.findings import Finding, Outcome, blockers
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.roll.api.observing import OBSERVATION_MS
+from kafkactl.roll.api.observing import OBSERVATION_MS, not_observed
 from kafkactl.roll.case import RollRequest
 from kafkactl.roll.driver.acts import CONCURRENT, DYNAMIC, Act, Ask
 from kafkactl.roll.driver.answer import RollRun
@@ -70,9 +70,13 @@ def run(
         stop_ms=given.stop_timeout_ms,
     )
     port = LiveRoll(inventory, observe_ms=OBSERVATION_MS, stop_ms=given.stop_timeout_ms, tell=on_request)
-    cluster_id = inventory.cluster_id or port.observe(None).cluster_id
+    cluster_id = inventory.cluster_id
     if cluster_id is None:
-        raise UnreachableError("no node of the inventory shows the id of the cluster", id="cluster-id-not-observed")
+        seen = port.observe(None)
+        cluster_id = seen.cluster_id
+    if cluster_id is None:
+        text = "no node of the inventory shows the id of the cluster"
+        raise not_observed(text, seen.findings, id="cluster-id-not-observed")
     path = inventory.journal_file(cluster_id)
     port.kept = Path(path + ".kept")
     goal = RollGoal(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,9 +56,18 @@ def capture(inventory: RollInventory, *, timeout_ms: float = OBSERVATION_MS) -> 
     captured = RollObserver(inventory, timeout_ms=timeout_ms).observe()
     seen = captured.observation
     if seen.quorum is None and seen.nodes_list is None and not captured.logs and not any(n.alive for n in seen.nodes):
-        reasons = "; ".join(f"{finding.subject}: {finding.message}" for finding in seen.findings)
-        raise UnreachableError(f"nothing of the cluster was reached: {reasons}", id="cluster-not-reached")
+        raise not_observed("nothing of the cluster was reached", seen.findings, id="cluster-not-reached")
     return captured
+
+
+def not_observed(what: str, reasons: Sequence[Finding], *, id: str) -> UnreachableError:
+    """Return the error of a cluster that was not observed; if nodes answer, the next step is that of the refusal."""
+    from kafkactl.roll.io.observe import SILENT
+
+    messages = "; ".join(dict.fromkeys(finding.message for finding in reasons))
+    answers = (finding for finding in reasons if finding.evidence.get("reason") not in SILENT)
+    step = next((finding.advice for finding in answers if finding.advice), None)
+    return UnreachableError(f"{what}: {messages}" if messages else what, id=id, next_step=step)
 
 
 def observe(inventory: RollInventory, *, timeout_ms: float = OBSERVATION_MS) -> RollObservation:

@@ -17,7 +17,7 @@ from kafkactl.roll.checks.row import CheckRow, RollFinding, about
 from kafkactl.roll.checks.stored_topics import ignored_on_topics
 from kafkactl.roll.files_before import command_with_old_file
 from kafkactl.roll.java import java_release
-from kafkactl.roll.levels import LevelFit, can_be_lowered
+from kafkactl.roll.levels import LevelFit, can_be_lowered, level_fits
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.partitions import SHOWN
 from kafkactl.roll.releases import is_before_kraft, is_older, is_same, registered_ranges, rules_of
@@ -74,11 +74,12 @@ def _next_of_level(case: RollCase, fit: LevelFit, release: Release, *, is_above:
             f"{fit.name}={fit.target_min} --dry-run"
         )
     controller = rules_of(case.versions.get(-1 if case.leader_id is None else case.leader_id)) or case.facts.release
-    if not can_be_lowered(controller, fit):
-        return (
-            f"There is no way to Kafka {release.version_text}: {fit.name} cannot be lowered from {fit.finalized} to "
-            f"{fit.target_max}."
-        )
+    for stuck in (fit, *level_fits(release, case.levels)):
+        if stuck.finalized > stuck.target_max and not can_be_lowered(controller, stuck):
+            return (
+                f"There is no way to Kafka {release.version_text}: {stuck.name} cannot be lowered from "
+                f"{stuck.finalized} to {stuck.target_max}."
+            )
     if fit.target_max:
         return f"Lower the level first: kafkactl features downgrade --feature {fit.name}={fit.target_max} --dry-run"
     return f"Disable the feature first: kafkactl features disable --feature {fit.name} --dry-run"

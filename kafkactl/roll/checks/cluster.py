@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from kafkactl.cluster.quorum.majority import arithmetic
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
+from kafkactl.core.frozen import changed
 from kafkactl.core.wording import first_few, plural
 from kafkactl.roll.back import gates_after, since
 from kafkactl.roll.case import RollCase
@@ -40,10 +42,9 @@ def check_isr(case: RollCase) -> Iterator[RollFinding]:
         if partitions:
             names = first_few([partition.name for partition in partitions])
             ids = sorted({replica for partition in partitions for replica in partition.missing})
-            text = f"{names}: the {plural('replica', len(ids))} on {', '.join(map(str, ids))} are not in sync"
-            found = make(
-                "isr-not-whole", f"{len(partitions)} of the partitions", text, "", brokers=ids, **shown(partitions)
-            )
+            text = f"{names}: not in sync on {plural('broker', len(ids))} {', '.join(map(str, ids))}"
+            subject = f"{len(partitions)} {plural('partition', len(partitions))}"
+            found = make("isr-not-whole", subject, text, "", brokers=ids, **shown(partitions))
             yield about(found, sorted(set(ids) & {node.id for node in case.observation.nodes}))
 
 
@@ -115,7 +116,8 @@ def check_quorum(case: RollCase) -> Iterator[RollFinding]:
     if len(count.voters) <= 2:
         size = len(count.voters)
         text = f"the quorum has {size} {plural('voter', size)}: nothing commits while one of them is down"
-        yield about(_spare(warning, text, count, rolled), rolled)
+        found = changed(_spare(warning, text, count, rolled), next_step=_SPARE_STEP)
+        yield about(found, rolled)
         return
     lost = [voter for voter in rolled if count.remain({voter}) is False]
     unproved = [voter for voter in rolled if count.remain({voter}) is None]
@@ -127,6 +129,11 @@ def check_quorum(case: RollCase) -> Iterator[RollFinding]:
         rest = arithmetic(count.voters, count.alive - {unproved[0]})
         text = f"without {_any_of(unproved)} no majority is proved alive: {rest}; unknown {sorted(count.unknown)}"
         yield about(_spare(blocker, text, count, unproved), unproved)
+
+
+_SPARE_STEP: Final = (
+    "Choose a time at which no topic is created and no leader has to move, and accept the warning; or add voters first."
+)
 
 
 def _any_of(voters: Sequence[int]) -> str:
@@ -186,8 +193,8 @@ def _stale(role: str, node_id: int) -> Finding:
 
 
 ROWS = (
-    CheckRow(ids=("isr-not-whole",), find=check_isr),
     CheckRow(ids=("broker-down",), find=check_brokers),
+    CheckRow(ids=("isr-not-whole",), find=check_isr),
     CheckRow(ids=("node-not-back",), find=check_back),
     CheckRow(ids=("reassignment-running", "election-unsettled"), find=check_movement),
     CheckRow(ids=("quorum-without-spare",), find=check_quorum),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.core.findings import warning
+from kafkactl.core.findings import blocker, warning
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
-from kafkactl.roll.start import forecast_start
+from kafkactl.roll.start import forecast_start, wrong_disk
 
 
 def check_evidence(case: RollCase) -> Iterator[RollFinding]:
@@ -21,9 +21,12 @@ def check_evidence(case: RollCase) -> Iterator[RollFinding]:
 
 
 def check_starts(case: RollCase) -> Iterator[RollFinding]:
-    """Find nodes of which too little is known to forecast their start."""
+    """Find nodes that would not start for a reason of their disks, or of which too little is known for a forecast."""
     for node in case.nodes:
         forecast = forecast_start(case, node)
+        if (refusal := wrong_disk(case, node)) is not None:
+            text = f"{node.name} does not start with the disk that its file names: {refusal.message}"
+            yield about(blocker("start-refused", node.name, text, node=node.id, error=refusal.message), [node.id])
         if forecast.will_start is None:
             text = f"it is unknown if {node.name} starts; missing: {'; '.join(forecast.unknown)}"
             found = warning("start-unknown", node.name, text, node=node.id, missing=list(forecast.unknown))
@@ -32,5 +35,5 @@ def check_starts(case: RollCase) -> Iterator[RollFinding]:
 
 ROWS = (
     CheckRow(ids=("cluster-evidence-missing",), find=check_evidence),
-    CheckRow(ids=("start-unknown",), find=check_starts),
+    CheckRow(ids=("start-refused", "start-unknown"), find=check_starts),
 )

@@ -158,6 +158,11 @@ def no_leader(case: RollCase, pending: Iterable[int]) -> Finding:
     """Return the finding about a quorum without a leader: nodes of `pending` wait for one to be brought back."""
     voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
     down = [node.name for node in case.observation.nodes if node.id in voters and is_alive(case, node.id) is False]
+    if case.observation.quorum_view is None and not down:
+        reason = next((found for found in case.observation.findings if found.id == "cluster-not-observed"), None)
+        text = "the quorum was not observed, so no node is stopped, and no broker is started"
+        text += "" if reason is None else f": {reason.message}"
+        return blocker(NO_LEADER, "quorum", text, "" if reason is None else reason.advice, pending=list(pending))
     what = "was not observed" if case.observation.quorum_view is None else "has no leader"
     text = f"the quorum {what}, so no node is stopped, and no broker is started"
     if down:
@@ -307,7 +312,7 @@ def _is_restarted(case: RollCase, progress: RollProgress, ids: Iterable[int]) ->
 def _not_accepted(found: Sequence[Finding]) -> Finding:
     ids = list(dict.fromkeys(finding.id for finding in found))
     words = " ".join(f"--accept {id}" for id in ids)
-    text = f"{len(found)} warnings are not accepted: {some(ids)}"
+    text = f"{len(found)} {'warning is' if len(found) == 1 else 'warnings are'} not accepted: {some(ids)}"
     return blocker("warnings-not-accepted", "roll", text, f"Check each by hand, then run again with {words}.", ids=ids)
 
 

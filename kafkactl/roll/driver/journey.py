@@ -26,6 +26,7 @@ from kafkactl.roll.case import RollCase, Way, make_case
 from kafkactl.roll.driver.acts import Act, Ask, Decision, decide, no_leader, proof_gates
 from kafkactl.roll.driver.counting import ObservedEffect, effect_of_stop, missed
 from kafkactl.roll.driver.evidence import has_ended, is_untouched, misplaced, names, phase_of, sha, words
+from kafkactl.roll.driver.last_log import last_errors_of
 from kafkactl.roll.driver.ports import LevelChange, RollGoal, RollPort, RollWaitPolicy
 from kafkactl.roll.driver.return_gates import (
     are_brokers,
@@ -38,7 +39,7 @@ from kafkactl.roll.driver.return_gates import (
 from kafkactl.roll.driver.skipped import done_before, placed_before
 from kafkactl.roll.driver.wording import failed_hook, instruction_of, not_back, not_finished, start_failed
 from kafkactl.roll.gates import RollGate, passes
-from kafkactl.roll.journal import Action, RollProgress, progress_of
+from kafkactl.roll.journal import CAME_UP_NOT, Action, RollProgress, progress_of
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.mark import NodeMark
 
@@ -334,6 +335,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
     def _started(self, act: Act, runs: Mapping[int, HookRun]) -> Verification:
         """Wait until all gates after the start hold in two observations."""
         bad = [failed_hook(act, id, run) for id, run in runs.items() if run.end in _NOT_RUN]
+        late = [failed_hook(act, id, run) for id, run in runs.items() if run.end is HookEnd.TIMED_OUT]
         until = Deadline.after(self._limit_ms(runs, self.policy.gate_ms), self.port.clock)
         began_ms = self.port.clock.now_ms()
         open_count = gone_count = 0
@@ -358,14 +360,19 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             gone_count = gone_count + 1 if down else 0
             if gone_count >= _TWICE + bool(runs and not bad):
                 excused = without_leader and are_brokers(case, down)
-                found = start_failed(act, case, down, without_leader=excused)
-                return Verification(result=StepResult.FAILED, retry=excused, findings=(*bad, found), seen=case)
+                log = last_errors_of(self.port, act, down, since_ms=self.times[act.number][0])
+                found = start_failed(act, case, down, without_leader=excused, log=log)
+                data = {} if without_leader or bad or late else CAME_UP_NOT
+                return Verification(
+                    result=StepResult.FAILED, retry=excused, findings=(*bad, *late, found), data=data, seen=case
+                )
             if waits_for_voters(case, act.nodes):
                 found = no_leader(case, self.progress.pending)
                 return Verification(result=StepResult.FAILED, retry=True, findings=(*bad, found, *findings), seen=case)
             if until.passed:
                 found = not_back(act, case, late_nodes(case, act.nodes, marks), blockers(findings))
-                return Verification(result=StepResult.FAILED, findings=(*bad, found, *findings), seen=case)
+                found_all = (*bad, *late, found, *findings)
+                return Verification(result=StepResult.FAILED, findings=found_all, data=CAME_UP_NOT, seen=case)
             self.tell(Event(kind="wait", text=f"{names(act)} to be back",
                             seen=some(finding.message for finding in blockers(findings))))  # fmt: skip
             pause = self.policy.interval_ms if open_count else self.policy.observe_every_ms

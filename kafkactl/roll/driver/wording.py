@@ -12,7 +12,7 @@ from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.driver.acts import Act
 from kafkactl.roll.files_before import rendered_words
 from kafkactl.roll.journal import Action
-from kafkactl.roll.rollback_path import How, rollback_path
+from kafkactl.roll.rollback_path import rollback_path
 
 _IDS = {
     HookEnd.TIMED_OUT: "hook-timed-out",
@@ -58,13 +58,18 @@ def not_finished(case: RollCase, left: Sequence[int], limit_ms: int) -> FailedEr
     )
 
 
-def start_failed(act: Act, case: RollCase, down: Sequence[int], *, without_leader: bool) -> Finding:
-    """Return the finding about processes that ended after their start."""
+def start_failed(
+    act: Act, case: RollCase, down: Sequence[int], *, without_leader: bool, log: Sequence[str] = ()
+) -> Finding:
+    """Return the finding about processes that ended after their start, with the last errors of their logs."""
     names = some(f"node {id}" for id in down)
     if without_leader:
         text = f"{names} ended after the start, while the quorum had no leader; that proves nothing about the binary"
         return blocker("start-without-quorum", names, text, "Wait: it is started again when there is a leader.")
-    return blocker("start-failed", names, f"the process of {names} ended after its start", _own_way(act, case, down))
+    text = f"{names} has no process after its start"
+    if log:
+        text += f"; the last errors in its log: {' | '.join(log)}"
+    return blocker("start-failed", names, text, _own_way(act, case, down), nodes=list(down), log=list(log))
 
 
 def not_back(act: Act, case: RollCase, nodes: Sequence[int], lacks: Sequence[Finding]) -> Finding:
@@ -78,10 +83,11 @@ def _own_way(act: Act, case: RollCase, nodes: Sequence[int]) -> str:
     """Return the next step: the old binary of this node first, as long as a rollback is possible."""
     ids = ",".join(map(str, nodes))
     path, files = rollback_path(case), rendered_words(case, nodes)
-    if act.release is not None and case.way is not Way.DOWNGRADE and path.to and path.how is How.BINARIES:
+    if act.release is not None and case.way is not Way.DOWNGRADE and path.starts_old_binary:
         before = {} if case.record is None else case.record.from_releases
         to = next((text for id in nodes if (text := before.get(id)) is not None), path.to)
-        return f"Take it back to the old binary: kafkactl roll rollback --inventory FILE --to {to} --only {ids}{files}"
+        back = case.request.command("rollback", f"--to {to}", f"--only {ids}{files}")
+        return f"Take it back to the old binary: {back}"
     if files and case.goal is None:
-        return f"Put its file from before back: kafkactl roll run --inventory FILE --only {ids}{files}"
+        return f"Put its file from before back: {case.request.command('run', f'--only {ids}{files}')}"
     return "Read the log of the node, repair what it names, and run the same command again."

@@ -46,7 +46,7 @@ _HOOK_MS: Final = 15_000.0
 _SILENT_MS: Final = 5_000.0
 _SHARE: Final = 1 / 4  # of the time, for one node that is silent or one hook that hangs
 _AT_ONCE: Final = 8
-_SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-closed", "connection-failed"})
+SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-closed", "connection-failed"})
 _GONE: Final = "connection-refused"
 
 
@@ -163,7 +163,7 @@ class RollObserver:
                     self._findings.append(stranger)
                     return None, None
                 own.append(answer)
-            elif error is not None and error.id in _SILENT:
+            elif error is not None and error.id in SILENT:
                 silent += 1
                 tell = note if error.id == _GONE else warning
                 text = f"{node.name} does not answer: {error.message}"
@@ -178,7 +178,7 @@ class RollObserver:
 
     def _stranger(self, node: RollInventoryNode, visit: Visit) -> Finding | None:
         """Return a finding if another node or cluster answers at the address; None for the node, as far as known."""
-        expected = self._inventory.cluster_id
+        expected = self._inventory.cluster_id or self._cluster_id
         cluster = None if visit.view is None else visit.view.cluster_id
         if cluster and expected not in (None, cluster):
             text = f"a node of cluster {cluster} answers at {visit.address}, the address of {node.name}; expected is"

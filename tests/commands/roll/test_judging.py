@@ -35,7 +35,7 @@ def test_check_of_a_whole_cluster_ends_with_0(kafkactl: Kafkactl, tmp_path: Path
 def test_check_with_a_blocker_ends_with_7(kafkactl: Kafkactl, tmp_path: Path) -> None:
     for words in (("--to", "4.3.1"), ()):
         run = kafkactl("roll", "check", "--observation", upgrade(tmp_path / f"{len(words)}", is_whole=False), *words)
-        assert (run.code, "broker 12 is fenced" in run.stdout) == (7, True)
+        assert (run.code, "broker 12 does not answer and is fenced" in run.stdout) == (7, True)
 
 
 def test_plan_has_every_step_with_its_gates(kafkactl: Kafkactl, tmp_path: Path) -> None:

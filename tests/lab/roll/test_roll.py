@@ -74,7 +74,8 @@ def test_node_that_does_not_start_under_the_new_binary_goes_back_by_the_next_ste
         partial = (*accepted, "--accept", "partial-roll")
         answer = rolled.kafkactl("run", "--to", "4.3.1", "--only", "1,11", *partial, code=5)
         failed = next(finding for finding in answer["findings"] if finding["id"] == "start-failed")
-        words = shlex.split(failed["next_step"].partition("kafkactl roll rollback --inventory FILE ")[2])
+        words = shlex.split(failed["next_step"].partition("kafkactl roll rollback --inventory ")[2])
+        assert words.pop(0) == str(rolled.inventory)
         assert words == ["--to", "3.9.2", "--only", "11"]
         back = rolled.kafkactl("rollback", *words, *partial)
         assert back["outcome"] == "done"

@@ -9,14 +9,15 @@ import pytest
 
 from kafkactl.change.engine import Engine
 from kafkactl.change.hooks.words import Verb
-from kafkactl.core.findings import Outcome
+from kafkactl.core.findings import Outcome, Severity
 from kafkactl.files.journal import open_journal
 from kafkactl.roll.case import RollRequest, Until
 from kafkactl.roll.driver.answer import RollRun, run_answer
 from kafkactl.roll.driver.journey import RollJourney
 from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
+from kafkactl.roll.journal import progress_of, read_record
 from tests.fakes.interruption import Fuse, killed_at_every_act
-from tests.fakes.rolling_cluster import FAIL, LIE, FakeRoll, runs
+from tests.fakes.rolling_cluster import FAIL, LATE, LIE, FakeRoll, runs
 from tests.roll.rolls import CLUSTER, Roll
 
 NODES = (1, 2, 3, 11, 12, 13)
@@ -49,6 +50,12 @@ def roll(
         journey = RollJourney(world, goal, policy=policy, tell=lambda _: None, ask=lambda *_: None)
         engine = Engine(journey, FusedJournal(journal), clock=world.clock, policy=policy)
         return run_answer(journey, engine.to_the_end())
+
+
+def entries(folder: Path) -> Any:
+    """The journal of a run in a folder."""
+    with open_journal(str(folder / "roll.jsonl"), subject="roll", cluster_id=CLUSTER) as journal:
+        return journal.entries
 
 
 def test_upgrade_takes_controllers_first_and_their_leader_last(tmp_path: Path) -> None:
@@ -167,6 +174,53 @@ def test_start_hook_that_does_nothing_ends_the_run_with_a_rollback_to_try(tmp_pa
     del world.wrong[Verb.START, 11]
     assert roll(world, tmp_path, "4.4.0").outcome is Outcome.DONE
     assert world.harm == []
+
+
+def test_first_node_that_does_not_come_up_returns_to_the_old_binary(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    world.wrong[Verb.START, 1] = LIE
+    found = roll(world, tmp_path, "4.4.0")
+    failed = next(finding for finding in found.findings if finding.id == "start-failed")
+    assert "rollback --inventory FILE --to 4.3.1 --only 1" in str(failed.next_step)
+    del world.wrong[Verb.START, 1]
+    assert roll(world, tmp_path, "4.3.1", only=frozenset({1})).outcome is Outcome.DONE
+    assert set(runs(world).values()) == {"4.3.1"}
+    assert world.stopped == [1]
+
+
+def test_start_that_failed_shows_the_last_errors_of_the_log_without_secrets(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    world.wrong[Verb.START, 11] = LIE
+    world.log = b"INFO starting\nERROR java.lang.NoClassDefFoundError: org/apache/kafka/raft\nERROR password=hunter2\n"
+    failed = next(each for each in roll(world, tmp_path, "4.4.0").findings if each.id == "start-failed")
+    assert "NoClassDefFoundError" in failed.message
+    assert "INFO" not in failed.message
+    assert "hunter2" not in str(failed.to_dict())
+
+
+def test_start_hook_that_hangs_is_named_and_proves_nothing_about_the_binary(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    world.wrong[Verb.START, 11] = LATE
+    found = roll(world, tmp_path, "4.4.0")
+    assert [finding.id for finding in found.findings if finding.severity is Severity.BLOCKER] == [
+        "hook-timed-out",
+        "start-failed",
+    ]
+    record = read_record(entries(tmp_path))
+    assert record is not None
+    assert (record.pending, record.failed) == ((11,), {})
+    del world.wrong[Verb.START, 11]
+    assert roll(world, tmp_path, "4.4.0").outcome is Outcome.DONE
+
+
+def test_journal_names_the_node_that_did_not_come_up_until_it_is_back(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    world.wrong[Verb.START, 11] = LIE
+    roll(world, tmp_path, "4.4.0")
+    assert progress_of(entries(tmp_path)).failed == {11: "4.4.0"}
+    del world.wrong[Verb.START, 11]
+    roll(world, tmp_path, "4.4.0", only=frozenset({11}))
+    assert progress_of(entries(tmp_path)).failed == {}
 
 
 def test_broker_that_hangs_under_the_new_binary_returns_to_the_old_one(tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""The one next command of a status, in the states in which an operator asks for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkactl.change.journal_lines import JournalText, new_entry
+from kafkactl.core.findings import blocker, warning
+from kafkactl.core.frozen import changed
+from kafkactl.roll.api.judging import status_case
+from kafkactl.roll.back import mark_of
+from kafkactl.roll.case import RollRequest
+from kafkactl.roll.position import RollStatus, roll_status
+from tests.roll.rolls import Roll
+
+
+def status(roll: Roll, to: str | None = None, *findings: Any) -> RollStatus:
+    observation = roll.observation()
+    seen = changed(observation, findings=(*observation.findings, *findings))
+    return roll_status(status_case(seen, RollRequest.of(to=to, inventory="my roll.toml")))
+
+
+def stopped(roll: Roll, *nodes: int, to: str | None = "4.4.0", way: str = "upgrade", fails: bool = False) -> Roll:
+    """Write a journal in which the roll stopped nodes, and their start failed if `fails`."""
+    case = roll.case()
+    marks = [mark_of(case, case.observation.node(id)).to_dict() for id in nodes]
+    before = {str(id): str(node.release) for id, node in roll.nodes.items()}
+    step = {"number": 1, "nodes": list(nodes), "release": to, "marks": marks}
+    text = JournalText(entries=())
+    found = [
+        ("journal", {"version": 1, "subject": "roll", "cluster_id": "c"}),
+        ("begin", {"goal": {"to": to, "way": way, "from": before}}),
+        ("intent", {**step, "action": "stop"}),
+        ("done", {"of": 2}),
+    ]
+    if fails:
+        found += [("intent", {**step, "number": 2, "action": "start"}), ("failed", {"of": 4, "came_up": False})]
+    for kind, data in found:
+        text = JournalText(entries=(*text.entries, new_entry(text, kind, data, at_ms=1_000 * len(text.entries))))
+    roll.journal = text.entries
+    return roll.kill(*nodes)
+
+
+def silent(node: str, reason: str) -> Any:
+    return warning("node-not-observed", node, f"{node} does not answer", reason=reason)
+
+
+def test_node_that_did_not_come_up_under_the_goal_goes_back_to_the_old_binary() -> None:
+    roll = stopped(Roll("4.3.1", level=30), 1, fails=True)
+    assert status(roll).next_action.endswith("kafkactl roll rollback --inventory 'my roll.toml' --to 4.3.1 --only 1")
+
+
+def test_node_that_did_not_come_up_under_raised_levels_is_repaired() -> None:
+    roll = stopped(Roll("4.4.0"), 1, to=None, way="restart", fails=True)
+    action = status(roll).next_action
+    assert action.startswith("Read the log of node 1")
+    assert action.endswith("kafkactl roll run --inventory 'my roll.toml'")
+
+
+@pytest.mark.parametrize(
+    ("to", "way", "command"),
+    [
+        ("4.4.0", "upgrade", "kafkactl roll run --inventory 'my roll.toml' --to 4.4.0"),
+        (None, "restart", "kafkactl roll run --inventory 'my roll.toml'"),
+        ("4.2.1", "downgrade", "kafkactl roll rollback --inventory 'my roll.toml' --to 4.2.1"),
+    ],
+)
+def test_node_that_the_roll_stopped_is_started_by_the_roll(to: str | None, way: str, command: str) -> None:
+    roll = stopped(Roll("4.3.1", level=29), 11, to=to, way=way)
+    action = status(roll).next_action
+    assert "starts node 11 first" in action
+    assert action.endswith(command)
+
+
+def test_node_that_is_down_for_another_reason_is_started() -> None:
+    action = status(Roll("4.3.1").kill(12), "4.4.0", silent("broker 12", "connection-refused")).next_action
+    assert action.startswith("Start node 12,")
+
+
+def test_node_that_takes_connections_and_does_not_answer_is_not_started_blindly() -> None:
+    action = status(Roll("4.3.1").kill(12), "4.4.0", silent("broker 12", "connection-timed-out")).next_action
+    assert action.startswith("Find out why node 12 does not answer")
+
+
+def test_downgrade_continues_with_a_broker_by_rollback() -> None:
+    action = status(Roll("4.4.0", level=30), "4.3.1").next_action
+    assert "kafkactl roll rollback --inventory 'my roll.toml' --to 4.3.1" in action
+    assert action.startswith("Continue with node 11")
+
+
+def test_two_releases_without_a_goal_are_not_continued_as_a_restart() -> None:
+    action = status(Roll("4.3.1", level=30).runs("4.4.0", 1)).next_action
+    assert "status --inventory 'my roll.toml' --to 4.4.0 shows the roll" in action
+    assert "rollback --inventory 'my roll.toml' --to 4.3.1" in action
+
+
+def test_levels_are_raised_by_the_roll() -> None:
+    action = status(Roll("4.4.0", level=30), "4.4.0").next_action
+    assert action.endswith("kafkactl roll run --inventory 'my roll.toml' --to 4.4.0 --until levels")
+
+
+def test_quorum_that_was_not_observed_is_asked_for_first() -> None:
+    roll = Roll("4.3.1")
+    roll.quorum = None
+    reason = warning("cluster-not-observed", "quorum", "denied", "Add the right.", reason="not-authorized")
+    assert status(roll, None, reason).next_action.endswith("Add the right.")
+
+
+def test_node_of_another_cluster_is_a_problem_and_may_not_be_stopped() -> None:
+    stranger = blocker("node-of-another-cluster", "broker 12", "another cluster answers", "Correct the inventory.")
+    found = status(Roll("4.3.1"), "4.4.0", stranger)
+    row = next(node for node in found.nodes if node.id == 12)
+    assert (row.back, row.may_stop, found.has_problems) == (False, False, True)
+    assert found.next_action.startswith("Correct the inventory.")
+
+
+def test_release_before_a_failed_start_is_named_with_its_patch() -> None:
+    roll = stopped(Roll("4.3.1", level=30), 1)
+    assert status(roll).rollback.to == "4.3.1"
