@@ -182,6 +182,9 @@ def check_log(node: NodeLog) -> Iterator[Finding]:
         name, base_offset = facts.lost_tail
         text = f"The segment {name} is missing, and its index is there: it was the last one of the log."
         yield _lost_segment(node, base_offset, text, f"file {facts.path}/{name}")
+    elif facts.is_emptied:
+        text = "No segment has a batch, and leader-epoch-checkpoint has epochs of batches."
+        yield _lost_segment(node, 0, text, f"log {node.path}")
     if facts.mixed_offsets:
         text = "The offsets of the log do not ascend; what a node makes of it is not known."
         yield remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text, _RESTORE)

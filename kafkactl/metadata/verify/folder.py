@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
+from typing import Final
 
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.frozen import frozen
@@ -12,6 +13,7 @@ from kafkactl.metadata.log.scan import Contents, Stop
 
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+_EMPTY_EPOCHS: Final = 2  # words of a leader-epoch-checkpoint without an entry: its version, and the number of entries
 TO_WRITE = " to write"  # ends the words of a file that may be read, and not be opened as a node opens it
 
 # Offset and epoch (raft/.../Snapshots.java). Names with a further suffix (.part, .deleted) are removed at start.
@@ -142,6 +144,18 @@ class MetadataLogFacts:
         names = [name.removesuffix(".index") for name in self.orphaned_indexes]
         bases = [int(name) for name in names if int(name) >= self.end_offset]
         return (f"{min(bases):020}.log", min(bases)) if bases else None
+
+    @property
+    def is_emptied(self) -> bool:
+        """Return True if the log ends before its newest snapshot because its segments are empty or gone.
+
+        Leader epochs are on file, so that batches were written. A node that takes a snapshot from the leader begins a
+        segment at the end of the snapshot; only if it ends before that, an empty segment of offset 0 may stay.
+        """
+        newest, file = self.latest_snapshot, self.small_files.get(LEADER_EPOCH_CHECKPOINT)
+        if newest is None or newest.offset <= self.end_offset or any(part.size_bytes for part in self.segments):
+            return False
+        return file is not None and len((file.content or b"").split()) > _EMPTY_EPOCHS
 
     @property
     def is_hidden(self) -> bool:

@@ -112,13 +112,18 @@ def _check_content(directory: ObservedDirectory, overrides: GuardOverrides) -> I
     names = [entry.name for entry in found]
     shown = first_few(names, _NAMES_SHOWN)
     allowed = directory.path in overrides.allow_not_blank
+    step = "Bring the directory's meta.properties back, with its directory.id: what it holds is a node's data."
+    if not any(entry.kind == "directory" and is_topic_partition(entry.name) for entry in found):
+        step = (
+            "If this is a node's data, bring its meta.properties back instead. If it may be formatted as it is, say so"
+            f" with --allow-not-blank {directory.path}."
+        )
     yield _finding(
         "directory-not-blank",
         directory,
         f"{directory.path} has no meta.properties but is not blank: it holds {shown}",
         severity=Severity.WARNING if allowed else Severity.BLOCKER,
-        next_step="If this is a node's data, bring its meta.properties back instead. If it may be formatted as it"
-        f" is, say so with --allow-not-blank {directory.path}.",
+        next_step=step,
         evidence=_evidence(directory, found),
     )
 

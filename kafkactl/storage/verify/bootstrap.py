@@ -121,6 +121,7 @@ def _file_rules(context: StartContext, read: FileRead) -> Iterator[RuleResult]:
             subject,
             "The file is not one that a node can read, and every node reads it, even if it does not need it.",
             says=fatal,
+            next_step="" if log_looks_empty(context) else "Remove the file: the metadata log has the levels already.",
             size_bytes=len(read.content),
         )
     elif found.crc_problem is not None:

@@ -14,10 +14,12 @@ from kafkactl.core.file_read import FileRead
 from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.storage.leftovers import data_entries
 from kafkactl.storage.model import DirectoryState, ObservedDirectory
 from kafkactl.storage.verify.meta_before_37 import compared_with_each_other
 from kafkactl.storage.verify.meta_troubles import (
     COPY_STEP,
+    DATA_STEP,
     FORMAT_STEP,
     goes_offline,
     meta_path,
@@ -92,14 +94,17 @@ def _checked_together(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _nothing_readable(context: StartContext) -> RuleResult:
-    unformatted = any(directory.kind is DirectoryClass.EMPTY for directory in context.directories)
+    unformatted = [directory for directory in context.directories if directory.kind is DirectoryClass.EMPTY]
+    step = FORMAT_STEP if unformatted else "Format nothing: see what is reported of each directory."
+    if any(data_entries(directory.observed) for directory in unformatted):
+        step = DATA_STEP
     return stops(
         "node-not-formatted",
         Phase.META_PROPERTIES,
         f"node {context.config.node_id}",
         "No directory of the node has a meta.properties that can be read.",
         says="No readable meta.properties files found.",
-        next_step=FORMAT_STEP if unformatted else "Format nothing: see what is reported of each directory.",
+        next_step=step,
         directories=[directory.path for directory in context.directories],
     )
 

@@ -18,7 +18,7 @@ from kafkactl.storage.verify.model import (
 )
 
 FORMAT_STEP = "Format the directory (`kafkactl storage format`, or `ensure`) or take it out of log.dirs."
-_DATA_STEP = (
+DATA_STEP = (
     "The directory holds data of a node: do not format it. Bring its meta.properties back, from a backup or from"
     " another directory of the node; the directory.id is the directory's own."
 )
@@ -67,7 +67,7 @@ def not_formatted(context: StartContext, directory: DirectoryFacts) -> RuleResul
         directory_subject(directory.path),
         f"The directory {what}.",
         says=_says_not_formatted(directory.path),
-        next_step=_DATA_STEP if data_entries(seen) else "Is the disk mounted? If it is, and new: " + FORMAT_STEP,
+        next_step=DATA_STEP if data_entries(seen) else "Is the disk mounted? If it is, and new: " + FORMAT_STEP,
         entries=[entry.name for entry in seen.entries[:10]],
     )
 

@@ -42,6 +42,9 @@ def recovery_rules(context: StartContext) -> Iterator[RuleResult]:
         name, base_offset = context.log.lost_tail
         text = f"The segment {name} is missing, and its index is there: it was the last one of the log."
         yield from _segment_lost(context, base_offset, text, file_subject(f"{context.log.path}/{name}"))
+    elif context.log.is_emptied:
+        text = "The log has no record, although the node has run and its newest snapshot is not that of the format."
+        yield from _segment_lost(context, 0, text, f"metadata log in {context.config.metadata_log_dir}")
     else:
         yield from _ends_before_snapshot(context)
     yield from _gaps(context)

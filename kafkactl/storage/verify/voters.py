@@ -13,6 +13,7 @@ from kafkactl.core.values import Uuid, host_port
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.metadata.log.scan import VoterSeen
 from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.model import QUORUM_STATE
 from kafkactl.storage.verify.model import (
     DirectoryClass,
     Loss,
@@ -24,6 +25,11 @@ from kafkactl.storage.verify.model import (
     stops,
 )
 from kafkactl.storage.verify.state import ends_in_snapshot
+
+_VOTERS_LOST = (
+    "Format nothing: the node has run, and the voters were in its log or in its 0-0 checkpoint. Bring these back from a"
+    " copy; a broker has a copy of the log (`kafkactl quorum recover`)."
+)
 
 
 def last_voters(context: StartContext) -> tuple[VoterSeen, ...] | None:
@@ -119,12 +125,19 @@ def _no_voters(context: StartContext) -> Iterator[RuleResult]:
             "The node knows no voters, and its bootstrap servers are itself: there will never be a leader."
             + (" Its 0-0 checkpoint is cut in the first batch and ignored." if cut else ""),
             "Starting voters are VoterSet(voters={})",
+            _VOTERS_LOST if _has_run(context) else "",
         )
     elif context.is_controller and (cut or all(context.may_be_own(server) for server in elsewhere)):
         finding = _needs_others(context, elsewhere).finding
         yield RuleResult(finding=finding, unknown=True)
     else:
         yield _needs_others(context, elsewhere)
+
+
+def _has_run(context: StartContext) -> bool:
+    """Return True if the node has run: its quorum-state is there, or its log has, or had, batches."""
+    files = context.metadata_directory.observed.metadata_files
+    return QUORUM_STATE in files or context.log.contents.batches > 0 or context.log.damaged_segment is not None
 
 
 def ran_static(context: StartContext) -> bool:

@@ -31,6 +31,8 @@ def test_a_broken_bootstrap_checkpoint_ends_every_start(node, damage, words, onc
     answer = made.verify()
     assert (answer.will_start, answer.expected_failure.phase.word) == (False, "bootstrap-checkpoint")
     assert words in answer.expected_failure.message
+    advice = [found.advice for found in answer.findings if found.id == "broken-bootstrap-checkpoint"]
+    assert all(step.startswith("Remove the file: the metadata log") is once for step in advice)
 
 
 def test_its_crc_is_not_checked(node):

@@ -38,6 +38,16 @@ def test_meta_properties_from_37_on(node, version, damage, id, words):
     assert id in blocker_ids(answer)
 
 
+@pytest.mark.parametrize("has_data", [True, False])
+def test_directory_with_data_is_not_to_be_formatted(node, has_data):
+    made = node("4.3.1").format(static=True)
+    if has_data:
+        made.started_once()
+    removed(META1)(made.root)
+    step = next(finding for finding in made.verify().findings if finding.id == "node-not-formatted").next_step
+    assert ("do not format it" in step, "kafkactl storage format" in step) == (has_data, not has_data)
+
+
 BEFORE_37 = [
     ("3.3.2", removed(META2), "No `meta.properties` found in"),
     ("3.6.2", removed(META2), "No `meta.properties` found in"),

@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.protocol.schema.explanations import explanations
 from tests.lab.storage.verify_damage import cut, holds, removed, replaced
-from tests.storage.verify.nodes import CHECKPOINT, blocker_ids
+from tests.storage.verify.nodes import CHECKPOINT, SEGMENT, blocker_ids
 
 META, FIRST = "d1/meta.properties", f"d1/{CHECKPOINT}"
 STATE = "d1/__cluster_metadata-0/quorum-state"
@@ -76,6 +76,18 @@ def test_a_lone_controller_starts_into_no_quorum(node):
     answer = made.verify()
     assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["vote"])
     assert blocker_ids(answer) == ["no-voters-known"]
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+def test_node_that_has_run_and_lost_its_voters_is_not_to_be_formatted(node, has_run):
+    made = node("4.3.1").format("--standalone", roles="controller")
+    if has_run:
+        made.started_once()
+        log = made.path(f"d1/{SEGMENT}")
+        log.write_bytes(bytes(log.stat().st_size))
+    removed(FIRST)(made.root)
+    found = next(finding for finding in made.verify().findings if finding.id == "no-voters-known")
+    assert ("Format nothing: the node has run" in found.advice) is has_run
 
 
 def test_a_joining_node_that_becomes_static(node):

@@ -237,3 +237,16 @@ def test_a_missing_last_segment_is_known_by_its_index(lived):
     answer = made.verify()
     assert blocker_ids(answer) == ["metadata-log-damaged"]
     assert "is missing, and its index is there" in answer.findings[0].message
+
+
+@pytest.mark.parametrize("damage", [removed(f"d1/{SEGMENT}"), holds(f"d1/{SEGMENT}", "")], ids=["gone", "emptied"])
+@pytest.mark.parametrize("epochs", ["0\n0\n", "0\n1\n1 0\n"], ids=["none", "some"])
+def test_log_without_a_batch_has_lost_records_if_epochs_of_batches_are_on_file(lived, damage, epochs):
+    made = lived("4.3.1")
+    damage(made.root)
+    holds(f"{FOLDER}/leader-epoch-checkpoint", epochs)(made.root)
+    answer = made.verify()
+    assert blocker_ids(answer) == (["metadata-log-damaged"] if "1 0" in epochs else [])
+    assert [loss.message for loss in answer.would_lose] == (
+        ["Metadata changes from offset 4 on, as far as there were any."] if "1 0" in epochs else []
+    )
