@@ -28,6 +28,7 @@ _TOO_OLD: Final = "UnsupportedClassVersionError"
 _NO_MASTER: Final = "Could not parse Master URL"
 _SHUT_DOWN: Final = "SparkContext was shut down"
 _NO_MEMORY: Final = re.compile("OutOf(Direct)?MemoryError")  # of the heap, or of buffers outside it
+_NO_MEMORY_EXIT: Final = 52  # SparkExitCode.OOM
 _NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 _GONE: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 # What to do about a first cause, where more is known than that it is in the logs.
@@ -103,16 +104,18 @@ def failed(
     master: str,
     log: str | None,
     is_gone: bool = False,
+    exit_code: int | None = None,
 ) -> KafkactlError:
     """Return what pyspark raised as an error of kafkactl.
 
     `written` is what the JVM wrote, which counts where the error says nothing; `application` is the id of the
     application, None where it did not start; `master` that of the context; `log` is the file that keeps `written`.
-    `is_gone`: the JVM has ended, so that what the error says is about the call that it met, and not why.
+    `is_gone`: the JVM has ended, so that what the error says is about the call that it met, and not why. `exit_code` is
+    that of a JVM that has ended.
     """
     said = None if is_gone else _said(error)
     if said is None or type(error).__name__ in _GONE:
-        memory, others = _written_causes(written)
+        memory, others = _written_causes(written, exit_code)
         ended = "the JVM of the driver ended: it crashed, or was killed"
         found = [*memory, ended, *others]
     elif _NO_JVM in said:
@@ -120,7 +123,7 @@ def failed(
     else:
         found = causes(said) or [f"{type(error).__name__}: {said.strip()[:_MOST_LETTERS]}"]
         if _SHUT_DOWN in found[0]:  # by the JVM, which is about to end; why is in what it wrote
-            memory, others = _written_causes(written)
+            memory, others = _written_causes(written, exit_code)
             found = [*memory, *others, *found]
     first, behind = found[0], "; ".join(found[1:])
     if _TOO_OLD in first:
@@ -138,14 +141,18 @@ def failed(
     )
 
 
-def _written_causes(written: str) -> tuple[list[str], list[str]]:
+def _written_causes(written: str, exit_code: int | None) -> tuple[list[str], list[str]]:
     """Return what the JVM wrote of memory that it lacked, and the other causes.
 
-    Spark ends a JVM whose task had no memory, after it has passed the task's error on; errors of its end may follow.
+    Spark ends a JVM whose task had no memory, after it has passed the task's error on; errors of its end may follow. If
+    memory is missing also to write the error, only the exit code shows the reason.
     """
     found = causes(written)
     memory = [cause for cause in found if _NO_MEMORY.search(cause)]
-    return memory, [cause for cause in found if cause not in memory]
+    others = [cause for cause in found if cause not in memory]
+    if exit_code == _NO_MEMORY_EXIT and not memory:
+        memory = [f"OutOfMemoryError: the JVM of the driver ended with exit code {exit_code}"]
+    return memory, others
 
 
 def _said(error: Exception) -> str | None:

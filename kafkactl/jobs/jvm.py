@@ -157,18 +157,18 @@ def written(since: int = 0) -> str:
     return (log[since:] if since <= len(log) else log)[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
 
 
-def has_ended() -> bool:
-    """Return True if the driver's JVM is gone, after a moment, because its connections close before it ends."""
+def exit_code() -> int | None:
+    """Return the exit code of the driver's JVM, after a moment, because its connections close before it ends; None if
+    it runs."""
     from pyspark import SparkContext
 
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
-        return False
+        return None
     try:
-        process.wait(_END_S)
+        return process.wait(_END_S)
     except subprocess.TimeoutExpired:
-        return False
-    return True
+        return None
 
 
 def kept_log() -> str | None:

@@ -23,7 +23,7 @@ import kafkactl
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.extras import install_advice
 from kafkactl.jobs.failure import failed, py4j_is_silent
-from kafkactl.jobs.jvm import SAFE_PATH, has_ended, kept_log, log_end, spark_home, start_jvm, written
+from kafkactl.jobs.jvm import SAFE_PATH, exit_code, kept_log, log_end, spark_home, start_jvm, written
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -100,8 +100,8 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
                 raise KeyboardInterrupt from error
             # Without an exception of Java's: the JVM has refused the call, or is gone in the middle of it. What it
             # wrote is complete after it has ended.
-            ended = not isinstance(error, Py4JJavaError | PySparkException) and has_ended()
-            is_gone = type(error) is Py4JError and ended
+            ended = None if isinstance(error, Py4JJavaError | PySparkException) else exit_code()
+            is_gone = type(error) is Py4JError and ended is not None
             raise failed(
                 error,
                 written(since),
@@ -109,6 +109,7 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
                 master=master or LOCAL_MASTER,
                 log=kept_log(),
                 is_gone=is_gone,
+                exit_code=ended,
             ) from error
 
 

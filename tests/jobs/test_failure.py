@@ -187,6 +187,15 @@ def test_an_error_whose_text_went_with_the_jvm(written: str, first: str) -> None
     assert str(found).startswith(f"the Spark application local-1 failed: {first}")
 
 
+def test_jvm_without_memory_to_write_its_error_is_known_by_its_exit_code() -> None:
+    gone = OfTheJvmError()
+    found = failed(gone, "", application="local-1", master="local[2]", log=None, exit_code=52)
+    assert str(found).endswith("failed: OutOfMemoryError: the JVM of the driver ended with exit code 52")
+    assert "SPARK_DRIVER_MEMORY" in (found.next_step or "")
+    killed = failed(gone, "", application="local-1", master="local[2]", log=None, exit_code=-9)
+    assert "OutOfMemoryError" not in str(killed)
+
+
 @pytest.mark.parametrize("after", ["", "java.util.concurrent.RejectedExecutionException: Task x rejected from y\n"])
 def test_an_application_that_the_jvm_shut_down_says_why(after: str) -> None:
     error = RuntimeError(": org.apache.spark.SparkException: Job 0 cancelled because SparkContext was shut down")
@@ -224,7 +233,7 @@ def run(master, work):
 
 for master, work in json.loads(sys.argv[1]):
     try:
-        run(master, None if work == "no JVM" else globals()[work])
+        run(master, None if work == "no JVM" else globals().get(work))
     except KafkactlError as error:
         print(json.dumps({**error.to_dict(), "work": work}))
 """
@@ -252,7 +261,10 @@ def test_applications_that_fail_say_why(tmp_path: Path) -> None:
         "heap": "MemoryError: ",
         "no JVM": "the JVM of the driver ended",
     }
-    found = failing(tmp_path, *(("local[2]", kind) for kind in kinds))
+    found = failing(tmp_path, ("foo://x", "no master"), *(("local[2]", kind) for kind in kinds))
+    refused = found.pop("no master")
+    assert (refused["id"], refused["exit_code"]) == ("invalid-spark-master", 2)
+    assert "foo://x" in refused["message"]
     assert {kind: found[kind]["message"] for kind, text in kinds.items() if text not in found[kind]["message"]} == {}
     for error in found.values():
         assert (error["id"], error["exit_code"]) == ("spark-failed", 1)
@@ -263,10 +275,7 @@ def test_applications_that_fail_say_why(tmp_path: Path) -> None:
 
 @pytest.mark.lab
 @pytest.mark.timeout(2400)
-def test_applications_that_do_not_start_say_why(tmp_path: Path) -> None:
-    found = failing(tmp_path, ("foo://x", "unreadable"))["unreadable"]
-    assert (found["id"], found["exit_code"]) == ("invalid-spark-master", 2)
-    assert "foo://x" in found["message"]
+def test_jvms_that_do_not_start_say_why(tmp_path: Path) -> None:
     found = failing(tmp_path, ("local[1]", "unreadable"), SPARK_DRIVER_MEMORY="16m")["unreadable"]
     assert "OutOfMemoryError: Java heap space" in found["message"]
     (tmp_path / "bin").mkdir()
