@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.harness.cluster_fixtures import cluster_of, new_cluster
+from tests.lab.harness.cluster_fixtures import cluster_of, new_cluster, pytest_runtest_teardown
 from tests.lab.harness.fixtures import (
     free_port,
     lab_pool,
@@ -22,6 +22,7 @@ __all__ = [
     "new_cluster",
     "pytest_runtest_makereport",
     "pytest_runtest_setup",
+    "pytest_runtest_teardown",
     "storage_tool",
 ]
 HERE = Path(__file__).parent

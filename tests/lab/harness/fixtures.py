@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.harness import java, ports
+from tests.lab.harness.cluster_fixtures import shares_clusters
 from tests.lab.harness.pool import Pool, shared_pool
 from tests.lab.harness.storage_tool import StorageToolServer
 
@@ -46,7 +47,11 @@ def free_port() -> Iterator[Callable[[], int]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything under ``tests/lab`` needs the lab; what fails there is run once more (decision 16)."""
+    """Everything under ``tests/lab`` needs the lab; what fails there is run once more (decision 16).
+
+    Tests that share clusters run one after the other, so that no cluster is kept for later ones.
+    """
+    items.sort(key=lambda item: not shares_clusters(item))
     in_lab = {path: path.is_relative_to(LAB) for path in {item.path for item in items}}
     for item in items:
         if in_lab[item.path]:

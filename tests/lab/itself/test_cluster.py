@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.values import Role
 from tests.lab.harness.cluster_disks import shape_of
-from tests.lab.harness.cluster_fixtures import ClusterOf, SharedClusters
+from tests.lab.harness.cluster_fixtures import SHARED, ClusterOf, SharedClusters, pytest_runtest_teardown
 
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
 
@@ -26,6 +29,21 @@ def test_a_dynamic_cluster_is_complete_once_started_and_takes_new_controllers_an
     assert cluster.replace_disk(joined) == cluster.directory_id(joined) != lost
     cluster.wait_complete()
     assert cluster.levels(1)["metadata.version"] == cluster.levels(11)["metadata.version"] == 30
+
+
+def test_shared_clusters_end_after_the_last_test_that_uses_them() -> None:
+    closed: list[Any] = []
+    session = SimpleNamespace(stash=pytest.Stash())
+    user, other = (
+        SimpleNamespace(fixturenames=names, session=session) for names in (("kafkactl", "cluster_of"), ("kafkactl",))
+    )
+    pytest_runtest_teardown(user, None)  # the fixture has not begun
+    session.stash[SHARED] = SimpleNamespace(close=lambda: closed.append(session))
+    pytest_runtest_teardown(user, user)
+    assert not closed
+    pytest_runtest_teardown(user, other)
+    pytest_runtest_teardown(user, None)
+    assert len(closed) == 2
 
 
 @pytest.mark.campaign
