@@ -1,10 +1,10 @@
 """Division of `make test` between three workers: two run the tests with live nodes, the third runs the rest.
 
 Live tests wait more than they compute, and tests without nodes compute all the time, so three workers share two cores
-well (decision 16). Quorums, whose elections are timed, belong to one live share; migrations, disks and tiers, whose
-tests wait as long as an operator would, belong to the other. Files whose tests have one node, which no election
-disturbs, come last, and go to the third worker as well when it has nothing else to do. A file is never divided, because
-its tests share fixtures.
+well (decision 16). Quorums, whose elections are timed, belong to one live share; migrations, rolls, disks and tiers,
+whose tests wait as long as an operator would, belong to the other. Both take about the same time. Files whose tests
+have one node, which no election disturbs, come last, and go to the third worker as well when it has nothing else to do.
+A file is never divided, because its tests share fixtures.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 LIVE = ("tests/lab/", "tests/metadata/io/test_places.py")
-PATIENT = ("tests/lab/dryrun/", "tests/lab/migration/", "tests/lab/storage/", "tests/lab/tiered/")
+PATIENT = ("tests/lab/dryrun/", "tests/lab/migration/", "tests/lab/roll/", "tests/lab/storage/", "tests/lab/tiered/")
 OF_THE_TREE = "tests/repository/"
+SPARK = "tests/spark/"
 # Tests of the lab that ask Kafka's classes, and start no node: they compute, so they go with the other tests.
 WITHOUT_NODES = frozenset(
     {
@@ -46,6 +47,7 @@ WITHOUT_NODES = frozenset(
         "tests/lab/metadata/test_quorum_state_oracle.py",
         "tests/lab/features/test_record_types.py",
         "tests/lab/features/test_release_rules.py",
+        "tests/lab/roll/test_setting_rules.py",
         "tests/lab/client/test_secret_configs.py",
         "tests/lab/itself/test_storage_tool.py",
         "tests/lab/client/test_tokens.py",
@@ -63,10 +65,12 @@ ONE_NODE = frozenset(
         "tests/lab/storage/test_verify_starts.py",
     }
 )
-# One to four tests of half a minute or more: the last of the suite by their number, they would keep one worker waiting
-# for the other.
+# Few tests of half a minute or more: the last of the suite by their number, they would keep one worker waiting for the
+# other.
 LONG = (
-    "tests/spark/test_standalone_dryrun.py",
+    SPARK,
+    "tests/jobs/test_failure.py",
+    "tests/commands/dryrun/test_ended_spark.py",
     "tests/lab/dryrun/test_poisoned_folder.py",
     "tests/samples/test_fleet_crash.py",
     "tests/lab/dryrun/test_partition_changes.py",
@@ -78,13 +82,14 @@ QUORUMS, OTHERS = "live quorums", "other live tests"
 
 
 def share_of(nodeid: str) -> str:
-    """Return the share of a test: one of the two with live nodes, its file, or all tests of the tree.
+    """Return the share of a test: one of the two with live nodes, its file, all tests of the tree, or all of Spark.
 
-    Tests of the tree are kept together because they parse the same files.
+    Tests of the tree are kept together because they parse the same files, those of Spark because they share a JVM.
     """
     file = nodeid.partition("::")[0]
-    if file.startswith(OF_THE_TREE):
-        return OF_THE_TREE
+    for folder in (OF_THE_TREE, SPARK):
+        if file.startswith(folder):
+            return folder
     if file.startswith(LIVE) and file not in WITHOUT_NODES | ONE_NODE:
         return OTHERS if file.startswith(PATIENT) else QUORUMS
     return file

@@ -42,6 +42,11 @@ def test_tests_that_parse_the_tree_are_kept_together():
     assert len({share_of(f"tests/repository/{file}::test_it") for file in files}) == 1
 
 
+def test_tests_that_share_the_jvm_of_spark_are_kept_together():
+    files = [path.name for path in (ROOT / "tests/spark").glob("test_*.py")]
+    assert len(files) > 9 and {share_of(f"tests/spark/{file}::test_it") for file in files} == {LONG[0]}
+
+
 def test_other_files_are_kept_together():
     assert share_of("tests/protocol/schema/test_build.py::TestIt::test_a[::]") == "tests/protocol/schema/test_build.py"
 
@@ -91,13 +96,13 @@ def test_live_shares_begin_first_though_other_files_have_more_tests():
 
 
 def test_files_of_few_and_long_tests_follow_the_live_ones():
-    long = [f"{file}::test_it" for file in LONG]
+    long = [f"{file}test_tables.py::test_it" if file.endswith("/") else f"{file}::test_it" for file in LONG]
     tests = [*MANY, *FILES, *BOOTS, *long, *PATIENT, *LIVE]
     scheduler, workers = scheduled(tests)
     for test in long:
         scheduler.mark_test_complete(workers[2], tests.index(test))
     given = [tests[place] for place in workers[2].given]
-    assert all((ROOT / file).is_file() for file in LONG)
+    assert all((ROOT / file).exists() for file in LONG)
     assert given[: len(long)] == long
     assert [[tests[place] for place in worker.given] for worker in workers[:2]] == [LIVE, PATIENT]
 
