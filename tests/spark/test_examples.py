@@ -30,15 +30,24 @@ def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-def test_tables_have_the_verdicts_of_the_dry_run(tmp_path: Path) -> None:
+def test_second_run_replaces_the_day_and_reports_the_log_without_an_answer(tmp_path: Path) -> None:
     from pyarrow import dataset
 
     for name, seed in (("first", 1), ("second", 2)):
         write_log(tmp_path / "logs" / name, Shape(records=900, partitions=250, brokers=5, seed=seed))
     logs = sorted((tmp_path / "logs").glob("*/__cluster_metadata-0"))
-    for name in ("first", "second"):  # the second run replaces the day
-        run = submit(str(tmp_path / "logs"), "--out", f"file://{tmp_path}/out", "--day", "2026-11-28")
-        assert run.returncode == 0, (name, run.stderr[-2000:])
+    words = (str(tmp_path / "logs"), "--out", f"file://{tmp_path}/out", "--day", "2026-11-28")
+    run = submit(*words)
+    assert run.returncode == 0, run.stderr[-2000:]
+    broken = tmp_path / "logs" / "broken" / "__cluster_metadata-0"
+    broken.mkdir(parents=True)
+    (broken / f"{50:020d}.log").write_bytes(b"")
+    run = submit(*words)
+    assert run.returncode == 5, run.stderr[-2000:]
+    assert "answers are missing" in run.stdout
+    missing = dataset.dataset(tmp_path / "out" / "unanswered", partitioning="hive", exclude_invalid_files=True)
+    found = missing.to_table().to_pylist()
+    assert {row["cluster"] for row in found} == {"broken"} and len(found) == 3
     rows = dataset.dataset(tmp_path / "out" / "risk", partitioning="hive", exclude_invalid_files=True).to_table()
     found = {(row["cluster"], row["input"]): row["verdict"] for row in rows.to_pylist() if "worst" in row["input"]}
     assert len(rows) == 6
@@ -48,17 +57,3 @@ def test_tables_have_the_verdicts_of_the_dry_run(tmp_path: Path) -> None:
             key = next(key for key in found if key[0] == log.parent.name and json.loads(key[1])["worst"] == worst)
             assert found[key] == expected
     assert set(map(str, rows.column("date").to_pylist())) == {"2026-11-28"}
-
-
-def test_log_without_an_answer_is_a_row_and_another_exit_code(tmp_path: Path) -> None:
-    from pyarrow import dataset
-
-    write_log(tmp_path / "logs" / "good", Shape(records=900, partitions=250, brokers=5))
-    broken = tmp_path / "logs" / "broken" / "__cluster_metadata-0"
-    broken.mkdir(parents=True)
-    (broken / f"{50:020d}.log").write_bytes(b"")
-    run = submit(str(tmp_path / "logs"), "--out", f"file://{tmp_path}/out", "--day", "2026-11-28")
-    assert run.returncode == 5, run.stderr[-2000:]
-    rows = dataset.dataset(tmp_path / "out" / "unanswered", partitioning="hive", exclude_invalid_files=True).to_table()
-    assert {row["cluster"] for row in rows.to_pylist()} == {"broken"} and len(rows) == 3
-    assert "answers are missing" in run.stdout

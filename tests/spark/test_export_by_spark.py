@@ -112,12 +112,16 @@ def read(path: Path) -> list[str]:
 
 def test_other_file_system_has_the_same_tables(exporting: SparkSession, root: Path, logs: Path) -> None:
     tables = ("records", "partitions", "findings")
-    found = spark.export_by_spark(exporting, plan(f"{MOUNT}/logs/4.*", f"{MOUNT}/out", tables))
+    there = plan(f"{MOUNT}/logs/4.*", f"{MOUNT}/out", tables)
+    found = spark.export_by_spark(exporting, there)
+    with pytest.raises(RefusedError) as refused:
+        spark.export_by_spark(exporting, there)
+    assert (refused.value.id, refused.value.exit_code) == ("table-exists", 3)
     expected = export_tables([str(logs / "4.*")], root / "local", tables=tables, cluster_of=CLUSTER_OF)
     assert found.tables[1].path == f"{MOUNT}/out/partitions"
     for table in tables:
-        there = [row.replace(MOUNT, str(root)) for row in rows_of(root / "out", table)]
-        assert there == rows_of(root / "local", table) and there
+        copied = [row.replace(MOUNT, str(root)) for row in rows_of(root / "out", table)]
+        assert copied == rows_of(root / "local", table) and copied
     sources = {cluster.source.replace(MOUNT, str(root)) for cluster in found.clusters}
     assert sources == {cluster.source for cluster in expected.clusters}
 
@@ -215,5 +219,3 @@ def test_command_chooses_spark_for_a_uri(root: Path, logs: Path, tmp_path: Path)
     assert answer["engine"] == "spark" and answer["tables"][0]["path"] == f"{MOUNT}/command/brokers"
     assert "is in a file system that Spark opens" in run.stderr
     assert len(rows_of(root / "command", "brokers")) == answer["tables"][0]["rows"] > 0
-    again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert again.returncode == 3 and "table-exists" in again.stderr

@@ -43,9 +43,8 @@ def _has_workers(folder: Path) -> bool:
     ("number", "moment"),
     [
         (signal.SIGTERM, _is_begun),
-        (signal.SIGINT, _has_jvm),
         (signal.SIGTERM, _has_jvm),
-        (signal.SIGTERM, _has_session),
+        (signal.SIGINT, _has_session),
         (signal.SIGHUP, _has_workers),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 from collections.abc import Mapping
@@ -28,13 +29,31 @@ def file_with(settings: Mapping[str, str]) -> str:
     return "\\n".join(f"{name}={text}" for name, text in {**BROKER, **settings}.items())
 
 
+FILES = [*(({key: value}, refusing) for key, value, refusing in FILE_REFUSALS), *COMBINATIONS]
+_ODD_VALUES = {"inter.broker.protocol.version": "3.3", "log.message.format.version": "3.0"}
+REMOVED_VALUES = {
+    key: _ODD_VALUES.get(key, "true" if key.endswith(("enable", "reporter", "acl")) else "1") for key in REMOVED
+}
+QUESTIONS = {
+    "files": [f"server\t{file_with(settings)}" for settings, _ in FILES],
+    "topics": [f"topic\t{key}={value}" for key, value, _ in TOPIC_REFUSALS],
+    "removed keys": [f"server\t{file_with({key: value})}" for key, value in REMOVED_VALUES.items()],
+    "tokens": [f"tokens\t{file_with({key: 'secret'})}" for key in TOKEN_KEYS],
+}
+
+
+@functools.cache
+def answers_of(release: str) -> Mapping[str, list[str]]:
+    """The answers of a release to all questions, which one JVM reads."""
+    said = iter(kafka_says(release, [line for lines in QUESTIONS.values() for line in lines]))
+    return {kind: [next(said) for _ in lines] for kind, lines in QUESTIONS.items()}
+
+
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_file_is_refused_by_kafka_and_kafkactl_as_the_rows_say(release: str) -> None:
     row = find_release(release)
-    tried = [*(({key: value}, refusing) for key, value, refusing in FILE_REFUSALS), *COMBINATIONS]
-    said = kafka_says(release, [f"server\t{file_with(settings)}" for settings, _ in tried])
     wrong = []
-    for (settings, refusing), error in zip(tried, said, strict=True):
+    for (settings, refusing), error in zip(FILES, answers_of(release)["files"], strict=True):
         mine = refused_settings(row, {**BROKER, **settings})
         if not bool(error) == bool(mine) == (row.name in refusing):
             wrong.append(f"{settings}: Kafka says {error!r}, kafkactl {mine}")
@@ -44,9 +63,8 @@ def test_file_is_refused_by_kafka_and_kafkactl_as_the_rows_say(release: str) -> 
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_topic_setting_is_refused_by_kafka_and_kafkactl_as_the_rows_say(release: str) -> None:
     row = find_release(release)
-    said = kafka_says(release, [f"topic\t{key}={value}" for key, value, _ in TOPIC_REFUSALS])
     wrong = []
-    for (key, value, refusing), error in zip(TOPIC_REFUSALS, said, strict=True):
+    for (key, value, refusing), error in zip(TOPIC_REFUSALS, answers_of(release)["topics"], strict=True):
         mine = refused_topic_settings(row, {key: value})
         if not bool(error) == bool(mine) == (row.name in refusing):
             wrong.append(f"{key}={value}: Kafka says {error!r}, kafkactl {mine}")
@@ -55,21 +73,18 @@ def test_topic_setting_is_refused_by_kafka_and_kafkactl_as_the_rows_say(release:
 
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_file_with_a_removed_key_is_loaded(release: str) -> None:
-    values = {"inter.broker.protocol.version": "3.3", "log.message.format.version": "3.0"}
-    tried = {key: values.get(key, "true" if key.endswith(("enable", "reporter", "acl")) else "1") for key in REMOVED}
-    said = kafka_says(release, [f"server\t{file_with({key: value})}" for key, value in tried.items()])
-    assert [error for error in said if error] == []
-    ignored = {key for key in REMOVED if ignored_settings(find_release(release), {key: tried[key]})}
+    assert [error for error in answers_of(release)["removed keys"] if error] == []
+    row = find_release(release)
+    ignored = {key for key, value in REMOVED_VALUES.items() if ignored_settings(row, {key: value})}
     assert (ignored == set(REMOVED)) is release.startswith("4.")
 
 
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_old_key_of_delegation_tokens_disables_them(release: str) -> None:
-    said = kafka_says(release, [f"tokens\t{file_with({key: 'secret'})}" for key in TOKEN_KEYS])
     effects = [
         found.effect for found in ignored_settings(find_release(release), {TOKEN_KEYS[0]: "secret"}) if found.effect
     ]
-    assert said == [str(not effects).lower(), "true"]
+    assert answers_of(release)["tokens"] == [str(not effects).lower(), "true"]
 
 
 @pytest.mark.parametrize("release", releases.VERSIONS)
