@@ -35,7 +35,7 @@ def demo(checkout: Path, *words: str) -> str:
         if place is not None and not (programs / name).exists():
             (programs / name).symlink_to(place)
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "TMPDIR")}
-    environment |= {"PATH": str(programs), "PYTHON": sys.executable, "HOME": str(checkout)}
+    environment |= {"PATH": str(programs), "PYTHON": sys.executable, "HOME": str(checkout), "PIP_COMPILE": "0"}
     run = subprocess.run(
         ["sh", str(checkout / "scripts" / "demo.sh"), *words], env=environment, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=550, check=False,
