@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of a JVM whose work is short, as kafkactl starts it: the second compiler takes longer than it saves."""
 MOUNT = "viewfs://test/logs"
 """The folder `root` by Hadoop's file layer, in which workers cannot open files."""
 
@@ -34,6 +36,7 @@ def session(root: Path) -> Iterator[SparkSession]:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "ERROR",
+            "spark.driver.defaultJavaOptions": QUICK_JVM,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.session.timeZone": "Asia/Tokyo",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import kafkactl.spark as metadata
+from tests.spark.conftest import QUICK_JVM
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +39,11 @@ def main() -> None:
 
     path, mount = sys.argv[1:3]
     builder = SparkSession.builder.remote("local[2]")
-    settings = {"spark.ui.enabled": "false", f"spark.hadoop.fs.viewfs.mounttable.test.link./{mount}": f"file://{path}"}
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.defaultJavaOptions": QUICK_JVM,
+        f"spark.hadoop.fs.viewfs.mounttable.test.link./{mount}": f"file://{path}",
+    }
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.installed import place_of
 from tests.lab.harness.ports import free_ports
+from tests.spark.conftest import QUICK_JVM
 
 SPARK_CLASS = place_of("pyspark") / "bin" / "spark-class"
 
@@ -24,7 +25,12 @@ class Standalone:
         port, *ui = free_ports(4)
         self.master = f"spark://127.0.0.1:{port}"
         self._stack = stack
-        self._environment = {**os.environ, "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": "127.0.0.1"}
+        self._environment = {
+            **os.environ,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM,
+        }
         self._started("Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui[0]))
         self.workers = [
             self._started(

@@ -16,7 +16,7 @@ from tests.repository.tree import ROOT
 from tests.spark.connect_tables import tables_of
 from tests.spark.logs import write_all_logs, write_log
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 pytest.importorskip("pandas")
 pytest.importorskip("grpc", reason="pyspark[connect] is not installed")
 

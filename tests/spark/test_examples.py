@@ -15,15 +15,17 @@ from bench.make_metadata_log import write_log
 from kafkactl.dryrun.api import predict, read_context
 from tests.installed import place_of
 from tests.repository.tree import ROOT
+from tests.spark.conftest import QUICK_JVM
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 pytest.importorskip("pandas")
 JOB = ROOT / "docs" / "examples" / "fleet_risk.py"
 SUBMIT = place_of("pyspark") / "bin" / "spark-submit"
 
 
 def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
-    settings = ("spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
+    address = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
+    settings = ("spark.ui.enabled=false", *address, f"spark.driver.defaultJavaOptions={QUICK_JVM}")
     options = [option for setting in settings for option in ("--conf", setting)]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     command = [str(SUBMIT), "--master", "local[2]", *options, str(JOB), *arguments]

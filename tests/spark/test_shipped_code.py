@@ -13,6 +13,7 @@ import pandas
 import pyarrow
 import pytest
 
+from tests.spark.conftest import QUICK_JVM
 from tests.spark.logs import write_all_logs
 
 pytestmark = pytest.mark.slow
@@ -38,6 +39,7 @@ def bare_session(tmp_path: Path) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYSPARK_PYTHON", str(python))
         builder = SparkSession.builder.master("local[2]").appName("bare").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.driver.defaultJavaOptions", QUICK_JVM)
         made = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR").getOrCreate()
         yield made
         made.stop()

@@ -16,6 +16,7 @@ import pytest
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from tests.installed import place_of
+from tests.spark.conftest import QUICK_JVM
 from tests.spark.logs import write_log as write_small_log
 from tests.spark.standalone import Standalone
 
@@ -38,6 +39,7 @@ def environment_of(folder: Path) -> dict[str, str]:
     python.chmod(0o755)
     (folder / "spark-defaults.conf").write_text(
         "spark.executor.memory 512m\nspark.driver.host 127.0.0.1\nspark.log.level INFO\n"
+        f"spark.driver.defaultJavaOptions {QUICK_JVM}\nspark.executor.defaultJavaOptions {QUICK_JVM}\n"
     )
     hidden = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkactl.metadata.api import load_image
+from tests.spark.conftest import QUICK_JVM
 from tests.spark.logs import write_all_logs
 from tests.spark.standalone import Standalone
 
@@ -39,6 +40,8 @@ def session(cluster: Standalone) -> Iterator[SparkSession]:
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "ERROR",
             "spark.executor.memory": "512m",
+            "spark.driver.defaultJavaOptions": QUICK_JVM,
+            "spark.executor.defaultJavaOptions": QUICK_JVM,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
