@@ -8,7 +8,10 @@ from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, unasked_writing_options
 
-_KEYS = ("bootstrap-server", "bootstrap-controller", "command-config", "cluster-id", "spark-master")
+_KEYS = (
+    "bootstrap-server", "bootstrap-controller", "command-config", "controller-command-config", "cluster-id",
+    "spark-master",
+)  # fmt: skip
 
 
 @leaf_command(

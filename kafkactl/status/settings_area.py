@@ -27,7 +27,8 @@ def settings_area(observation: Observation, target: Target) -> AreaStatus | None
         verdict = StatusVerdict.UNKNOWN
     text = f"{counted(found.differences, 'difference')} between nodes" if found.differences else "nodes agree"
     if not found.is_complete:
-        text += ", as far as they could be read"
+        text = text if found.differences else "no difference between nodes"
+        text += " in what could be read"
     return area_of(
         AREA,
         verdict,

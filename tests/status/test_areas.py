@@ -262,3 +262,8 @@ def test_releases_have_their_patch_level_where_this_host_shows_it():
     assert status(releases=("4.3.1",)).kafka_versions == ("4.3.1",)
     assert changed(HEALTHY, nodes=NO_RIGHT).cluster_id == HEALTHY.cluster_id
     assert SUPPORTED[METADATA_VERSION].highest == 30
+
+
+def test_settings_that_were_not_read_are_not_reported_as_equal():
+    found = area("settings", settings=ComparedSettings(differences=0, is_complete=False))
+    assert (found.text, found.counts) == ("no difference between nodes in what could be read", {"differences": None})

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.files.contexts import CONTEXT_KEYS
 from tests.conftest import Run
 
 Config = Callable[..., Run]
@@ -46,6 +47,14 @@ def test_from_nothing_to_a_current_context(config: Config, tmp_path: Path) -> No
     assert config("unset", "prod", "cluster-id").json["after"]["cluster_id"] is None
     assert config("delete", "prod").json["after"] is None
     assert config("view").json["current"] is None
+
+
+@pytest.mark.parametrize("key", sorted(set(CONTEXT_KEYS) - {"bootstrap_server"}))
+def test_every_key_that_is_set_can_be_removed(config: Config, key: str) -> None:
+    option = key.replace("_", "-")
+    assert config("set", "prod", f"--{option}", "/c:9093").json["after"][key] == "/c:9093"
+    run = config("unset", "prod", option)
+    assert (run.code, run.json["after"][key]) == (0, None)
 
 
 def test_a_dry_run_writes_nothing(config: Config, tmp_path: Path) -> None:
