@@ -46,6 +46,8 @@ VERIFY = ROOT / "kafkactl" / "storage" / "verify"
         ("The Cluster ID a doesn't match stored clusterId Some(b) in meta.properties.", "cluster-id-mismatch"),
         ("requirement failed: There must be at least one broker advertised listener.", "no-broker-listener"),
         ("Fetching snapshot OffsetAndEpoch(offset=0, epoch=0) from Node(3001)", "release-without-zookeeper"),
+        ("DuplicateBrokerRegistrationException: Another broker is registered with that broker id.", "new-incarnation"),
+        ("Shutting down because we were unable to register with the controller quorum.", "start-without-quorum"),
     ],
 )
 def test_line_of_kafka_leads_to_its_id(line: str, id: str):
