@@ -15,6 +15,10 @@ from kafkactl.commands.framework.settings import Invocation, peek_settings
 
 PROGRAM = "kafkactl"
 COMPLETING = "_KAFKACTL_COMPLETE"
+CONNECTION_OPTIONS = (
+    "--bootstrap-server", "--bootstrap-controller", "--bootstrap", "--command-config", "--controller-command-config",
+    "--context",
+)  # fmt: skip
 WIDEST_HELP, _NARROWEST_HELP, _ASSUMED_COLUMNS = 100, 50, 80
 CONTEXT = {
     "auto_envvar_prefix": "KAFKACTL",
@@ -66,6 +70,7 @@ def main(arguments: list[str]) -> int:
         arguments = [*arguments[1:], "--help"]
     if arguments == ["-v"]:  # before a verb it is an option of the verb
         arguments = ["--version"]
+    arguments = after_the_command(arguments)
     try:
         result = cli.main(
             args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=invocation, terminal_width=_help_width()
@@ -75,6 +80,14 @@ def main(arguments: list[str]) -> int:
 
         return failure.report(error, invocation.settings or peek_settings(arguments))
     return result if isinstance(result, int) else 0
+
+
+def after_the_command(arguments: list[str]) -> list[str]:
+    """Move connection options that precede the first word after it: commands and their groups take them."""
+    end = 0
+    while end < len(arguments) and arguments[end].partition("=")[0] in CONNECTION_OPTIONS:
+        end += 1 if "=" in arguments[end] else 2
+    return [*arguments[end : end + 1], *arguments[:end], *arguments[end + 1 :]]
 
 
 def _help_width() -> int:

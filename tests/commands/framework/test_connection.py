@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.commands.framework.connection import ConnectionArguments
 from kafkactl.commands.framework.lazy_group import Entry
-from kafkactl.commands.main import COMMANDS
+from kafkactl.commands.main import COMMANDS, CONNECTION_OPTIONS, after_the_command
 from kafkactl.files.contexts import contexts_file
 from kafkactl.playground.broker import Asked, FakeBroker, Reply
 from tests.conftest import Run
@@ -172,3 +172,31 @@ def test_where_the_file_is() -> None:
     assert contexts_file({"KAFKACTL_CONFIG": "/a/b.toml", "XDG_CONFIG_HOME": "/x"}) == Path("/a/b.toml")
     assert contexts_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/kafkactl/config.toml")
     assert contexts_file({}) == Path.home() / ".config" / "kafkactl" / "config.toml"
+
+
+@pytest.mark.parametrize(
+    ("words", "moved"),
+    [
+        ("--bootstrap-server b:1 status --deep", "status --bootstrap-server b:1 --deep"),
+        ("--context=prod --command-config f quorum describe", "quorum --context=prod --command-config f describe"),
+        ("quorum --bootstrap b:1 describe", "quorum --bootstrap b:1 describe"),
+        ("--bootstrap-server", "--bootstrap-server"),
+        ("--help", "--help"),
+        ("", ""),
+    ],
+)
+def test_connection_options_before_the_command_are_moved_after_it(words, moved):
+    assert after_the_command(words.split()) == moved.split()
+
+
+def test_options_that_may_precede_the_command_are_those_of_a_connection():
+    names = {name.removeprefix("--").replace("-", "_") for name in CONNECTION_OPTIONS}
+    assert names == {*ConnectionArguments().target()}
+
+
+def test_cluster_that_is_named_before_the_command_is_asked(kafkactl):
+    for words in (("status",), ("quorum", "describe")):
+        run = kafkactl("--bootstrap-controller", "127.0.0.1:1", *words, "-o", "json")
+        assert run.code == 4, run
+    run = kafkactl("--bootstrap-controller", "127.0.0.1:1", "storage", "random-uuid")
+    assert (run.code, "No such option" in run.stderr) == (2, True)
