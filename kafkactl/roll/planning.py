@@ -257,9 +257,6 @@ def _least_ms(case: RollCase, nodes: Sequence[int]) -> int | None:
     return max(sessions, default=None)
 
 
-# --- rollback -------------------------------------------------------------------------------------------------------
-
-
 def _way_now(case: RollCase) -> tuple[StepRollback, str]:
     """Return the rollback during the binaries, whose steps do not change levels."""
     old = old_release(case)
@@ -285,9 +282,6 @@ def levels_of(release: Release) -> Mapping[str, int]:
     return {METADATA_VERSION: release.production_level, **default_levels(release, release.production_level)}
 
 
-# --- sums -----------------------------------------------------------------------------------------------------------
-
-
 def _totals(steps: Sequence[RollStep]) -> RollTotals:
     predicted = [step.predicted for step in steps if step.predicted is not None]
     is_known = all(step.predicted is not None for step in steps if step.action is Action.STOP)
@@ -301,7 +295,7 @@ def _totals(steps: Sequence[RollStep]) -> RollTotals:
 
 
 def _partial(case: RollCase) -> Iterator[Finding]:
-    """Yield what a roll of some nodes leaves behind."""
+    """Yield a finding about the nodes that a roll of some nodes leaves out."""
     left = [node for node in case.observation.nodes if node.id in case.skipped and case.is_done(node) is not True]
     if case.goal is None or not left:
         return

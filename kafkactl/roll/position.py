@@ -1,4 +1,4 @@
-"""`roll status`: where the cluster stands, per node: which release, back or not, may it be stopped now.
+"""`roll status`: the position of the cluster, and of each node: its release, if it is back, if it may be stopped.
 
 For the person who arrives in the middle: first what is wrong, then who is done, then the one next command.
 """
@@ -87,7 +87,7 @@ class RollStatus:
 
 
 def roll_status(case: RollCase) -> RollStatus:
-    """Return where the cluster stands."""
+    """Return the position of the cluster and of each node."""
     nodes = tuple(_position(case, node) for node in case.observation.nodes)
     phase = phase_of(case)
     record = case.record

@@ -81,9 +81,6 @@ def forecast_start(case: RollCase, node: RollNode) -> StartForecast:
     return StartForecast(will_start=None if unknown else True, failure=None, unknown=tuple(unknown))
 
 
-# --- the file and Java ----------------------------------------------------------------------------------------------
-
-
 def _file(case: RollCase, node: RollNode, release: Release, unknown: list[str]) -> Iterator[StartFailure]:
     found = java_release(node.java)
     needed = java_needed(release)
@@ -137,9 +134,6 @@ def wrong_disk(case: RollCase, node: RollNode) -> StartFailure | None:
         text = f"meta.properties has the cluster id {cluster_id}, the cluster has {case.observation.cluster_id}"
         return StartFailure(phase=StartPhase.LOAD, message=text)
     return None
-
-
-# --- levels, records and stored settings ----------------------------------------------------------------------------
 
 
 def _log(case: RollCase, node: RollNode, release: Release, unknown: list[str]) -> Iterator[StartFailure]:
@@ -233,9 +227,6 @@ def _stored_settings(case: RollCase, node: RollNode, release: Release) -> Iterat
         if kind == TOPIC_CONFIG:
             for refused in refused_topic_settings(release, values):
                 yield StartFailure(phase=StartPhase.LOAD, message=refused.error)
-
-
-# --- registration ---------------------------------------------------------------------------------------------------
 
 
 def _quorum(case: RollCase, node: RollNode, unknown: list[str]) -> Iterator[StartFailure]:

@@ -125,9 +125,6 @@ def _files(rows: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, str, memoryvie
             yield unit.as_py(), path.as_py(), memoryview(content.as_buffer())
 
 
-# --- logs on this machine ---------------------------------------------------------------------------------------------
-
-
 class Places:
     """The logs of a unit on this machine while a context lasts. `renamed` are folders with what they stand for."""
 
@@ -196,9 +193,6 @@ def _joined(sources: list[LogSource]) -> LogSource:
     return changed(found, cluster_id=first.cluster_id, node_id=first.node_id, directory_id=first.directory_id)
 
 
-# --- files whose content comes with the rows --------------------------------------------------------------------------
-
-
 class _Scratch:
     """The files of a unit in a private folder: of each log its folder, and the meta.properties above it."""
 
@@ -258,9 +252,6 @@ def _folder(unit: int, logs: tuple[PlannedLog, ...]) -> Iterator[_Scratch]:
         yield _Scratch(unit, logs, Path(folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 class Failures:

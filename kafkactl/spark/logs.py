@@ -71,8 +71,6 @@ def plain(uri: str) -> str:
     return "/" + uri.removeprefix("file:").lstrip("/")
 
 
-# --- globs -----------------------------------------------------------------------------------------------------------
-
 _SCHEME: Final = "(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/]*)?"
 
 
@@ -108,9 +106,6 @@ def escaped(path: str) -> str:
     /logs/a\\[1\\]
     """
     return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)
-
-
-# --- logs ------------------------------------------------------------------------------------------------------------
 
 
 def find_logs(given: Sequence[str], listed: Iterable[tuple[str, int]]) -> list[PlannedLog]:
@@ -180,9 +175,6 @@ def without_too_large(log: PlannedLog) -> PlannedLog:
     if large is None or log.is_local:
         return log
     return replace(log, files=(), too_large=large)
-
-
-# --- clusters --------------------------------------------------------------------------------------------------------
 
 
 def named(logs: Iterable[PlannedLog], cluster_of: str | None, ids: Mapping[str, str]) -> list[PlannedLog]:

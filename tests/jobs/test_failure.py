@@ -78,7 +78,7 @@ Caused by: java.net.ConnectException: Connection refused
     ],
     ids=["unreadable", "worker killed", "heap", "executor killed", "no cluster", "nothing"],
 )  # fmt: skip
-def test_the_first_cause_comes_first(text: str, first: str | None, behind: int) -> None:
+def test_first_cause_is_the_message(text: str, first: str | None, behind: int) -> None:
     found = causes(text)
     assert found[:1] == ([first] if first else [])
     assert len(found[1:]) == behind
@@ -98,7 +98,7 @@ def error_of(text: str, *, master: str = "local[2]", written: str = "", applicat
         (EXECUTOR, "memory ran out"),
     ],
 )
-def test_what_to_do_about_it(text: str, advice: str) -> None:
+def test_known_failure_has_its_advice(text: str, advice: str) -> None:
     error = error_of(text)
     assert (type(error), error.id, error.exit_code) == (FailedError, "spark-failed", 1)
     assert error.message.startswith("the Spark application app-1 failed: ")
@@ -119,7 +119,7 @@ def test_where_the_logs_are(master: str, where: str) -> None:
     assert where in error_of(KILLED, master=master).next_step
 
 
-def test_a_jvm_that_does_not_start_says_why_in_what_it_writes() -> None:
+def test_jvm_that_does_not_start_is_reported_with_its_output() -> None:
     gone = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."
     heap = 'Error: A JNI error\nException in thread "main" java.lang.OutOfMemoryError: Java heap space\n\tat x.Y(Z)'
     error = error_of(gone, written=heap, application=None)
@@ -132,14 +132,14 @@ def test_a_jvm_that_does_not_start_says_why_in_what_it_writes() -> None:
     assert "before Spark started" in error_of(gone, application=None).message
 
 
-def test_a_driver_without_its_jvm() -> None:
+def test_driver_without_its_jvm_is_reported() -> None:
     error = failed(ConnectionRefusedError(111, "x"), "", application="local-1", master="local[*]", log=None)
     assert error.message == (
         "the Spark application local-1 failed: the JVM of the driver ended: it crashed, or was killed"
     )
 
 
-def test_a_call_that_met_the_end_of_the_jvm() -> None:
+def test_call_during_the_end_of_the_jvm_is_reported() -> None:
     met = Exception("PythonRDD does not exist in the JVM")
     error = failed(met, "", application="local-1", master="local[*]", log=None, is_gone=True)
     assert error.message.endswith("failed: the JVM of the driver ended: it crashed, or was killed")
@@ -147,14 +147,16 @@ def test_a_call_that_met_the_end_of_the_jvm() -> None:
 
 
 @pytest.mark.parametrize("master", ["local[x]", "local[0]", "local[]", "localhost"])
-def test_a_master_on_this_machine_that_is_none(master: str) -> None:
+def test_invalid_local_master_is_refused(master: str) -> None:
     with pytest.raises(InputError, match="is not a valid master") as caught:
         sessions.check_spark(master)
     assert caught.value.id == "invalid-spark-master"
 
 
 @pytest.mark.parametrize("version, is_old", [("1.8.0_412", True), ("11.0.2", True), ("17", False), ("21.0.1", False)])
-def test_a_java_that_is_too_old(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, is_old: bool) -> None:
+def test_java_that_is_too_old_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, is_old: bool
+) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").touch(mode=0o755)
     (tmp_path / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
@@ -182,7 +184,7 @@ class OfTheJvmError(Exception):
         ("java.io.IOException: Broken pipe\n", "the JVM of the driver ended"),
     ],
 )
-def test_an_error_whose_text_went_with_the_jvm(written: str, first: str) -> None:
+def test_error_without_text_is_explained_by_the_output_of_the_jvm(written: str, first: str) -> None:
     found = failed(OfTheJvmError(), written, application="local-1", master="local[2]", log=None)
     assert str(found).startswith(f"the Spark application local-1 failed: {first}")
 
@@ -197,7 +199,7 @@ def test_jvm_without_memory_to_write_its_error_is_known_by_its_exit_code() -> No
 
 
 @pytest.mark.parametrize("after", ["", "java.util.concurrent.RejectedExecutionException: Task x rejected from y\n"])
-def test_an_application_that_the_jvm_shut_down_says_why(after: str) -> None:
+def test_application_that_the_jvm_shut_down_is_reported_with_its_cause(after: str) -> None:
     error = RuntimeError(": org.apache.spark.SparkException: Job 0 cancelled because SparkContext was shut down")
     written = f"java.lang.OutOfMemoryError: Java heap space\n{after}"
     found = failed(error, written, application="local-1", master="local[2]", log=None)

@@ -26,7 +26,7 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_a_signal_is_handled_behind_the_body() -> None:
+def test_signal_is_handled_after_the_body() -> None:
     done = []
     with pytest.raises(Interrupted) as raised, _interruptions_kept():
         signal.raise_signal(signal.SIGALRM)
@@ -37,7 +37,7 @@ def test_a_signal_is_handled_behind_the_body() -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_what_python_does_not_handle_is_left_alone() -> None:
+def test_handler_outside_of_python_is_kept() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with _interruptions_kept():
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -27,7 +27,7 @@ def jvm_options() -> str:
     return dict(sessions._of_the_jvm().getAll()).get("spark.driver.defaultJavaOptions", "")
 
 
-def test_the_jvm_is_configured_to_start_quickly(settings: Path) -> None:
+def test_jvm_of_a_session_is_configured_to_start_quickly(settings: Path) -> None:
     (settings / "spark-defaults.conf").write_text(
         "# spark.driver.extraJavaOptions -XX:+UseZGC\nspark.driver.memory 2g\n"
     )
@@ -42,7 +42,7 @@ def test_the_jvm_is_configured_to_start_quickly(settings: Path) -> None:
         ("spark-env.sh", 'export SPARK_SUBMIT_OPTS="-XX:+UseG1GC"'),
     ],
 )
-def test_the_jvm_of_a_file_of_settings_is_left_alone(settings: Path, file: str, text: str) -> None:
+def test_jvm_options_of_a_settings_file_are_kept(settings: Path, file: str, text: str) -> None:
     (settings / file).write_text(f"{text}\n")
     assert not jvm_options()
 
@@ -56,7 +56,7 @@ def test_the_jvm_of_a_file_of_settings_is_left_alone(settings: Path, file: str, 
         ("JDK_JAVA_OPTIONS", "-Xlog:gc"),
     ],
 )
-def test_the_jvm_of_the_environment_is_left_alone(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_jvm_options_of_the_environment_are_kept(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     assert not jvm_options()
 

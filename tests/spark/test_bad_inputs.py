@@ -48,7 +48,7 @@ def errors_of(frame: DataFrame) -> dict[str, str | None]:
     return {row["cluster"]: None if row["error"] is None else row["error"].partition(":")[0] for row in rows}
 
 
-def test_one_name_for_two_clusters_is_refused(session: SparkSession, fleet: Path) -> None:
+def test_name_of_two_clusters_is_refused(session: SparkSession, fleet: Path) -> None:
     write_log(fleet, "other", encoded(BATCHES))
     for place in (str(fleet), mounted(fleet)):
         with pytest.raises(InputError) as refused:

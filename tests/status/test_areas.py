@@ -245,7 +245,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("case", WHOLE)
-def test_whole_has_the_verdict_of_the_contract(case: str):
+def test_cluster_has_the_verdict_of_the_contract(case: str):
     parts, verdict = WHOLE[case]
     found = status(**parts)
     assert found.verdict == verdict

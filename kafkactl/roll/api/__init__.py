@@ -1,4 +1,4 @@
-"""Rolling restarts and upgrades of a live KRaft cluster: check and plan one, and see where one stands."""
+"""Rolling restarts and upgrades of a live KRaft cluster: check and plan one, and show its position."""
 
 from __future__ import annotations
 

@@ -135,9 +135,6 @@ def _other_hands(case: RollCase, progress: RollProgress, interval_ms: int) -> tu
     return tuple(found)
 
 
-# --- starts ---------------------------------------------------------------------------------------------------------
-
-
 def _without_leader(case: RollCase, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
     """Start voters until a majority answers; brokers wait, because they exit after a minute without a quorum.
 
@@ -238,9 +235,6 @@ def _release(case: RollCase) -> str | None:
     return None if case.goal is None else case.request.to
 
 
-# --- stops ----------------------------------------------------------------------------------------------------------
-
-
 def _next_stop(case: RollCase, goal: RollGoal, progress: RollProgress, *, has_begun: bool) -> Decision:
     check = check_roll(case)
     plan = plan_roll(case, check)
@@ -314,9 +308,6 @@ def _not_accepted(found: Sequence[Finding]) -> Finding:
     words = " ".join(f"--accept {id}" for id in ids)
     text = f"{len(found)} {'warning is' if len(found) == 1 else 'warnings are'} not accepted: {some(ids)}"
     return blocker("warnings-not-accepted", "roll", text, f"Check each by hand, then run again with {words}.", ids=ids)
-
-
-# --- after the binaries ---------------------------------------------------------------------------------------------
 
 
 def _after_binaries(case: RollCase, progress: RollProgress, plan: RollPlan) -> Decision:

@@ -78,8 +78,6 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         self._down_before: frozenset[int] | None = None
         self._is_planned = False
 
-    # --- observing and planning ---
-
     def observe(self) -> RollCase:
         """Return the case of a new observation. Raise UnreachableError, InputError."""
         seen = self.port.observe(self._refresh)
@@ -146,8 +144,6 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
     def changes(self, step: Act) -> bool:
         """Return True unless the step only observes."""
         return step.action is not Action.VERIFY
-
-    # --- one step ---
 
     def admit(self, plan: Decision, seen: RollCase) -> Ready | End | None:
         """Return the act; a stop only after its gate was open in two observations, and for the time of --soak."""
@@ -290,8 +286,6 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             return Verification(result=StepResult.FAILED, findings=(*bad, *wrong), seen=case)
         return Verification(result=StepResult.DONE, seen=case)
 
-    # --- stops ---
-
     def _stopped(self, act: Act, runs: Mapping[int, HookRun]) -> Verification:
         """Wait until the processes are gone. Raise FailedError `shutdown-not-finished`; nothing is ever killed."""
         bad = [failed_hook(act, id, run) for id, run in runs.items() if run.end in _NOT_RUN]
@@ -329,8 +323,6 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             if (found := missed(names(act), act.predicted, effect)) is not None:
                 self.run.notes.append(found)
         return Verification(result=StepResult.DONE, data=data, seen=case)
-
-    # --- starts ---
 
     def _started(self, act: Act, runs: Mapping[int, HookRun]) -> Verification:
         """Wait until all gates after the start hold in two observations."""
@@ -395,8 +387,6 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
                 return Verification(result=StepResult.FAILED, findings=findings, seen=case)
             self.port.clock.sleep_ms(self.policy.interval_ms if open_count else self.policy.observe_every_ms)
 
-    # --- resuming ---
-
     def resume(self, seen: RollCase) -> RollCase | End:
         """Settle the step that an earlier run left open, by what its nodes show."""
         flight = self.progress.in_flight
@@ -430,8 +420,6 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
                 raise not_finished(case, left, self.policy.stop_ms)
             self.port.clock.sleep_ms(self.policy.interval_ms if untouched else self.policy.observe_every_ms)
             case = self.run.observe()
-
-    # --- the answer ---
 
     def noted(self, taken: Taken) -> None:
         """Report the end of a step in one line."""

@@ -111,8 +111,6 @@ class RollObserver:
         )
         return CapturedRoll(observation=observation, logs=logs)
 
-    # --- nodes at their own addresses ---
-
     def _visits(self) -> dict[tuple[int, Role], Visit | KafkactlError]:
         """Return the answer of each listener that the inventory names, all asked at once: none takes another's time."""
         deadline = Deadline.after(min(_SILENT_MS, _SHARE * self._timeout_ms), self._clock)
@@ -192,8 +190,6 @@ class RollObserver:
             return blocker("node-with-another-id", node.name, text, step, found=visit.node_id, expected=node.id)
         return None
 
-    # --- the cluster ---
-
     def clients(self) -> list[Client]:
         """Return a client by all controllers and one by all brokers, as far as the inventory has addresses."""
         limit_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
@@ -259,8 +255,6 @@ class RollObserver:
         views = (visit.view for visit in visits.values() if isinstance(visit, Visit))
         return next((view.cluster_id for view in views if view is not None and view.cluster_id), None)
 
-    # --- files and hooks ---
-
     def _read_files(self, refresh: frozenset[int] | None) -> None:
         due = [
             node
@@ -287,8 +281,6 @@ class RollObserver:
             log=log,
             findings=tuple(places.findings),
         )
-
-    # --- logs ---
 
     def _logs(self, *, fetches: bool) -> dict[int, LogSource]:
         """Return the logs that are readable from here, and that of the leader, if one leads, as it is fetched."""

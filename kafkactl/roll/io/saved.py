@@ -121,9 +121,6 @@ def _journal(path: Path, cluster_id: str | None, findings: list[Finding]) -> tup
     return None
 
 
-# --- writing --------------------------------------------------------------------------------------------------------
-
-
 def save_observation(folder: str | os.PathLike[str], captured: CapturedRoll, *, include_secrets: bool = False) -> None:
     """Write an observation into a folder that does not exist or is empty; nothing is left of it after an error.
 

@@ -91,9 +91,6 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
         raise FailedError(f"{out} cannot be written: {error.strerror or error}", id="tables-not-written") from error
 
 
-# --- formats: each writes the rows and returns their number -----------------------------------------------------
-
-
 def _write_parquet(path: Path, columns: Columns, rows: Iterable[Row]) -> int:
     import pyarrow.parquet as pq
 

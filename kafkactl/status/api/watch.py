@@ -147,8 +147,6 @@ class StatusWatch(Closing):
     def _log_limit_ms(self) -> float:
         return _FIRST_LOG_MS if self._is_first else _LIMIT_MS
 
-    # --- questions, each on its own thread ---
-
     def _ask_quorum(self) -> ObservedQuorum:
         if self._quorum is None:
             self._quorum_client = self._answering_first(self._quorum_client)
