@@ -25,18 +25,22 @@ PATH = click.Path(readable=False)
 
 
 class Duration(click.ParamType[int]):
-    """A length of time with its unit: `500ms`, `30s`, `2m`, `1h`. The value is in milliseconds."""
+    """A length of time with its unit: `500ms`, `30s`, `2m`, `1h`; zero only with `has_zero`. The value is in ms."""
 
     name = "duration"
 
+    def __init__(self, *, has_zero: bool = False) -> None:
+        self._has_zero = has_zero
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return milliseconds; a number without unit, zero and anything else is a usage error."""
+        """Return milliseconds; a number without unit and anything else is a usage error."""
         if isinstance(value, int):
             return value
         text = value.strip()
         unit = next((unit for unit in _UNIT_MS if text.endswith(unit)), "")
         number = text.removesuffix(unit)
-        if not unit or not number.isdecimal() or len(number) > _MOST_DIGITS or int(number) == 0:
+        is_number = bool(unit) and number.isdecimal() and len(number) <= _MOST_DIGITS
+        if not is_number or not (int(number) or self._has_zero):
             self.fail(f"{value!r} is not a duration: write 500ms, 30s, 2m or 1h.", param, ctx)
         if int(number) * _UNIT_MS[unit] > _LONGEST_MS:
             self.fail(f"{value!r} is longer than {_LONGEST_MS // _UNIT_MS['h']}h.", param, ctx)

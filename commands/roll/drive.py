@@ -29,7 +29,7 @@ CODES = (
 class DriveArguments(NamedTuple):
     """The options of `drive_options`."""
 
-    soak_ms: int | None = None
+    soak_ms: int = 0
     gate_interval_ms: int = 10_000
     gate_timeout_ms: int = 600_000
     stop_timeout_ms: int = 360_000
@@ -40,8 +40,8 @@ drive_options = option_group(
     "arguments",
     DriveArguments,
     click.option(
-        "--soak", "soak_ms", type=Duration(), metavar="TIME",
-        help="How long a gate has to stay open before the next stop. [default: as long as it takes to confirm it]",
+        "--soak", "soak_ms", type=Duration(has_zero=True), default="0s", show_default=True, metavar="TIME",
+        help="How long a gate has to stay open before the next stop, at least --gate-interval.",
     ),
     click.option(
         "--gate-interval", "gate_interval_ms", type=Duration(), default="10s", show_default=True, metavar="TIME",
@@ -62,7 +62,7 @@ def options_of(arguments: DriveArguments) -> RollOptions:
     """Return the options as the driver takes them."""
     from kafkactl.roll.api import RollOptions
 
-    return RollOptions(**{**arguments._asdict(), "soak_ms": arguments.soak_ms or 0})
+    return RollOptions(**arguments._asdict())
 
 
 class Questions:

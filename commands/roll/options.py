@@ -81,6 +81,25 @@ class BatchOption(click.ParamType[int]):
         return int(value)
 
 
+class AcceptedWord(click.ParamType[str]):
+    """The id of a finding, `@NODE` of one node only."""
+
+    name = "accepted"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word; an id that no finding has accepts nothing, and is a usage error."""
+        from kafkactl.core.wording import did_you_mean
+        from kafkactl.tool.api.explain import explanations
+
+        id, at, node = str(value).partition("@")
+        known = [explanation.id for explanation in explanations()]
+        if id not in known:
+            self.fail(f"there is no finding {id!r}.{did_you_mean(id, known)}", param, ctx)
+        if at and not (node.isascii() and node.isdigit() and len(node) <= 10):
+            self.fail(f"{value!r} does not end in the id of a node, such as {id}@11.", param, ctx)
+        return str(value)
+
+
 class RollSource(NamedTuple):
     """Arguments about the observation; no file is read yet. All after the observation are those of a connection."""
 
@@ -158,7 +177,8 @@ def request_options(function: Function) -> Function:
             help=f"Last phase: {', '.join(UNTIL)}. [default: binaries with --to, else proof]",
         ),
         click.option(
-            "--accept", "accepted", multiple=True, metavar="ID[@NODE]", shell_complete=completing.findings,
+            "--accept", "accepted", multiple=True, type=AcceptedWord(), metavar="ID[@NODE]",
+            shell_complete=completing.findings,
             help="Accept a warning that you have checked yourself. Blockers cannot be accepted.",
         ),
     )  # fmt: skip

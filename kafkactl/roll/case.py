@@ -298,6 +298,7 @@ def _check_ids(observation: RollObservation, request: RollRequest) -> None:
         ("--only", request.only or (), known),
         ("--skip", request.skip, known),
         ("--order", request.order, brokers),
+        ("--accept", [int(node) for word in request.accepted if (node := word.partition("@")[2]).isdigit()], known),
     ]
     for option, ids, allowed in named:
         unknown = sorted(set(ids or ()) - allowed)

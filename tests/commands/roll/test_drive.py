@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kafkactl.playground.quorum import FakeQuorum
 from tests.roll.rolls import Roll, save_roll
 
@@ -49,3 +51,26 @@ def test_run_that_is_not_confirmed_changes_nothing(kafkactl, tmp_path: Path) -> 
     journals = list((tmp_path / "journal").glob("roll-*.jsonl"))
     assert len(journals) == 1
     assert len(journals[0].read_text().splitlines()) == 1, "nothing but the header is written"
+
+
+def test_soak_of_zero_is_the_default(kafkactl, tmp_path: Path) -> None:
+    folder = save_roll(Roll("4.4.0", level=30), tmp_path / "seen")
+    words = ("roll", "rollback", "--observation", str(folder), "--to", "4.3.1", "--dry-run", "-o", "json")
+    assert kafkactl(*words, "--soak", "0s").json == kafkactl(*words).json
+    assert kafkactl(*words, "--gate-interval", "0s").code == 2
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("default-chnged", "Did you mean 'default-changed'"),
+        ("default-changed@eleven", "does not end in the id of a node"),
+        ("default-changed@99", "--accept names 99"),
+    ],
+)
+def test_word_that_accepts_nothing_is_a_usage_error(kafkactl, tmp_path: Path, word: str, message: str) -> None:
+    folder = save_roll(Roll("4.4.0", level=30), tmp_path / "seen")
+    run = kafkactl("roll", "check", "--observation", str(folder), "--accept", word)
+    assert run.code == 2
+    assert message in run.stderr
+    assert kafkactl("roll", "check", "--observation", str(folder), "--accept", "default-changed@11").code == 0
