@@ -12,9 +12,15 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "images"
 FIRST_SEGMENT = f"{0:020d}.log"
 
 
-def write_all_logs(root: Path, *, releases: Collection[str] | None = None, made: bool = True) -> list[Path]:
-    """Write every captured (or those of some releases), odd and damaged log below a folder; return their folders."""
-    return [*_captured(root, releases), *(write_log(root, name, data) for name, data in _made() if made)]
+def write_all_logs(
+    root: Path, *, releases: Collection[str] | None = None, made: bool | Collection[str] = True
+) -> list[Path]:
+    """Write every captured (or those of some releases), odd and damaged log (or some by name) below a folder.
+
+    Return their folders.
+    """
+    wanted = [(name, data) for name, data in _made() if made is True or (made and name in made)]
+    return [*_captured(root, releases), *(write_log(root, name, data) for name, data in wanted)]
 
 
 def write_log(root: Path, name: str, data: bytes, *, node_id: int = 7, cluster_id: str | None = None) -> Path:

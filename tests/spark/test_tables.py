@@ -198,7 +198,7 @@ def test_findings_are_those_of_verify_and_lint(session: SparkSession, root: Path
 def test_files_that_workers_cannot_open_give_the_same_rows(session: SparkSession, root: Path, logs: list[Path]) -> None:
     mounted = str(MOUNT)
     for read in (
-        lambda place: spark.state(session, place, "partitions", cluster_of=CLUSTER_OF),
+        lambda place: spark.state(session, [f"{place}/[34].*", f"{place}/torn"], "partitions", cluster_of=CLUSTER_OF),
         lambda place: spark.findings(session, [f"{place}/4.*", f"{place}/flipped-*", f"{place}/empty"]),
         lambda place: spark.records(session, f"{place}/4.4*/__cluster_metadata-0"),
     ):
