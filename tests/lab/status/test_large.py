@@ -10,8 +10,8 @@ from tests.lab.harness.cluster_fixtures import ClusterOf
 from tests.lab.harness.generated import GENERATED, write_image
 
 TOPICS, PARTITIONS = 2_000, 100
-MOST_PROCESSOR_S = 5
-"""For the second status, which takes below a second. A busy machine makes the test longer, and not this time."""
+MOST_OF_THE_FIRST = 1 / 4
+"""Part of the processor time of the first status that the second may take; it takes a twentieth on a quiet machine."""
 
 
 def test_second_status_of_a_large_cluster_takes_no_second(new_cluster: ClusterOf) -> None:
@@ -24,7 +24,9 @@ def test_second_status_of_a_large_cluster_takes_no_second(new_cluster: ClusterOf
     write_image(made, image)
     made.start(timeout_s=240)
     with made.client() as client, StatusWatch(client) as watch:
+        begin_s = time.process_time()
         first = watch.status()
+        first_s = time.process_time() - begin_s
         begin_s = time.process_time()
         second = watch.status()
         took_s = time.process_time() - begin_s
@@ -34,4 +36,4 @@ def test_second_status_of_a_large_cluster_takes_no_second(new_cluster: ClusterOf
         assert (partitions.counts["under_min_isr"], partitions.counts["out_of_sync"]) == (1, 1)
         assert found.verdict is StatusVerdict.PROBLEM
     print(f"second status: {took_s:.2f} s")
-    assert took_s < MOST_PROCESSOR_S
+    assert took_s < first_s * MOST_OF_THE_FIRST
