@@ -51,18 +51,21 @@ def is_member_name(name: str) -> bool:
 def packed_names(names: Iterable[str]) -> dict[str, str]:
     """Return the names of members by their names in an archive that may have been packed again by a person.
 
-    Folders and what file managers add are left out, and so is one folder around everything else.
+    Folders and what file managers add are left out, and so are the folders around everything else. A packer of Windows
+    may write backslashes.
 
     >>> packed_names(["support/", "support/manifest.json", "support/logs/a", "__MACOSX/support/._manifest.json"])
     {'support/manifest.json': 'manifest.json', 'support/logs/a': 'logs/a'}
     """
-    files = [name for name in names if not name.endswith("/") and not _ADDED.fullmatch(name)]
-    around = {name.partition("/")[0] for name in files}
-    if MANIFEST not in files and len(around) == 1:
-        prefix = f"{around.pop()}/"
-        if f"{prefix}{MANIFEST}" in files:
-            return {name: name.removeprefix(prefix) for name in files}
-    return {name: name for name in files}
+    listed = list(names)
+    is_windows = not any("/" in name for name in listed)
+    slashed = {name: name.replace("\\", "/") if is_windows else name for name in listed}
+    files = {name: to for name, to in slashed.items() if not to.endswith("/") and not _ADDED.fullmatch(to)}
+    manifests = [to for to in files.values() if to == MANIFEST or to.endswith(f"/{MANIFEST}")]
+    prefix = min(manifests, key=len, default=MANIFEST).removesuffix(MANIFEST)
+    if all(to.startswith(prefix) for to in files.values()):
+        return {name: to.removeprefix(prefix) for name, to in files.items()}
+    return files
 
 
 def too_large(sizes: Iterable[int], archive_bytes: int) -> str | None:

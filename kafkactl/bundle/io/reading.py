@@ -42,6 +42,11 @@ _END_SIGNATURE: Final = b"PK\5\6"
 _END64_SIGNATURE: Final = b"PK\6\7"
 _END64_BYTES: Final = 20
 _MOST_DIRECTORY_BYTES: Final = 4 * 1024 * 1024
+# tar at its place; gzip, xz, bzip2, Zstandard, 7z and RAR.
+_TAR_MAGIC_AT: Final = 257
+_TAR_MAGIC: Final = b"ustar"
+_OTHER_PACKERS: Final = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf", b"Rar!")
+_AS_ZIP: Final = f"Pack it as ZIP: `zip -r bundle.zip .` in the unpacked folder that has {MANIFEST}."
 _PIECE_BYTES: Final = 1024 * 1024
 _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 # What the library raises for a damaged header; a name that is not UTF-8 is a ValueError.
@@ -55,12 +60,15 @@ def open_bundle(path: str) -> Iterator[OpenBundle]:
     Raises InputError: `input-file-unreadable`; `not-a-bundle` for another file or one that is cut, `hostile-bundle`,
     `invalid-bundle`, `bundle-too-new`, `damaged-bundle`.
     """
+    if Path(path).is_dir():
+        raise _no_bundle(path, "it is a folder", _AS_ZIP)
     try:
         descriptor = open_regular(path)
     except OSError as error:
         raise unreadable_input(Path(path), "the bundle", error.strerror or str(error)) from error
     with os.fdopen(descriptor, "rb") as file:
         size = os.fstat(file.fileno()).st_size
+        _check_packer(file, path)
         _check_end(file, size, path)
         try:
             archive = zipfile.ZipFile(file)
@@ -103,6 +111,13 @@ def _entry(entry: zipfile.ZipInfo) -> Entry:
         offset=entry.header_offset,
         is_plain=is_plain,
     )
+
+
+def _check_packer(file: BinaryIO, path: str) -> None:
+    """Refuse what another packer than ZIP made of a bundle, with the way to a bundle."""
+    head = file.read(_TAR_MAGIC_AT + len(_TAR_MAGIC))
+    if head[_TAR_MAGIC_AT:] == _TAR_MAGIC or head.startswith(_OTHER_PACKERS):
+        raise _no_bundle(path, "it was packed again, by another packer than ZIP", _AS_ZIP)
 
 
 def _check_end(file: BinaryIO, size: int, path: str) -> None:
@@ -248,8 +263,8 @@ def _check_values(data: bytes, name: str, path: str) -> None:
         raise hostile(path, f"{name}: {error.strerror}") from error
 
 
-def _no_bundle(path: str, why: str) -> InputError:
-    return InputError(f"{path} is not a bundle: {why}", id="not-a-bundle")
+def _no_bundle(path: str, why: str, next_step: str | None = None) -> InputError:
+    return InputError(f"{path} is not a bundle: {why}", id="not-a-bundle", next_step=next_step)
 
 
 def _damaged(path: str, why: str) -> InputError:

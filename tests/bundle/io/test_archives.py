@@ -9,6 +9,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -67,7 +68,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         assert archive.testzip() is None
 
 
-@pytest.mark.parametrize("around", ["", "support-2026/"])
+@pytest.mark.parametrize("around", ["", "support-2026/", "./", "cases/4711/"])
 def test_bundle_that_a_person_packed_again_is_read(tmp_path: Path, around: str) -> None:
     """File managers add folders and files of their own, and often pack the folder itself."""
     again = tmp_path / "again.zip"
@@ -84,6 +85,29 @@ def test_bundle_that_a_person_packed_again_is_read(tmp_path: Path, around: str) 
         for name in (".DS_Store", f"__MACOSX/{around}._manifest.json", f"{around}Thumbs.db"):
             made.writestr(name, b"added")
     assert read(again) == read(tmp_path / "a.zip")
+
+
+def test_bundle_with_backslashes_in_its_names_is_read(tmp_path: Path) -> None:
+    again = tmp_path / "again.zip"
+    with zipfile.ZipFile(written(tmp_path / "a.zip")) as first, zipfile.ZipFile(again, "w") as made:
+        for name in first.namelist():
+            made.writestr(f"support\\{name}".replace("/", "\\"), first.read(name))
+    assert read(again) == FILES
+
+
+@pytest.mark.parametrize("packer", ["w", "w:gz", "w:xz", "w:bz2", None])
+def test_bundle_in_another_form_than_zip_is_refused_with_the_way_to_a_bundle(tmp_path: Path, packer: str) -> None:
+    folder = tmp_path / "unpacked"
+    with zipfile.ZipFile(written(tmp_path / "a.zip")) as first:
+        first.extractall(folder)
+    again = tmp_path / "again.tar" if packer else folder
+    if packer:
+        with tarfile.open(again, packer) as made:
+            made.add(folder, arcname=".")
+    with pytest.raises(InputError) as caught:
+        read(again)
+    assert caught.value.id == "not-a-bundle"
+    assert "zip -r bundle.zip ." in (caught.value.next_step or "")
 
 
 def test_member_that_was_left_out_when_packed_again_is_named(tmp_path: Path) -> None:
