@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +17,7 @@ from kafkactl.spark.job import Build, Failures, Job, Units
 from kafkactl.spark.listing import Paths, contents, path_list, planned_clusters, planned_logs
 from kafkactl.spark.logs import PlannedLog, without_too_large
 from kafkactl.spark.prediction_rows import questions_of
-from kafkactl.spark.remote_rows import RemoteJob, disk_paths
+from kafkactl.spark.remote_rows import PARTS, FoldJob, ListingJob, RemoteJob, RemoteRequest, disk_paths
 from kafkactl.spark.tables import Changes, Findings, Predictions, Records, State
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def remote_segments(
     """
     failures = _failures("remote_segments", on_error)
     places = disk_paths(path_list(paths))
-    return _remote(session, RemoteJob("remote_segments", places, cluster, metadata, None, failures))
+    return _remote(session, RemoteRequest("remote_segments", places, cluster, metadata, None, failures))
 
 
 def remote_findings(
@@ -148,12 +149,17 @@ def remote_findings(
     `remote_segments`."""
     failures = _failures("remote_findings", on_error)
     places = disk_paths(path_list(paths))
-    return _remote(session, RemoteJob("remote_findings", places, cluster, metadata, bucket, failures))
+    return _remote(session, RemoteRequest("remote_findings", places, cluster, metadata, bucket, failures))
 
 
-def _remote(session: SparkSession, job: RemoteJob) -> DataFrame:
+def _remote(session: SparkSession, asked: RemoteRequest) -> DataFrame:
     ship_code(session)
-    return session.range(0, 1, 1, 1).mapInArrow(job, ddl(TABLES[job.table]))
+    listed = session.range(0, 1, 1, 1).mapInArrow(ListingJob(asked), PARTS).collect()
+    parts = {row["partition"]: pickle.loads(row["part"]) for row in listed}
+    fold = FoldJob(watched=parts.pop(-1, frozenset()), tasks=tuple(parts.values()))
+    count = len(fold.tasks) + 1
+    folds = session.range(0, count, 1, count).mapInArrow(fold, PARTS)
+    return folds.repartition(1).mapInArrow(RemoteJob(asked), ddl(TABLES[asked.table]))
 
 
 def errors(session: SparkSession, paths: Paths, *, cluster_of: str | None = None) -> DataFrame:

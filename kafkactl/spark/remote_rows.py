@@ -1,29 +1,36 @@
-"""Tiered storage as rows: the segments of `tiered segments`, and the findings of `tiered audit`."""
+"""Tiered storage as rows: the segments of `tiered segments`, and the findings of `tiered audit`.
+
+A task lists the metadata partitions, a task for each folds it, and one task joins the folds and judges them.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.errors import FailedError, InputError, KafkactlError
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import TABLES
 from kafkactl.spark.finding_rows import finding_row
 from kafkactl.spark.job import Failures, LogError
 from kafkactl.spark.logs import plain, scheme_of
-from kafkactl.tiered.api.load import Loaded, Request, load
+from kafkactl.tiered.api.load import Loaded, Request, loaded_from, prepared
 from kafkactl.tiered.api.verbs import audit, each_segment
+from kafkactl.tiered.io.spark import Folded, Task, folded, joined, task_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = tuple[Any, ...]
+PARTS: Final = "partition int, part binary"
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteJob:
-    """Task with the metadata partitions of a cluster, which are judged together."""
+class RemoteRequest:
+    """Parameters of a table: paths of the sources, name of the cluster, its metadata log, a listing of the store."""
 
     table: str
     paths: tuple[str, ...]
@@ -32,31 +39,114 @@ class RemoteJob:
     bucket: str | None
     failures: Failures
 
-    def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the rows of the table, one time for each row of the input."""
-        count = sum(batch.num_rows for batch in rows)
-        for _ in range(count):
-            yield from batches(TABLES[self.table], self._rows())
+    @property
+    def request(self) -> Request:
+        """Return the request as the command makes it."""
+        return Request(sources=self.paths, metadata=self.metadata, bucket=self.bucket, engine="local")
 
-    def _rows(self) -> Iterator[Row]:
-        request = Request(sources=self.paths, metadata=self.metadata, bucket=self.bucket, engine="local")
+    @property
+    def title(self) -> str:
+        """Return the last part of the first path."""
+        return self.paths[0].rstrip("/").rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class ListingJob:
+    """The task that lists the metadata partitions, each as one pickled row; none if reading the sources fails, which
+    the task that judges reports."""
+
+    asked: RemoteRequest
+
+    def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return a row for each metadata partition, and one with the segments of the store's listing."""
+        if not sum(batch.num_rows for batch in rows):
+            return
         try:
-            loaded = load(request)
+            found = prepared(self.asked.request)
+            with ExitStack() as stack:
+                tasks = [task_of(replica, log, stack) for replica, log in found.pairs]
+        except KafkactlError:
+            return
+        yield _part(-1, found.watched)
+        for task in tasks:
+            yield _part(task.partition, task)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldJob:
+    """Tasks that fold a metadata partition each; the number after the last gives a row without a fold."""
+
+    tasks: tuple[Task, ...]
+    watched: frozenset[bytes]
+
+    def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the fold of each metadata partition whose number is in `rows`."""
+        for batch in rows:
+            for number in batch.column(0).to_pylist():
+                if number < len(self.tasks):
+                    task = self.tasks[number]
+                    yield _part(task.partition, folded(False, self.watched, task))
+                else:
+                    yield _part(-1, None)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteJob:
+    """The task with the folds of all metadata partitions, which are judged together."""
+
+    asked: RemoteRequest
+
+    def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the table."""
+        parts = dict(unpickled(rows))
+        if parts:
+            yield from batches(TABLES[self.asked.table], self._rows(parts))
+
+    def _rows(self, parts: dict[int, Any]) -> Iterator[Row]:
+        asked = self.asked
+        try:
+            loaded = _loaded(asked.request, parts)
             cluster_id = loaded.case.view.cluster_id
-            head = (cluster_id, self.name or cluster_id or self._title)
+            head = (cluster_id, asked.name or cluster_id or asked.title)
             for row in self._remote(loaded):
                 yield (*head, *row, None)
         except KafkactlError as error:
-            yield self.failures.row(LogError(self.paths[0], self.name or self._title, None, error))
+            yield asked.failures.row(LogError(asked.paths[0], asked.name or asked.title, None, error))
 
     def _remote(self, loaded: Loaded) -> Iterator[Row]:
-        if self.table == "remote_findings":
+        if self.asked.table == "remote_findings":
             return map(finding_row, audit(loaded).findings)
         return (tuple(segment.to_dict().values()) for segment in each_segment(loaded))
 
-    @property
-    def _title(self) -> str:
-        return self.paths[0].rstrip("/").rpartition("/")[2]
+
+def _loaded(request: Request, parts: dict[int, Any]) -> Loaded:
+    """Return what the folds come to. Raises as reading the sources does, FailedError `log-changed-while-read`."""
+    found = prepared(request)
+    logs = [log for _, log in found.pairs]
+    if {log.partition for log in logs} != {partition for partition in parts if partition >= 0}:
+        raise FailedError(
+            f"the metadata partitions in {', '.join(request.sources)} changed while they were read",
+            id="log-changed-while-read",
+            next_step="Run the query again, or copy the logs first.",
+        )
+    held: list[Folded] = [parts.pop(log.partition) for log in logs]
+    return loaded_from(found, joined(logs, held, keep_deleted=False, watched=found.watched))
+
+
+def _part(partition: int, value: object) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([partition], pa.int32()), pa.array([content], pa.binary())], names=["partition", "part"]
+    )
+
+
+def unpickled(rows: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+    """Return metadata partitions with what belongs to each."""
+    for batch in rows:
+        for partition, part in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield partition, pickle.loads(part)
 
 
 def disk_paths(paths: Iterable[str]) -> tuple[str, ...]:

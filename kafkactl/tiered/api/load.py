@@ -75,18 +75,52 @@ class Loaded:
         )
 
 
+@frozen
+class Prepared:
+    """Input before its records are folded: `pairs` are the chosen replica of each metadata partition with how it is
+    read, `watched` the segments of the store's listing."""
+
+    request: Request
+    opened: Opened
+    view: ClusterView
+    findings: tuple[Finding, ...]
+    bucket: Bucket | None
+    replicas: tuple[MetadataReplica, ...]
+    compared: Replicas
+    pairs: tuple[tuple[MetadataReplica, MetadataLog], ...]
+    observed: str | None
+
+    @property
+    def watched(self) -> frozenset[bytes]:
+        """Return the ids of the segments that have objects in the listing."""
+        return frozenset() if self.bucket is None else frozenset(self.bucket.segments)
+
+
 def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`; on
     Spark also as `tiered.io.spark.fold_on_spark` does."""
+    found = prepared(request)
+    chosen = [replica for replica, _ in found.pairs]
+    engine = chosen_engine(request.engine, request.master, request.context_master, chosen)
+    expect(sum(file.size for replica in chosen for file in replica.files))
+    name = request.application
+    ledger = folded(engine, found.pairs, keep_deleted=keep_deleted, watched=found.watched, name=name)
+    return changed(loaded_from(found, ledger), engine=engine)
+
+
+def prepared(request: Request) -> Prepared:
+    """Read everything but the records to fold.
+
+    Raises InputError for a source that cannot be understood, `sources-of-different-clusters`.
+    """
     saved = None if request.observation is None else read_observation(request.observation)
     is_alone = saved is None and request.live is None
     # Where the cluster's metadata log says that the topic was never created, no source can hold it.
     opened = open_sources(request.sources, needs_metadata=is_alone and request.metadata is None)
-    own_logs = not opened.replicas
     replicas = opened.replicas
-    if request.live is not None and own_logs:
+    if request.live is not None and not replicas:
         replicas = _fetched(request.live)
-    elif saved is not None and own_logs:
+    elif saved is not None and not replicas:
         tiers = any(topic.is_tiered for topic in (saved.view.topics or {}).values())
         is_missing = saved.view.metadata_topic is None and tiers
         replicas = open_sources(saved.logs, needs_metadata=not is_missing).replicas
@@ -95,12 +129,22 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
         raise without_metadata(request.sources)
     bucket = _bucket(request, saved, view)
     chosen, compared = _compared(replicas)
-    logs = tuple(_log(log, replicas, view.metadata_topic) for log in chosen)
-    watched = frozenset() if bucket is None else frozenset(bucket.segments)
-    engine = chosen_engine(request.engine, request.master, request.context_master, chosen)
-    expect(sum(file.size for replica in chosen for file in replica.files))
-    pairs = tuple(zip(chosen, logs, strict=True))
-    ledger = folded(engine, pairs, keep_deleted=keep_deleted, watched=watched, name=request.application)
+    return Prepared(
+        request=request,
+        opened=opened,
+        view=view,
+        findings=findings if request.live is None else (*request.live.findings, *findings),
+        bucket=bucket,
+        replicas=tuple(replicas),
+        compared=compared,
+        pairs=tuple((log, _log(log, replicas, view.metadata_topic)) for log in chosen),
+        observed=None if saved is None else saved.path,
+    )
+
+
+def loaded_from(found: Prepared, ledger: Ledger) -> Loaded:
+    """Return the folded input as it is judged."""
+    request, view = found.request, found.view
     case = AuditCase(
         ledger,
         _with_removed(view, ledger, request.metadata),
@@ -109,20 +153,19 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
             copy_timeout_ms=request.copy_timeout_ms,
             now_ms=request.now_ms,
         ),
-        bucket=bucket,
-        replicas=compared,
-        view_time_ms=view.time_ms if own_logs else None,
+        bucket=found.bucket,
+        replicas=found.compared,
+        view_time_ms=None if found.opened.replicas else view.time_ms,
     )
     return Loaded(
         request=request,
         case=case,
-        logs=logs,
-        paths=(*request.sources, *([] if saved is None else [saved.path])),
+        logs=tuple(log for _, log in found.pairs),
+        paths=(*request.sources, *([] if found.observed is None else [found.observed])),
         cluster=request.live is not None,
-        replicas=tuple(replicas),
-        assumptions=tuple(_assumptions(case, opened.notes)),
-        findings=findings if request.live is None else (*request.live.findings, *findings),
-        engine=engine,
+        replicas=found.replicas,
+        assumptions=tuple(_assumptions(case, found.opened.notes)),
+        findings=found.findings,
     )
 
 

@@ -59,7 +59,7 @@ def fold_on_spark(
     from kafkactl.jobs.tasks import done_in_tasks
 
     with ExitStack() as stack, no_collection():
-        tasks = [_task(replica, log, stack) for replica, log in logs]
+        tasks = [task_of(replica, log, stack) for replica, log in logs]
         with spark_session(master, name) as session:
             folders = {fetched_folder(path) for task in tasks for _, path, _, _ in task.files}
             if not session.sparkContext.master.startswith("local"):
@@ -70,7 +70,7 @@ def fold_on_spark(
         return joined([log for _, log in logs], parts, keep_deleted=keep_deleted, watched=watched)
 
 
-def _task(replica: MetadataReplica, log: MetadataLog, stack: ExitStack) -> Task:
+def task_of(replica: MetadataReplica, log: MetadataLog, stack: ExitStack) -> Task:
     """Return the task of a log. Segments fetched from a live cluster are written to files that workers can read."""
     files, folder = [], None
     for at, file in enumerate(replica.files):
