@@ -2,7 +2,7 @@
 
 Both give the same answer, so `auto` only has to know which is sooner. A task of Spark reads one log, so that Spark is
 sooner only with several logs, and if they take longer than its start; their number alone decides nothing. The figures
-are measured, and given with the machine they are of in docs/decisions/0014-the-spark-plan.md.
+are measured: docs/proof/spark.md and docs/proof/bench.md give the machine.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kafkactl.metadata.io.source import LogSource
 EngineName = Literal["local", "spark"]
 LOCAL: Final = "local"
 SPARK: Final = "spark"
-# Estimates: seconds on the clock until Spark has answered about next to nothing, and the factor of a task against the
-# same work in process.
-SPARK_START_S: Final = 8.0
-SPARK_RATIO: Final = 1.3
+# Measured by bench/spark.py (docs/proof/spark.md): seconds on the clock for a session and an empty job, and the factor
+# of a task against the same work in process.
+SPARK_START_S: Final = 10.0
+SPARK_RATIO: Final = 1.15
 REPLAY_S_PER_GB: Final = 15.0
 WORTH: Final = 1.5  # times sooner, as the figures are of one machine, and an interruption loses less in process
 
@@ -100,7 +100,7 @@ def weighed(seconds: Sequence[float], cores: int, *, what: str, more_on_spark: f
     `more_on_spark` is the time to join them.
 
     >>> weighed([30.0], 8, what="2.00 GB of log").why
-    '2.00 GB of log, about 30 s of work in process and 47 s on Spark with 8 cores'
+    '2.00 GB of log, about 30 s of work in process and 44 s on Spark with 8 cores'
     >>> weighed([30.0] * 8, 8, what="16.00 GB of log").is_for_spark
     True
     """

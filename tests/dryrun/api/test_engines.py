@@ -51,7 +51,7 @@ def test_reason_of_a_choice_is_given(log: LogSource) -> None:
     assert why("auto", "yarn", None) == "on Spark: --master yarn"
     assert why("auto", None, "yarn") == "on Spark: the context names the Spark master yarn"
     assert why("auto", None, None) == (
-        "in process: 0.00 GB of log, about 0 s of work in process and 8 s on Spark with 2 cores"
+        "in process: 0.00 GB of log, about 0 s of work in process and 10 s on Spark with 2 cores"
     )
 
 
