@@ -28,7 +28,7 @@ from kafkactl.spark.export.cluster_tables import EXPORTED, ClusterTables, Export
 from kafkactl.spark.export.layout import FORMATS, MODES
 from kafkactl.spark.export.local_files import export_to
 from kafkactl.spark.job import Places
-from kafkactl.spark.logs import by_cluster, plain, scheme_of
+from kafkactl.spark.logs import by_cluster, check_names, plain, scheme_of
 
 _PASSES: Final = 3.0  # work of the whole state as Parquet, in replays of the log
 _SETTINGS: Final = {
@@ -88,7 +88,7 @@ def _engine(asked: str, master: str | None, plan: ExportPlan) -> Engine:
         return Engine(name=SPARK, master=context_master(None), why=why)
 
     def weigh() -> Weighed:
-        clusters = by_cluster(log for path in plan.paths for log in logs_on_disk(plain(path), plan.cluster_of))
+        clusters = by_cluster(logs_on_disk(plan.paths, plan.cluster_of))
         sizes = [sum(log.size for log in logs) for logs in clusters]
         seconds = [size / 1e9 * REPLAY_S_PER_GB * _PASSES for size in sizes]
         return weighed(seconds, os.cpu_count() or 1, what=f"{sum(sizes) / 1e9:.2f} GB of logs")
@@ -125,7 +125,8 @@ def _in_process(plan: ExportPlan) -> LogExport:
             id="spark-needs-extra",
             next_step=f"{install_advice('spark')}, or write jsonl or csv.",
         )
-    units = by_cluster(log for path in plan.paths for log in logs_on_disk(plain(path), plan.cluster_of))
+    units = by_cluster(logs_on_disk(plan.paths, plan.cluster_of))
+    check_names(units)
     folder = Path(plain(plan.out))
     clusters: list[ExportedCluster] = []
     totals = {name: [0, 0, 0] for name in plan.names}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
@@ -14,20 +14,37 @@ from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.spark.logs import PlannedLog, find_logs, named, plain
 
 
-def logs_on_disk(path: str, cluster_of: str | None) -> list[PlannedLog]:
-    """Return the logs that a path or glob leads to. Raises InputError as `logs.named`."""
-    absolute = str(Path(plain(path)).absolute())
-    found = find_logs([absolute], ((f"file:{name}", size) for name, size in _files(absolute)))
+def logs_on_disk(paths: Sequence[str], cluster_of: str | None) -> list[PlannedLog]:
+    """Return the logs that paths or globs lead to, each once. Raises InputError as `logs.named`."""
+    absolute = [str(Path(plain(path)).absolute()) for path in paths]
+    unlisted: dict[str, str] = {}
+    files = dict(file for path in absolute for file in _files(path, unlisted))
+    found = find_logs(absolute, ((f"file:{name}", size) for name, size in files.items()), unlisted)
     return [replace(log, cluster_id=_cluster_id(log)) for log in named(found, cluster_of, {})]
 
 
-def _files(pattern: str) -> Iterator[tuple[Path, int]]:
+def _files(pattern: str, unlisted: dict[str, str]) -> Iterator[tuple[Path, int]]:
+    """Yield the files that a path or glob leads to, with their sizes; folders that cannot be listed are added to
+    `unlisted`."""
+
+    def keep(error: OSError) -> None:
+        unlisted[str(error.filename)] = error.strerror or str(error)
+
     places = [Path(place) for place in sorted(glob(pattern))]  # noqa: PTH207  # an absolute pattern
     single = [path for place in places for path in (place, place.parent / META_PROPERTIES)]
-    below = (Path(folder, name) for place in places for folder, _, names in os.walk(place) for name in names)
+    below = (
+        Path(folder, name)
+        for place in places
+        if place.is_dir()
+        for folder, _, names in os.walk(place, onerror=keep)
+        for name in names
+    )
     for path in dict.fromkeys((*single, *below)):
-        if path.is_file():
-            yield path, path.stat().st_size
+        try:
+            if path.is_file():
+                yield path, path.stat().st_size
+        except OSError as error:
+            keep(error)
 
 
 def _cluster_id(log: PlannedLog) -> str | None:

@@ -16,7 +16,7 @@ from kafkactl.core.shown import json_text
 from kafkactl.metadata.io.source import LogSource, open_source
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import TABLES
-from kafkactl.spark.logs import BUNDLE_SUFFIX, MOST_SEGMENT_BYTES, PlannedLog, plain
+from kafkactl.spark.logs import BUNDLE_SUFFIX, MOST_SEGMENT_BYTES, PlannedLog, plain, scheme_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -171,6 +171,11 @@ class Places:
 
 
 def _check_is_there(log: PlannedLog, shown: str) -> None:
+    if log.unlisted is not None:
+        text = f"{shown} cannot be listed: {log.unlisted}"
+        if scheme_of(log.path) == "file":
+            raise InputError(text, id="input-file-unreadable")
+        raise FailedError(text, id="remote-log-not-read")
     if log.is_missing:
         raise InputError(f"{shown} contains no metadata log", id="no-metadata-log")
     if log.too_large is not None:

@@ -95,7 +95,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return a task for each log, or for each cluster."""
-        logs = logs_on_disk(str(self._options.get("path", "")), self._options.get("cluster_of"))
+        logs = logs_on_disk([str(self._options.get("path", ""))], self._options.get("cluster_of"))
         units = [(log,) for log in logs] if self._table == "records" else by_cluster(logs)
         return [_Unit(unit) for unit in units]
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _NAMES: Final = ("*.log", "*.checkpoint", META_PROPERTIES, PARTITION_METADATA, f"*{BUNDLE_SUFFIX}")
 _MOST_META_BYTES: Final = 1 << 20
+_MOST_LETTERS: Final = 500
 _DEPTH: Final = 4  # folders between a path and a log directory below it
 
 
@@ -41,9 +42,10 @@ def path_list(paths: Paths) -> list[str]:
 
 
 def planned_logs(session: SparkSession, paths: Paths, cluster_of: str | None) -> list[PlannedLog]:
-    """List the logs that paths lead to. Raises InputError as `logs.named`, and what Spark raises for a file system."""
+    """List the logs that paths lead to. Raises InputError as `logs.named`."""
     given = path_list(paths)
-    logs = find_logs(given, _listed(session, given))
+    unlisted: dict[str, str] = {}
+    logs = find_logs(given, _listed(session, given, unlisted), unlisted)
     return named(logs, cluster_of, _cluster_ids(session, logs))
 
 
@@ -52,24 +54,26 @@ def planned_clusters(session: SparkSession, paths: Paths, cluster_of: str | None
     return by_cluster(planned_logs(session, paths, cluster_of))
 
 
-def _listed(session: SparkSession, given: Sequence[str]) -> list[tuple[str, int]]:
-    """Return path and size of each file at or below the given paths whose name is that of a part of a log."""
-    from pyspark.errors import AnalysisException
+def _listed(session: SparkSession, given: Sequence[str], unlisted: dict[str, str]) -> list[tuple[str, int]]:
+    """Return path and size of each file at or below the given paths whose name is that of a part of a log. A path that
+    cannot be listed, because of its scheme, of a permission, or of a server that is gone, is added to `unlisted`."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
 
     names = [*_NAMES, *(path.rstrip("/").rpartition("/")[2] for path in given)]
     try:
         return _rows(_files(session, list(map(_searched, given)), names))
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-    found: dict[str, int] = {}
-    for path in given:
-        try:
-            found |= dict(_rows(_files(session, [_searched(path)], names)))
-        except AnalysisException as error:
-            if error.getCondition() != "PATH_NOT_FOUND":
-                raise
-    return list(found.items())
+    except (Py4JJavaError, PySparkException) as error:
+        if len(given) == 1:
+            _keep_reason(given[0], error, unlisted)
+            return []
+    return list({file: None for path in given for file in _listed(session, [path], unlisted)})
+
+
+def _keep_reason(path: str, error: Exception, unlisted: dict[str, str]) -> None:
+    condition = getattr(error, "getCondition", lambda: None)()
+    if condition != "PATH_NOT_FOUND":
+        unlisted[path] = str(error).strip().splitlines()[0][:_MOST_LETTERS]
 
 
 def _searched(path: str) -> str:

@@ -24,7 +24,7 @@ class PlannedLog:
     """A log as a task reads it. `path` is its folder, a single file or a bundle; `files` are its files with their
     sizes, those of a folder with the meta.properties that belong to it; `singles` are the files that were named one by
     one, empty for a folder. `name` is what `cluster_of` made of the path. `is_missing`: there is no log at the path;
-    `too_large`: the file that does not fit into a row of Spark.
+    `too_large`: the file that does not fit into a row of Spark; `unlisted`: why the path cannot be listed.
     """
 
     path: str
@@ -34,6 +34,7 @@ class PlannedLog:
     cluster_id: str | None = None
     is_missing: bool = False
     too_large: str | None = None
+    unlisted: str | None = None
 
     @property
     def is_local(self) -> bool:
@@ -108,11 +109,14 @@ def escaped(path: str) -> str:
     return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)
 
 
-def find_logs(given: Sequence[str], listed: Iterable[tuple[str, int]]) -> list[PlannedLog]:
+def find_logs(
+    given: Sequence[str], listed: Iterable[tuple[str, int]], unlisted: Mapping[str, str] | None = None
+) -> list[PlannedLog]:
     """Return the logs among the listed files (path and size), in the order of their paths.
 
-    A path that leads to no log gives one with `is_missing`.
+    A path that leads to no log gives one with `is_missing`, each of the `unlisted` paths one with the reason.
     """
+    failed = unlisted or {}
     patterns = [(text, pattern_of(text)) for text in given]
     folders: dict[str, dict[str, int]] = {}
     for path, size in sorted(listed):
@@ -124,9 +128,16 @@ def find_logs(given: Sequence[str], listed: Iterable[tuple[str, int]]) -> list[P
         for text, pattern in patterns:
             for log in _logs_in(folder, files, pattern, folders):
                 used.add(text)
-                found.setdefault(f"{log.path}\0{bool(log.singles)}", log)
-    none = [PlannedLog(path=text, files=(), is_missing=True) for text in given if text not in used]
-    return [*found.values(), *none]
+                key = f"{log.path}\0{bool(log.singles)}"
+                found[key] = _together(found.get(key, log), log)
+    none = [PlannedLog(path=text, files=(), is_missing=True) for text in given if text not in {*used, *failed}]
+    return [*found.values(), *none, *(PlannedLog(path=path, files=(), unlisted=why) for path, why in failed.items())]
+
+
+def _together(log: PlannedLog, other: PlannedLog) -> PlannedLog:
+    """Return a log with the files that several paths name."""
+    files = tuple(dict.fromkeys((*log.files, *other.files)))
+    return replace(log, files=files, singles=tuple(sorted({*log.singles, *other.singles})))
 
 
 def _logs_in(
@@ -233,3 +244,16 @@ def by_cluster(logs: Iterable[PlannedLog]) -> list[tuple[PlannedLog, ...]]:
                 next_step="Take the log of the other cluster away, or write a pattern that names it otherwise.",
             )
     return [tuple(group) for group in groups.values()]
+
+
+def check_names(clusters: Iterable[Sequence[PlannedLog]]) -> None:
+    """Raise InputError `several-clusters` if two clusters have one name, which is also that of their folders."""
+    paths: dict[str, str] = {}
+    for first, *_ in clusters:
+        name = first.name or first.cluster_id or first.title
+        if paths.setdefault(name, first.path) != first.path:
+            raise InputError(
+                f"{plain(paths[name])} and {plain(first.path)} would both be written as the cluster {name}",
+                id="several-clusters",
+                next_step="Name each with --cluster-of PATTERN, or export one after the other to different folders.",
+            )

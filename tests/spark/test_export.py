@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -128,6 +129,53 @@ export_tables([{str(fleet)!r}], {str(out)!r}, tables=["topics"])
     assert left.name.startswith(".kafkactl-export.")
     export_tables([str(fleet)], out, tables=["topics"])
     assert [path.name for path in out.iterdir()] == ["topics"]
+
+
+def test_table_in_another_format_is_refused_by_append(fleet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export_tables([str(fleet)], out, tables=["topics"])
+    with pytest.raises(RefusedError, match="as parquet, and csv") as refused:
+        export_tables([str(fleet)], out, tables=["topics"], form="csv", mode="append")
+    assert refused.value.id == "table-exists"
+
+
+def test_two_clusters_with_one_name_are_refused(tmp_path: Path) -> None:
+    """Without ids both have the name of the folder above the log, and one would replace the other."""
+    for place in "ab":
+        log = write_log(tmp_path / place, "data", encoded(CASES["ended"]))
+        (log.parent / "meta.properties").unlink()
+    with pytest.raises(InputError, match="as the cluster data") as refused:
+        export_tables([str(tmp_path)], tmp_path / "out", tables=["topics"])
+    assert refused.value.id == "several-clusters" and not (tmp_path / "out").exists()
+
+
+def test_files_of_one_folder_and_repeated_paths_are_one_log(tmp_path: Path) -> None:
+    log = write_log(tmp_path, "parted", encoded(CASES["ended"][:1]))
+    later = log / f"{4:020d}.log"
+    later.write_bytes(encoded(CASES["ended"][1:], first=4))
+    whole, *others = (
+        export_tables(list(map(str, paths)), tmp_path / str(number), tables=["records", "partitions"]).tables
+        for number, paths in enumerate(([log], [later, log / f"{0:020d}.log"], [log, log.parent]))
+    )
+    assert [[table.rows for table in tables] for tables in others] == [[table.rows for table in whole]] * 2
+
+
+def test_folder_that_cannot_be_listed_is_a_finding(
+    fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, scandir = fleet / "closed", os.scandir
+    closed.mkdir()
+
+    def refused(path: Any) -> Any:
+        if path == str(closed):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    found = export_tables([str(fleet)], tmp_path / "out", tables=["topics"])
+    assert found.is_partial and exported(found, "topics") > 0
+    assert [finding.id for finding in found.findings] == ["input-file-unreadable"]
+    assert f"{closed} cannot be listed: Permission denied" in found.findings[0].message
 
 
 def test_overwritten_table_has_the_new_clusters_alone(fleet: Path, tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Final
 
+from kafkactl.core.errors import RefusedError
 from kafkactl.spark.arrow import micros
 
 SUCCESS: Final = "_SUCCESS"
@@ -17,6 +20,17 @@ NO_DAY: Final = "__HIVE_DEFAULT_PARTITION__"
 
 # Spark's own rule (ExternalCatalogUtils.escapePathName), so that a day has one folder whatever engine writes it.
 _ESCAPED: Final = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+
+
+def check_table(out: str, table: str, files: Iterable[str], form: str, mode: str, *, is_there: bool) -> None:
+    """Raise RefusedError `table-exists` if a table that is there cannot take the rows. `files` are its files."""
+    if not is_there or mode == "overwrite":
+        return
+    if mode == "error":
+        raise RefusedError(f"{out} contains the table {table} already", id="table-exists")
+    other = next((PurePosixPath(file).suffix[1:] for file in files if not file.endswith(f".{form}")), None)
+    if other is not None:
+        raise RefusedError(f"{out} contains the table {table} as {other}, and {form} is written", id="table-exists")
 
 
 def day_of(time_ms: int | None) -> str | None:

@@ -8,13 +8,13 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
-from kafkactl.core.errors import FailedError, RefusedError
+from kafkactl.core.errors import FailedError
 from kafkactl.files.whole_file import put_in_place, staging_folder
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import Columns
-from kafkactl.spark.export.layout import STAGING, SUCCESS, day_folder
+from kafkactl.spark.export.layout import STAGING, SUCCESS, check_table, day_folder
 from kafkactl.spark.export.texts import csv_cells, json_lines
 
 Row = tuple[Any, ...]
@@ -36,6 +36,14 @@ class Export:
         self._form = form
         self._mode = mode
 
+    @contextmanager
+    def file(self, table: str, cluster: str, day: str | None) -> Iterator[BinaryIO]:
+        """Open the file of a table about a cluster on a day, whose content the caller writes."""
+        folder = self._staging / table / day_folder(cluster, day)
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"part-00000.{self._form}").open("wb") as sink:
+            yield sink
+
     def write(self, table: str, cluster: str, day: str | None, columns: Columns, rows: Iterable[Row]) -> Written:
         """Write the rows of a table about a cluster on a day. Raises FailedError `tables-not-written`."""
         folder = self._staging / table / day_folder(cluster, day)
@@ -46,8 +54,9 @@ class Export:
 
     def finish(self) -> None:
         """Move the tables to their places, each with a file `_SUCCESS` after all others."""
-        for table in sorted(self._staging.iterdir()):
-            target = self._out / table.name
+        for table in sorted({folder.parent for folder in self._staging.rglob("cluster=*")}):
+            target = self._out / table.relative_to(self._staging)
+            target.parent.mkdir(parents=True, exist_ok=True)
             if self._mode == "overwrite" or not target.exists():
                 (table / SUCCESS).touch()
                 _replace(table, target)
@@ -73,9 +82,9 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
 
     Raises RefusedError `table-exists`, FailedError `tables-not-written`.
     """
-    there = [table for table in tables if os.path.lexists(out / table)]
-    if mode == "error" and there:
-        raise RefusedError(f"{out} contains the table {there[0]} already", id="table-exists")
+    for table in tables:
+        files = (str(path) for path in (out / table).rglob("part-*"))
+        check_table(str(out), table, files, form, mode, is_there=os.path.lexists(out / table))
     is_new = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -27,11 +27,12 @@ from kafkactl.spark.export.answer import (
 )
 from kafkactl.spark.export.cluster_tables import ClusterTables, ExportPlan, Logs, Point, exported_columns
 from kafkactl.spark.export.hadoop import OLD_DAYS, OLD_TABLES, HadoopFolder, staging_in
-from kafkactl.spark.export.layout import SUCCESS, day_folder
+from kafkactl.spark.export.layout import SUCCESS, check_table, day_folder
 from kafkactl.spark.export.texts import csv_cells, json_lines
 from kafkactl.spark.frames import frame_of
 from kafkactl.spark.job import Places, Units
 from kafkactl.spark.listing import planned_clusters
+from kafkactl.spark.logs import check_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,10 +127,11 @@ def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
     from pyspark import StorageLevel
 
     folder = HadoopFolder(session, export.out)
-    there = [name for name in export.names if folder.has(name)]
-    if export.mode == "error" and there:
-        raise RefusedError(f"{export.out} contains the table {there[0]} already", id="table-exists")
+    for name in export.names:
+        parts = (file.name for file in folder.files(name) if not file.name.endswith(SUCCESS))
+        check_table(export.out, name, parts, export.form, export.mode, is_there=folder.has(name))
     groups = planned_clusters(session, export.paths, export.cluster_of)
+    check_names(groups)
     job = ExportJob(tuple(export.names), export.form, export.point, Units(()))
     frame = frame_of(session, groups, lambda units: ExportJob(job.names, job.form, job.point, units), job.ddl)
     is_new = not folder.has()
@@ -152,7 +154,7 @@ def export_by_spark(session: SparkSession, export: ExportPlan) -> LogExport:
             path = f"{export.out.rstrip('/')}/{name}"
             tables.append(ExportedTable(name=name, path=path, rows=sum(counts.values()), files=files, bytes=size))
         for name in export.names:
-            _put_in_place(folder, staging, name, export.mode, days)
+            put_in_place(folder, staging, name, export.mode, days)
     return log_export(tables, clusters, "spark")
 
 
@@ -219,7 +221,7 @@ def _checked(folder: HadoopFolder, place: str, form: str, expected: set[str]) ->
     return count, size
 
 
-def _put_in_place(folder: HadoopFolder, staging: str, name: str, mode: str, days: Sequence[str]) -> None:
+def put_in_place(folder: HadoopFolder, staging: str, name: str, mode: str, days: Sequence[str]) -> None:
     """Move a staged table to its place, or its days to theirs; `_SUCCESS` comes after all others."""
     if mode == "overwrite" or not folder.has(name):
         folder.exchange(f"{staging}/{name}", name, f"{staging}/{OLD_TABLES}")
