@@ -6,7 +6,7 @@ answered does not take the others with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.api.answering import Answered, Question, Result
     from kafkactl.dryrun.api.clusters import Cluster
     from kafkactl.dryrun.api.engines import Engine
+    from kafkactl.dryrun.detail_tables import Table
+    from kafkactl.dryrun.io.detail_files import WrittenTable
     from kafkactl.dryrun.page.fleet import FleetCluster
+    from kafkactl.spark.answers import PlannedClusters
 
 _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
@@ -39,11 +42,15 @@ Show = Callable[[Page, Shown], None]
 
 
 class OpenedClusters(NamedTuple):
-    """The clusters that were named, what answers the question about each, and words for their files."""
+    """The clusters that were named, what answers the question about each, and words for their files.
+
+    `planned` has the clusters if their logs are read by workers, else None.
+    """
 
     clusters: Sequence[Cluster]
     engine: Engine
     tags: Sequence[str]
+    planned: PlannedClusters | None = None
 
 
 def give(common: Common, kind: str, asked: Question, show: Show[Shown]) -> NoReturn:
@@ -86,14 +93,54 @@ def _question(common: Common, asked: Question) -> Question:
 def open_clusters(common: Common, question: Question) -> OpenedClusters:
     """Find the clusters, and what to read them with. Nothing but names and the beginnings of files is read."""
     from kafkactl.dryrun.api import clusters as api
+    from kafkactl.dryrun.api.logs import needs_spark
     from kafkactl.dryrun.api.outputs import check_details, check_html
 
-    clusters = api.open_clusters(_places(common), same_cluster=common.same_cluster, cluster_of=common.cluster_of)
+    planned = None
+    engine = _engine(common, ()) if needs_spark(common.sources) else None
+    if engine is not None and engine.name == "spark":
+        planned = _planned(common, engine)
+        clusters = planned.clusters
+    else:
+        clusters = api.open_clusters(_places(common), same_cluster=common.same_cluster, cluster_of=common.cluster_of)
+        engine = _engine(common, clusters, question.passes)
     tags = _tags([cluster.title for cluster in clusters])
     for tag in {*tags, *([""] if question.scenario is None else [])}:
         check_html(tagged(common.html, tag))
     check_details(common.details, tags)
-    return OpenedClusters(clusters, _engine(common, clusters, question.passes), tags)
+    keep_session(common, engine)
+    return OpenedClusters(clusters, engine, tags, planned)
+
+
+def _planned(common: Common, engine: Engine) -> PlannedClusters:
+    """List the logs of all sources in a session that lasts until the command ends."""
+    from kafkactl.spark.api import planned_sources, spark_session
+
+    until_the_end(spark_session(engine.master, application()))
+    sources = (*common.sources, *_other_places(common).values())
+    return planned_sources(
+        sources,
+        same_cluster=common.same_cluster,
+        cluster_of=common.cluster_of,
+        master=engine.master,
+        name=application(),
+    )
+
+
+def keep_session(common: Common, engine: Engine) -> None:
+    """Keep a session until the command ends if the tables go to a file system of Hadoop's, which each cluster needs.
+
+    Raises InputError `path-needs-spark`.
+    """
+    from kafkactl.dryrun.api.logs import needs_spark, plain_paths
+
+    if common.details is None or not needs_spark([common.details]):
+        return
+    if engine.name != "spark":
+        plain_paths([common.details])  # raises the error
+    from kafkactl.spark.api import spark_session
+
+    until_the_end(spark_session(engine.master, application()))
 
 
 def _results(
@@ -107,7 +154,7 @@ def _results(
         if isinstance(result, KafkactlError):
             yield result
         else:
-            yield _written(common, result, tag), result.verdict
+            yield _written(common, result, opened.engine, tag), result.verdict
 
 
 def _in_process(question: Question, opened: OpenedClusters) -> Iterator[Result]:
@@ -127,8 +174,14 @@ def _in_process(question: Question, opened: OpenedClusters) -> Iterator[Result]:
 def _on_spark(question: Question, opened: OpenedClusters) -> Iterator[Result]:
     from kafkactl.dryrun.api import answers_on_spark
 
+    master = opened.engine.master
     with shown_progress("Waiting for Spark", "tasks"):
-        found = answers_on_spark(opened.clusters, question, opened.engine.master, application())
+        if opened.planned is None:
+            found = answers_on_spark(opened.clusters, question, master, application())
+        else:
+            from kafkactl.spark.api import planned_answers
+
+            found = planned_answers(opened.planned, question, master, application())
     yield from found
 
 
@@ -137,9 +190,9 @@ def application() -> str:
     return f"kafkactl {current_settings().command}"
 
 
-def _written(common: Common, answer: Answered, tag: str) -> Mapping[str, Any]:
+def _written(common: Common, answer: Answered, engine: Engine, tag: str) -> Mapping[str, Any]:
     """Write the page and the tables of an answer, and say where they are; the payload with their places."""
-    from kafkactl.dryrun.api.outputs import write_details, write_page
+    from kafkactl.dryrun.api.outputs import write_page
 
     payload: dict[str, Any] = {**answer.payload}
     html = tagged(common.html, tag)
@@ -149,24 +202,54 @@ def _written(common: Common, answer: Answered, tag: str) -> Mapping[str, Any]:
         if "html" in payload:
             payload["html"] = html
     if common.details is not None and answer.tables is not None:
-        payload["details"] = write_details(common.details, answer.tables, tag)
-        say(f"The tables are in {payload['details']}.")
+        payload["details"] = written_details(
+            common.details,
+            answer.tables,
+            answer.payload["source"],
+            as_of_ms=answer.as_of_ms,
+            engine=engine,
+            tag=tag,
+        )
     return payload
 
 
-def _places(common: Common) -> dict[str, str]:
-    """Return the local path of each source; sources that Hadoop has to read are kept until the command ends."""
-    from kafkactl.dryrun.api.logs import fetched, needs_fetch, plain_paths
+def written_details(
+    place: str,
+    tables: Iterable[Table | WrittenTable],
+    source: ClusterDict,
+    *,
+    as_of_ms: int | None,
+    engine: Engine,
+    tag: str = "",
+) -> str:
+    """Write the tables and say where they are: a URI has the layout of `log export`, a folder a file for each table."""
+    from kafkactl.dryrun.api.logs import is_uri
+    from kafkactl.dryrun.api.outputs import write_details
 
-    engine = _engine(common, ()) if needs_fetch(common.sources) else None
-    if engine is None or engine.name != "spark":
-        found = plain_paths(common.sources)
+    if is_uri(place):
+        from kafkactl.spark.api import write_details_to
+
+        write_details_to(place, tables, source, as_of_ms=as_of_ms, master=engine.master, name=application())
     else:
-        found = until_the_end(fetched(engine.master, common.sources, application()))
+        place = write_details(place, tables, tag)
+    say(f"The tables are in {place}.")
+    return place
+
+
+def _places(common: Common) -> dict[str, str]:
+    """Return the local path of each source."""
+    from kafkactl.dryrun.api.logs import plain_paths
+
+    return {**plain_paths(common.sources), **_other_places(common)}
+
+
+def _other_places(common: Common) -> dict[str, str]:
+    """Return the paths of the logs in a bundle and of a live cluster, which are kept until the command ends."""
+    found: dict[str, str] = {}
     if common.bundle is not None:
         from kafkactl.bundle.api.reading import unpacked_logs
 
-        found = {**found, **until_the_end(unpacked_logs(common.bundle))}
+        found = until_the_end(unpacked_logs(common.bundle))
     return {**_live(common), **found} if common.from_cluster else found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkactl.commands.dryrun.answers import keep_session, written_details
 from kafkactl.commands.dryrun.options import CODES, Common, saved_options
 from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.framework.bundles import until_the_end
@@ -52,6 +53,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     engine = _engine(common)
     check_html(common.html)
     check_details(common.details, [""])
+    keep_session(common, engine)
     copy = predict_copy(
         common.sources[0] if common.bundle is None else until_the_end(unpacked_observation(common.bundle)),
         chroot=chroot,
@@ -67,7 +69,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
         "source": copy.source,
         "after": [],
         **answer_of(copy.found, with_records=common.records),
-        "details": _write_details(common, copy),
+        "details": _write_details(common, copy, engine),
     }
     if common.html:
         _write_page(common.html, payload, copy)
@@ -106,15 +108,13 @@ def _static(common: Common) -> Mapping[str, str] | None:
     return static
 
 
-def _write_details(common: Common, copy: PredictedCopy) -> str | None:
-    """Return the table of all records, and the folder that it is in."""
-    from kafkactl.dryrun.api.outputs import records_table, write_details
+def _write_details(common: Common, copy: PredictedCopy, engine: Engine) -> str | None:
+    """Write the table of all records; the folder that it is in."""
+    from kafkactl.dryrun.api.outputs import records_table
 
     if common.details is None:
         return None
-    write_details(common.details, [records_table(copy.found)])
-    say(f"The tables are in {common.details}.")
-    return common.details
+    return written_details(common.details, [records_table(copy.found)], copy.source, as_of_ms=None, engine=engine)
 
 
 def _write_page(path: str, payload: Mapping[str, Any], copy: PredictedCopy) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.extras import install_advice
@@ -21,14 +21,23 @@ from kafkactl.dryrun.api.engines import (
     engine_for,
     weighed,
 )
+from kafkactl.jobs.session import spark_session
+from kafkactl.metadata.io.places import plain_paths
 from kafkactl.spark.columns import STATE_TABLES
 from kafkactl.spark.disk import logs_on_disk
 from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
 from kafkactl.spark.export.cluster_tables import EXPORTED, ClusterTables, ExportPlan, Point, exported_columns
-from kafkactl.spark.export.layout import FORMATS, MODES
+from kafkactl.spark.export.layout import FORMATS, MODES, day_of
 from kafkactl.spark.export.local_files import export_to
 from kafkactl.spark.job import Places
-from kafkactl.spark.logs import by_cluster, check_names, plain, scheme_of
+from kafkactl.spark.logs import PlannedLog, by_cluster, check_names, plain, scheme_of
+
+if TYPE_CHECKING:
+    from kafkactl.dryrun.answer import ClusterDict
+    from kafkactl.dryrun.api.answering import Question, Result
+    from kafkactl.dryrun.detail_tables import Table
+    from kafkactl.dryrun.io.detail_files import WrittenTable
+    from kafkactl.spark.answers import PlannedClusters
 
 _PASSES: Final = 3.0  # work of the whole state as Parquet, in replays of the log
 _SETTINGS: Final = {
@@ -100,7 +109,6 @@ def _engine(asked: str, master: str | None, plan: ExportPlan) -> Engine:
 
 
 def _by_spark(engine: Engine, plan: ExportPlan) -> LogExport:
-    from kafkactl.jobs.session import spark_session
     from kafkactl.spark.export.on_spark import export_by_spark
 
     absolute = plan._replace(paths=tuple(map(_absolute, plan.paths)), out=_absolute(plan.out))
@@ -149,4 +157,64 @@ def _in_process(plan: ExportPlan) -> LogExport:
     return log_export(tables, clusters, LOCAL)
 
 
-__all__ = ["EXPORTED", "ExportedCluster", "ExportedTable", "LogExport", "export_tables"]
+def planned_sources(
+    sources: Sequence[str], *, same_cluster: bool, cluster_of: str | None, master: str | None, name: str
+) -> PlannedClusters:
+    """List the logs of a dry run that workers read, and group them by cluster.
+
+    `name` is that of the application. Raises as `answers.planned_sources` and `spark_session`.
+    """
+    from kafkactl.spark import answers
+
+    with spark_session(master, name) as session:
+        return answers.planned_sources(session, sources, same_cluster=same_cluster, cluster_of=cluster_of)
+
+
+def planned_answers(planned: PlannedClusters, question: Question, master: str | None, name: str) -> list[Result]:
+    """Return the answer of a dry run about each cluster, or its error, by workers that read the logs.
+
+    `name` is that of the application. Raises as `spark_session`.
+    """
+    from kafkactl.jobs.tasks import reported
+    from kafkactl.spark import answers
+
+    with spark_session(master, name) as session, reported(session.sparkContext):
+        return answers.planned_answers(session, planned, question)
+
+
+def write_details_to(
+    uri: str,
+    tables: Iterable[Table | WrittenTable],
+    source: ClusterDict,
+    *,
+    as_of_ms: int | None,
+    master: str | None,
+    name: str,
+) -> None:
+    """Write the tables of a dry run about a cluster in the layout of `export_tables`; a day of a cluster is replaced.
+
+    Raises InputError `invalid-file-uri`, FailedError `tables-not-written`, and for a file system of Hadoop's as
+    `spark_session`.
+    """
+    from kafkactl.spark.export.details import write_by_hadoop, write_here
+
+    title = PlannedLog(path=source["paths"][0], files=()).title
+    cluster, day = source["cluster"] or source["cluster_id"] or title, day_of(as_of_ms)
+    if scheme_of(uri) == "file":
+        write_here(Path(plain_paths([uri])[uri]), tables, cluster, day)
+        return
+    with spark_session(master, name) as session:
+        write_by_hadoop(session, uri, tables, cluster, day)
+
+
+__all__ = [
+    "EXPORTED",
+    "ExportedCluster",
+    "ExportedTable",
+    "LogExport",
+    "export_tables",
+    "planned_answers",
+    "planned_sources",
+    "spark_session",
+    "write_details_to",
+]

@@ -75,12 +75,16 @@ class Opened(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """An answer as it is printed, but for the places of its page and tables, which are not written yet."""
+    """An answer as it is printed, but for the places of its page and tables, which are not written yet.
+
+    `as_of_ms` is the time of the last record of the log.
+    """
 
     payload: Answer | ReportDict
     verdict: Verdict
     page: bytes | None = None
     tables: Iterable[Table | WrittenTable] | None = None
+    as_of_ms: int | None = None
 
 
 Result: TypeAlias = Answered | KafkactlError
@@ -120,7 +124,8 @@ def answer_question(found: Opened, question: Question, *, processes: int | None 
             [page_part(plain_values({**frame, **prediction}), simulated, context)], context, found.chosen.log
         )
     tables = detail_tables(simulated, context) if question.with_tables else None
-    return Answered({**frame, **prediction, "details": None}, simulated.verdict, page, tables)
+    as_of_ms = context.loaded.last_timestamp_ms
+    return Answered({**frame, **prediction, "details": None}, simulated.verdict, page, tables, as_of_ms)
 
 
 def _reported(opened: Opened, question: Question, processes: int | None) -> Answered:
@@ -145,7 +150,8 @@ def _reported(opened: Opened, question: Question, processes: int | None) -> Answ
         "predictions": [prediction for prediction, _ in made.predictions],
     }
     page = log_report(parts, context, opened.chosen.log) if question.with_page else None
-    return Answered(answer, made.verdict, page, tables if question.with_tables else None)
+    as_of_ms = context.loaded.last_timestamp_ms
+    return Answered(answer, made.verdict, page, tables if question.with_tables else None, as_of_ms)
 
 
 def _prediction(found: Prediction, opened: Opened, question: Question) -> PredictionDict:

@@ -7,7 +7,7 @@ Sources with one cluster id are replicas, and so are those that `--cluster-of` g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,8 +46,18 @@ def open_clusters(
     the name of the cluster. Raises InputError `invalid-cluster-pattern`, `cluster-not-named`, `cluster-named-twice`,
     `several-clusters`, and what `open_source` raises.
     """
+    return clusters_of(_joined(_opened(paths)), same_cluster=same_cluster, cluster_of=cluster_of)
+
+
+def clusters_of(
+    logs: Iterable[tuple[LogSource, tuple[str, ...]]], *, same_cluster: bool = False, cluster_of: str | None = None
+) -> tuple[Cluster, ...]:
+    """Return the clusters of logs, of which only names and cluster ids are used, each with the paths that named it.
+
+    Raises as `open_clusters`, but for the last.
+    """
     pattern = _pattern(cluster_of)
-    sources = [_Source(log=log, name=_name(pattern, log.name), paths=given) for log, given in _joined(_opened(paths))]
+    sources = [_Source(log=log, name=_name(pattern, log.name), paths=given) for log, given in logs]
     if same_cluster:
         return (_same(sources),)
     groups: list[list[_Source]] = []

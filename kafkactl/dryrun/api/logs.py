@@ -22,7 +22,7 @@ from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.metadata.io.places import fetched, needs_fetch, plain_paths
+from kafkactl.metadata.io.places import is_uri, needs_spark, plain_paths
 from kafkactl.metadata.io.source import LogSource, announce
 from kafkactl.metadata.verify.histories import CONTRADICTIONS
 from kafkactl.protocol.text.properties import parse_properties
@@ -30,9 +30,9 @@ from kafkactl.protocol.text.properties import parse_properties
 __all__ = [
     "Chosen",
     "choose",
-    "fetched",
     "find_release",
-    "needs_fetch",
+    "is_uri",
+    "needs_spark",
     "plain_paths",
     "read_chosen",
     "read_static",

@@ -6,10 +6,10 @@ sets, and another task answers with the sets that they found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.frozen import changed
@@ -29,11 +29,15 @@ FEW_SETS: Final = 200_000  # a second or two of one task
 _RANGES_OF_A_CORE: Final = 2
 
 
+Losses: TypeAlias = tuple[list[Loss], int]
+"""The worst losses, and the number of sets that were searched."""
+
+
 class Asked(NamedTuple):
-    """A cluster with the worst losses, if they were searched, and the number of sets."""
+    """A cluster with the worst losses, if they were searched."""
 
     cluster: Cluster
-    losses: tuple[list[Loss], int] | None = None
+    losses: Losses | None = None
 
 
 class Range(NamedTuple):
@@ -51,6 +55,7 @@ def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: st
     Raises as `spark_session`.
     """
     from kafkactl.jobs.session import spark_session
+    from kafkactl.jobs.tasks import done_in_tasks
 
     sizes = [
         sum(Path(file.name).stat().st_size for log in cluster.logs for file in log.segments) for cluster in clusters
@@ -60,7 +65,13 @@ def answers_on_spark(clusters: Sequence[Cluster], question: Question, master: st
         if not session.sparkContext.master.startswith("local"):
             for folder in fetched_folders(log for cluster in clusters for log in cluster.logs):
                 session.sparkContext.addFile(folder, recursive=True)
-        return _answers(session, without_secrets(question), asked, sizes)
+        wanted = without_secrets(question)
+
+        def answered(numbers: Sequence[int], losses: Mapping[int, Losses]) -> list[Result | Search]:
+            items = [asked[number]._replace(losses=losses.get(number)) for number in numbers]
+            return done_in_tasks(session, partial(answer_or_search, wanted), items, [sizes[at] for at in numbers])
+
+        return with_searches(session, len(asked), answered)
 
 
 def without_secrets(question: Question) -> Question:
@@ -75,18 +86,25 @@ def without_secrets(question: Question) -> Question:
     return changed(question, static=static)
 
 
-def _answers(session: SparkSession, question: Question, asked: Sequence[Asked], sizes: Sequence[int]) -> list[Result]:
+def with_searches(
+    session: SparkSession,
+    count: int,
+    answered: Callable[[Sequence[int], Mapping[int, Losses]], list[Result | Search]],
+) -> list[Result]:
+    """Return the answers about so many clusters; a search that one needs is split over tasks.
+
+    `answered` returns the answers about clusters by their numbers, with losses that were searched before.
+    """
     from kafkactl.jobs.tasks import done_in_tasks
 
-    first = done_in_tasks(session, partial(answer_or_search, question), asked, sizes)
+    first = answered(range(count), {})
     searches = {number: found for number, found in enumerate(first) if isinstance(found, Search)}
     if not searches:
         return [found for found in first if not isinstance(found, Search)]
-    count = _RANGES_OF_A_CORE * max(1, session.sparkContext.defaultParallelism)
-    ranges = [part for number, search in searches.items() for part in ranges_of(number, search, count)]
+    parts = _RANGES_OF_A_CORE * max(1, session.sparkContext.defaultParallelism)
+    ranges = [part for number, search in searches.items() for part in ranges_of(number, search, parts)]
     found = joined(ranges, done_in_tasks(session, worst_of_range, ranges))
-    again = [Asked(asked[number].cluster, found[number]) for number in searches]
-    answers = iter(done_in_tasks(session, partial(answer_or_search, question), again, [sizes[at] for at in searches]))
+    answers = iter(answered(list(searches), found))
     results = (next(answers) if isinstance(result, Search) else result for result in first)
     return [result for result in results if not isinstance(result, Search)]
 
@@ -127,7 +145,7 @@ def worst_of_range(part: Range) -> list[Loss]:
     return worst_in(part.search, part.first, part.stop)
 
 
-def joined(ranges: Iterable[Range], found: Iterable[list[Loss]]) -> dict[int, tuple[list[Loss], int]]:
+def joined(ranges: Iterable[Range], found: Iterable[list[Loss]]) -> dict[int, Losses]:
     """Return the worst sets of each cluster, and the number of its sets."""
     losses: dict[int, list[Loss]] = {}
     counts: dict[int, int] = {}

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.core.errors import InputError
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.answer import PredictionDict
 from kafkactl.dryrun.by_name import find_scenario
@@ -32,37 +31,28 @@ if TYPE_CHECKING:
 def check_details(path: str | None, tags: Iterable[str]) -> None:
     """Refuse what could not be written in the end, before a log is read; nothing where no folder was named.
 
-    Raises InputError `path-needs-copy`, `invalid-file-uri`, and as `detail_files.check_details_target`.
+    Raises as `detail_files.check_details_target`; for a URI only InputError `details-need-extra`.
     """
-    if path is not None:
-        from kafkactl.dryrun.io.detail_files import check_details_target
+    if path is None:
+        return
+    from kafkactl.dryrun.io.detail_files import check_details_target, check_format
+    from kafkactl.metadata.io.places import scheme_of
 
-        folder = _details_folder(path)
-        check_details_target(folder)
-        for tag in tags:
-            if tag and folder.is_dir():
-                check_details_target(folder / tag)
-
-
-def _details_folder(path: str) -> Path:
-    """Return the folder of a path or a `file:` URI."""
-    from kafkactl.metadata.io.places import plain_paths, scheme_of
-
-    if scheme_of(path) not in (None, "file"):
-        raise InputError(
-            f"--details {path} is in a file system that this machine cannot open",
-            id="path-needs-copy",
-            next_step="Name a folder of this machine and copy the tables; `kafkactl log export` writes tables of the"
-            " state to such a URI.",
-        )
-    return Path(plain_paths([path])[path])
+    if scheme_of(path) is not None:
+        check_format()
+        return
+    folder = Path(path)
+    check_details_target(folder)
+    for tag in tags:
+        if tag and folder.is_dir():
+            check_details_target(folder / tag)
 
 
 def write_details(path: str, tables: Iterable[Table | WrittenTable], tag: str = "") -> str:
     """Write the tables, those of one of several clusters into the folder `tag`; the folder that they are in."""
     from kafkactl.dryrun.io import detail_files
 
-    place = _details_folder(path)
+    place = Path(path)
     folder = place / tag
     if tag:
         detail_files.make_folder(place)

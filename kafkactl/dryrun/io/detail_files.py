@@ -41,8 +41,16 @@ def written_table(table: Table | WrittenTable) -> WrittenTable:
     if isinstance(table, WrittenTable):
         return table
     sink = io.BytesIO()
-    _write(sink, table)
+    write_table(sink, table)
     return WrittenTable(table.name, sink.getvalue())
+
+
+def write_table(sink: BinaryIO, table: Table | WrittenTable) -> None:
+    """Write a table as Parquet."""
+    if isinstance(table, WrittenTable):
+        sink.write(table.content)
+    else:
+        _write(sink, table)
 
 
 def check_details_target(path: Path) -> None:
@@ -50,12 +58,7 @@ def check_details_target(path: Path) -> None:
 
     InputError `details-need-extra`, RefusedError `details-folder-not-ours`, FailedError `details-not-written`.
     """
-    if find_spec("pyarrow") is None:
-        raise InputError(
-            "--details writes Parquet, and pyarrow cannot be imported",
-            id="details-need-extra",
-            next_step=f"{install_advice('spark')}, or leave out --details.",
-        )
+    check_format()
     try:
         check_place(path.resolve())
         strange = None if not _is_there(path) else next(_not_ours(path), None)
@@ -64,6 +67,16 @@ def check_details_target(path: Path) -> None:
     if strange is not None:
         raise RefusedError(
             f"{path} contains {strange}, which is not a table written by kafkactl", id="details-folder-not-ours"
+        )
+
+
+def check_format() -> None:
+    """Raise InputError `details-need-extra` if Parquet cannot be written."""
+    if find_spec("pyarrow") is None:
+        raise InputError(
+            "--details writes Parquet, and pyarrow cannot be imported",
+            id="details-need-extra",
+            next_step=f"{install_advice('spark')}, or leave out --details.",
         )
 
 
@@ -105,10 +118,7 @@ def write_details(path: Path, tables: Iterable[Table | WrittenTable]) -> None:
             file = new / f"{table.name}{_SUFFIX}"
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("wb") as sink:
-                if isinstance(table, WrittenTable):
-                    sink.write(table.content)
-                else:
-                    _write(sink, table)
+                write_table(sink, table)
                 sink.flush()
                 os.fsync(sink.fileno())
         for folder in {file.parent for file in new.rglob(f"*{_SUFFIX}")} | {new}:

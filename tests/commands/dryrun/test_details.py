@@ -180,10 +180,16 @@ def test_without_pyarrow(
     assert "-py3-none-any.whl[spark]'" in run.error["next_step"]
 
 
-def test_uris_are_folders_of_this_machine_or_refused(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_uri_has_the_layout_of_an_export(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    """By design (docs/spark.md); a path keeps a file for each table."""
     write_log(tmp_path / "log", Shape(records=90, partitions=25, brokers=5))
-    asked = ["replay", tmp_path / "log" / "__cluster_metadata-0", "-o", "json", "--details"]
-    run = kafkactl("dryrun", *asked, (tmp_path / "a b").as_uri())
-    assert (run.code, run.json["details"]) == (0, str(tmp_path / "a b")) and rows(tmp_path / "a b", "topics")
-    refused = kafkactl("dryrun", *asked, "s3a://bucket/out")
-    assert (refused.code, refused.error["id"]) == (2, "path-needs-copy")
+    asked = [tmp_path / "log" / "__cluster_metadata-0", "-o", "json", "--details"]
+    uri = (tmp_path / "a b").as_uri()
+    for scenario, table in (("replay", "topics"), ("report", "1-replay/topics")):
+        run = kafkactl("dryrun", scenario, *asked, uri)
+        assert run.json["details"] == uri
+        (day,) = (tmp_path / "a b" / table).glob("cluster=log/date=*")
+        assert parquet.ParquetFile(day / "part-00000.parquet").read().num_rows > 0
+        assert (tmp_path / "a b" / table / "_SUCCESS").exists()
+    refused = kafkactl("dryrun", "replay", *asked, "s3a://bucket/out")
+    assert (refused.code, refused.error["id"]) == (2, "path-needs-spark")

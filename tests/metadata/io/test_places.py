@@ -14,7 +14,7 @@ import pytest
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.core.errors import InputError
-from kafkactl.metadata.io.places import needs_fetch, plain_paths, scheme_of
+from kafkactl.metadata.io.places import needs_spark, plain_paths, scheme_of
 from kafkactl.metadata.log.fetched_folder import fetched_folder, within_fetched
 from tests.conftest import Run
 from tests.lab.harness.services.object_store import STORE_SECRET, object_store
@@ -36,7 +36,7 @@ Kafkactl = Callable[..., Run]
 )
 def test_schemes(source: str, scheme: str | None) -> None:
     assert scheme_of(source) == scheme
-    assert needs_fetch([source]) == (scheme not in (None, "file"))
+    assert needs_spark([source]) == (scheme not in (None, "file"))
 
 
 def test_file_uris_are_paths() -> None:
@@ -70,12 +70,13 @@ def test_where_workers_look_for_what_was_fetched() -> None:
     assert fetched_folder(path) == "/tmp/kafkactl-fetched-a"
 
 
-def asked(settings: Path, *uris: str) -> subprocess.CompletedProcess[str]:
+def asked(settings: Path, *words: str, command: str = "dryrun replay") -> subprocess.CompletedProcess[str]:
     """In a process of its own: a JVM reads Spark's settings once."""
-    command = [sys.executable, "-m", "kafkactl", "dryrun", "replay", *uris, "--master", "local[1]", "-o", "json"]
+    asked = [*command.split(), *words, "--master", "local[1]", "-o", "json"]
     environment = {**os.environ, "SPARK_CONF_DIR": str(settings)}
     here = Path(__file__).parents[3]
-    return subprocess.run(command, capture_output=True, text=True, cwd=here, env=environment, check=False)
+    line = [sys.executable, "-m", "kafkactl", *asked]
+    return subprocess.run(line, capture_output=True, text=True, cwd=here, env=environment, check=False)
 
 
 def node_with_log(folder: Path) -> Path:
@@ -98,7 +99,7 @@ def test_logs_that_hadoop_reads(kafkactl: Kafkactl, tmp_path: Path) -> None:
     expected = kafkactl("dryrun", "replay", node, "-o", "json").json
     assert answer["effects"] == expected["effects"]
     assert answer["source"]["cluster_id"] == "MkU3OEVBNTcwNTJENDM2Qg"
-    assert answer["source"]["paths"] == [uri, f"{uri}/__cluster_metadata-0"]
+    assert answer["source"]["paths"] == [uri]
     missing, unknown = asked(tmp_path, "viewfs://demo/logs/nobody"), asked(tmp_path, "gopher://demo/logs")
     assert (missing.returncode, '"remote-log-not-found"' in missing.stderr) == (2, True)
     assert (unknown.returncode, '"remote-log-not-read"' in unknown.stderr) == (1, True)
@@ -114,12 +115,20 @@ def test_logs_in_an_object_store(kafkactl: Kafkactl, tmp_path: Path) -> None:
         store.put_folder("logs", node)
         (tmp_path / "spark-defaults.conf").write_text(f"{store.settings()}spark.driver.memory 512m\n")
         uri = "s3a://logs/node"
-        run = asked(tmp_path, uri)
+        run = asked(tmp_path, uri, "--details", "s3a://logs/tables")
+        export = ("s3a://logs/node", "--out", "s3a://logs/lake", "--table", "topics")
+        exports = [asked(tmp_path, *export, command="log export") for _ in range(2)]
+        names = store.names("logs")
         missing, no_bucket = asked(tmp_path, "s3a://logs/nobody"), asked(tmp_path, "s3a://elsewhere/node")
     answer = json.loads(run.stdout)
     expected = kafkactl("dryrun", "replay", node, "-o", "json").json
     assert answer["effects"] == expected["effects"]
     assert (answer["source"]["cluster_id"], answer["source"]["paths"]) == ("MkU3OEVBNTcwNTJENDM2Qg", [uri])
+    assert [export.returncode for export in exports] == [0, 3], exports
+    for table in ("tables/topics", "tables/partitions", "lake/topics"):
+        written = [name for name in names if name.startswith(f"{table}/cluster=MkU3OEVBNTcwNTJENDM2Qg/date=")]
+        assert len(written) == 1 and written[0].endswith(".parquet") and f"{table}/_SUCCESS" in names, names
+    assert not [name for name in names if ".kafkactl-export" in name]
     assert (missing.returncode, '"remote-log-not-found"' in missing.stderr) == (2, True)
     assert (no_bucket.returncode, '"remote-log-not-' in no_bucket.stderr) in ((1, True), (2, True))
     assert STORE_SECRET not in run.stdout + run.stderr + missing.stderr + no_bucket.stderr

@@ -5,6 +5,7 @@ hadoop-aws asks for the whole AWS SDK in one jar of half a gigabyte; the modules
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote
 
 from tests.installed import place_of
 from tests.lab.harness import cache, maven, ports
@@ -58,6 +60,11 @@ class ObjectStore:
         for file in sorted(folder.rglob("*")):
             if file.is_file():
                 self.put(f"{bucket}/{folder.name}/{file.relative_to(folder)}", file.read_bytes())
+
+    def names(self, bucket: str) -> list[str]:
+        """The names of all objects in a bucket."""
+        with urllib.request.urlopen(f"{self.endpoint}/{bucket}?list-type=2", timeout=30) as answer:
+            return [unquote(name) for name in re.findall("<Key>([^<]*)</Key>", answer.read().decode())]
 
     def settings(self) -> str:
         """What Spark's settings have to say to find it."""
