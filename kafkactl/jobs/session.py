@@ -155,6 +155,12 @@ def check_spark(master: str | None) -> None:
             f"the Spark engine needs Java 17 or newer: {java} is Java {release['version']}", id="spark-needs-java"
         )
     spark_home()
+    if master is not None and master.startswith("sc://"):
+        raise InputError(
+            f"{master} is a server of Spark Connect, and a command starts an application of its own",
+            id="invalid-spark-master",
+            next_step="Name the cluster's master, or call the functions of kafkactl.spark in a session of Connect.",
+        )
     if master is not None and master.startswith("local") and not _LOCAL.fullmatch(master):
         raise InputError(
             f"{master} is not a valid master of Spark; on this machine it is local, local[CORES] or local[*]",
