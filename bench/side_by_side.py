@@ -143,6 +143,11 @@ class Peak:
         return self.mib
 
 
+def below(root: int) -> set[int]:
+    """The processes from `root` down."""
+    return set(_tree(root)[0])
+
+
 class _Process(NamedTuple):
     parent: int
     processor: int

@@ -5,23 +5,30 @@ many records (five different logs, linked under other cluster ids). Three scenar
 of a cluster, predicts three times and renders the answers as JSON, in one process. Of Spark the session and an empty
 Arrow job are measured apart. Processor time is that of all processes, the JVM's compiler included. Spark runs a second
 time with a quarter of the clusters, for its memory. The figures go to docs/proof/spark.md.
+
+python -m bench.spark --one [RECORDS] measures one log of so many records (10 million) in one task of `local[1]`, next
+to the local engine, one after the other; its section of the page is written alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from bench.installed import ROOT
-from bench.log_shape import Shape
+from bench.log_shape import Shape, reference_shape
 from bench.make_metadata_log import write_log
-from bench.side_by_side import Peak, circumstances, timed
+from bench.side_by_side import Peak, below, circumstances, timed
 
 REPORT = ROOT / "docs" / "proof" / "spark.md"
 GOAL: Final = 1.3
@@ -30,7 +37,9 @@ SCENARIOS: Final = (
     {"name": "broker-loss", "brokers": [1, 2]},
     {"name": "rolling-restart"},
 )
+Scenarios = Sequence[Mapping[str, object]]
 _DIFFERENT: Final = 5
+_ONE: Final = "## One large log"
 
 
 def write_fleet(folder: Path, clusters: int, partitions: int) -> None:
@@ -50,7 +59,7 @@ def write_fleet(folder: Path, clusters: int, partitions: int) -> None:
         (place / "meta.properties").write_text(f"version=1\ncluster.id=fleet-{number:03}\nnode.id=1\n")
 
 
-def _local(folder: Path) -> int:
+def _local(folder: Path, scenarios: Scenarios) -> int:
     from kafkactl.core.answers import plain_values
     from kafkactl.dryrun.api import predict, read_context
     from kafkactl.dryrun.api.outputs import answer_of
@@ -58,7 +67,7 @@ def _local(folder: Path) -> int:
     size = 0
     for log in sorted(folder.glob("*/__cluster_metadata-0")):
         context = read_context(str(log))
-        for scenario in SCENARIOS:
+        for scenario in scenarios:
             name = str(scenario["name"])
             inputs = {field: value for field, value in scenario.items() if field != "name"}
             found = predict(context, name, **inputs)
@@ -70,10 +79,11 @@ def _nothing(batches: Iterable[Any]) -> Iterator[Any]:
     yield from batches
 
 
-def _measure(engine: str, folder: Path, cores: str) -> dict[str, object]:
+def _measure(engine: str, folder: Path, cores: str, scenarios: Scenarios) -> dict[str, object]:
     """Return seconds by what was done, in a process of its own."""
     if engine == "local":
-        return timed("local", lambda: _local(folder))[0]
+        found = timed("local", lambda: _local(folder, scenarios))[0]
+        return {**found, "own MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     import kafkactl.spark as metadata
     from kafkactl.jobs.session import spark_session
 
@@ -89,7 +99,7 @@ def _measure(engine: str, folder: Path, cores: str) -> dict[str, object]:
     start |= timed("an empty Arrow job", job.count)[0]
 
     def work() -> int:
-        rows = metadata.predictions(session, str(folder), SCENARIOS)
+        rows = metadata.predictions(session, str(folder), scenarios)
         return int(rows.where("error is null").selectExpr("sum(length(answer))").first()[0])
 
     found, size = timed("spark", work)
@@ -97,21 +107,87 @@ def _measure(engine: str, folder: Path, cores: str) -> dict[str, object]:
     return {**start, **found, "size": size}
 
 
-def _in_process(engine: str, folder: Path, cores: int) -> dict[str, float]:
-    asked = [sys.executable, "-m", "bench.spark", "--measure", engine, str(folder), str(cores)]
+def _in_process(engine: str, folder: Path, cores: int, scenarios: int = len(SCENARIOS)) -> dict[str, float]:
+    asked = [sys.executable, "-m", "bench.spark", "--measure", engine, str(folder), str(cores), str(scenarios)]
     with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
-        peak = Peak(run.pid)
+        peak, worker = Peak(run.pid), WorkerPeak(run.pid)
         out, _ = run.communicate()
         if run.returncode:
             raise RuntimeError(f"the {engine} engine failed")
-        return {**json.loads(out.splitlines()[-1]), "MiB": peak.end()}
+        return {**json.loads(out.splitlines()[-1]), "MiB": peak.end(), "worker MiB": worker.end()}
+
+
+class WorkerPeak:
+    """The greatest memory that one Python worker of Spark below a process ever had, as the kernel reports it."""
+
+    def __init__(self, pid: int) -> None:
+        self.mib = 0.0
+        self._pid = pid
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.3):
+            for pid in below(self._pid):
+                with suppress(OSError):
+                    if b"pyspark" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid != self._pid:
+                        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+                        java = b"java" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
+                        if found is not None and not java:
+                            self.mib = max(self.mib, int(found[1]) / 1024)
+
+    def end(self) -> float:
+        """In MiB."""
+        self._over.set()
+        self._thread.join()
+        return self.mib
+
+
+def _one_log(records: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as scratch:
+        folder = Path(os.environ.get("KAFKACTL_BENCH_LOG") or scratch)
+        if not any(folder.iterdir()):
+            write_log(folder / "one", reference_shape(records, 200_000))
+        size = sum(file.stat().st_size for file in folder.rglob("*.log"))
+        local = _in_process("local", folder, 1, 1)
+        spark = _in_process("spark", folder, 1, 1)
+    ratios = spark["spark CPU"] / local["local CPU"], spark["worker MiB"] / local["own MiB"]
+    met = "met" if max(ratios) <= GOAL else "missed"
+    text = "\n".join(
+        (
+            _ONE,
+            "",
+            f"`python -m bench.spark --one`: the loss of one broker for one log of {records:,} records and 200,000"
+            f" partitions ({size / 1e6:.0f} MB), in one task of `local[1]`. Memory is that of the Python process that"
+            " folds the log.",
+            "",
+            f"{circumstances()}.",
+            "",
+            "| work | wall s | processor s | peak MiB |",
+            "|---|---|---|---|",
+            f"| local engine, one process | {local['local']:.1f} | {local['local CPU']:.1f} | {local['own MiB']:.0f} |",
+            f"| Spark: session and an empty Arrow job | {spark['session'] + spark['an empty Arrow job']:.1f} |"
+            f" {spark['session CPU'] + spark['an empty Arrow job CPU']:.1f} | |",
+            f"| Spark: one task | {spark['spark']:.1f} | {spark['spark CPU']:.1f} | {spark['worker MiB']:.0f} |",
+            "",
+            f"Spark took {ratios[0]:.2f} x the processor time and {ratios[1]:.2f} x the memory of the local engine"
+            f" (goal: at most {GOAL}: {met}).",
+            "",
+        )
+    )
+    REPORT.write_text(f"{REPORT.read_text().partition(_ONE)[0].rstrip()}\n\n{text}", encoding="utf-8")
+    print(text)
 
 
 def main() -> None:
     """Measure, compare and write the report."""
+    if sys.argv[1:2] == ["--one"]:
+        _one_log(int(sys.argv[2]) if sys.argv[2:] else 10_000_000)
+        return
     if sys.argv[1:2] == ["--measure"]:
-        engine, folder, cores_text = sys.argv[2:]
-        print(json.dumps(_measure(engine, Path(folder), cores_text)))
+        engine, folder, cores_text, count = sys.argv[2:]
+        print(json.dumps(_measure(engine, Path(folder), cores_text, SCENARIOS[: int(count)])))
         return
     asked = [int(item) for item in sys.argv[1:4]]
     clusters, partitions, cores = (asked + [200, 20_000, 2][len(asked) :])[:3]
@@ -159,7 +235,8 @@ def _report(
             "",
         )
     )
-    REPORT.write_text(text, encoding="utf-8")
+    _, section, rest = REPORT.read_text().partition(_ONE)
+    REPORT.write_text(f"{text}\n{section}{rest}" if section else text, encoding="utf-8")
     print(text)
 
 
