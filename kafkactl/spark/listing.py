@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from kafkactl.core.errors import DecodeError, InputError
 from kafkactl.core.kafka_names import METADATA_LOG
+from kafkactl.jobs.failure import causes
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
 from kafkactl.spark.logs import (
@@ -73,7 +74,8 @@ def _listed(session: SparkSession, given: Sequence[str], unlisted: dict[str, str
 def _keep_reason(path: str, error: Exception, unlisted: dict[str, str]) -> None:
     condition = getattr(error, "getCondition", lambda: None)()
     if condition != "PATH_NOT_FOUND":
-        unlisted[path] = str(error).strip().splitlines()[0][:_MOST_LETTERS]
+        text = str(error)
+        unlisted[path] = next(iter(causes(text)), text.strip())[:_MOST_LETTERS]
 
 
 def _searched(path: str) -> str:

@@ -102,6 +102,13 @@ def test_unreadable_object_is_an_error_of_its_log(session: SparkSession, fleet: 
     assert errors_of(spark.errors(session, mounted(fleet))) == {"id-bad": "remote-log-not-read"}
 
 
+def test_path_that_cannot_be_listed_is_an_error_of_its_own(session: SparkSession, fleet: Path) -> None:
+    frame = spark.state(session, [str(fleet), "gopher://demo/logs"], "topics")
+    assert errors_of(frame) == {"id-good": None, "logs": "remote-log-not-read"}
+    (row,) = spark.errors(session, "gopher://demo/logs").collect()
+    assert 'No FileSystem for scheme "gopher"' in row["error"]
+
+
 def test_segment_that_is_removed_meanwhile_is_an_error_of_its_log(session: SparkSession, fleet: Path) -> None:
     log = write_log(fleet, "gone", encoded(BATCHES))
     frames = [spark.state(session, place, "topics") for place in (mounted(fleet), str(fleet))]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kafkactl.core.errors import InputError, RefusedError
-from kafkactl.metadata.api import dump_records, load_image
+from kafkactl.metadata.api import dump_records, image_to_dict, load_image
 from kafkactl.spark.api import EXPORTED, LogExport, export_tables
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.repository.tree import ROOT
@@ -129,6 +129,20 @@ export_tables([{str(fleet)!r}], {str(out)!r}, tables=["topics"])
     assert left.name.startswith(".kafkactl-export.")
     export_tables([str(fleet)], out, tables=["topics"])
     assert [path.name for path in out.iterdir()] == ["topics"]
+
+
+def test_voters_of_a_dynamic_quorum_are_a_table(tmp_path: Path) -> None:
+    segment = ROOT / "tests" / "golden" / "segment-4.4.0-standalone.log.bin"
+    write_log(tmp_path, "quorum", segment.read_bytes())
+    export_tables([str(tmp_path / "quorum")], tmp_path / "out", tables=["voters"], form="jsonl")
+    (path,) = (tmp_path / "out" / "voters").rglob("*.jsonl")
+    row = json.loads(path.read_text())
+    (voter,) = image_to_dict(load_image(tmp_path / "quorum").image)["voters"]
+    assert (row["voter_id"], row["directory_id"]) == (voter["voterId"], voter["voterDirectoryId"])
+    assert [(each["name"], each["host"], each["port"]) for each in row["endpoints"]] == [
+        (each["name"], each["host"], each["port"]) for each in voter["endpoints"]
+    ]
+    assert row["kraft_version"] == {"min": 0, "max": 1}
 
 
 def test_table_in_another_format_is_refused_by_append(fleet: Path, tmp_path: Path) -> None:
