@@ -52,7 +52,7 @@ def test_name_of_two_clusters_is_refused(session: SparkSession, fleet: Path) -> 
     write_log(fleet, "other", encoded(BATCHES))
     for place in (str(fleet), mounted(fleet)):
         with pytest.raises(InputError) as refused:
-            spark.state(session, place, "topics", cluster_of="fleet|test_one_name")
+            spark.state(session, place, "topics", cluster_of="test_name_of")
         assert refused.value.id == "several-clusters"
 
 
