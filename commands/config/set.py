@@ -22,6 +22,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
 @click.option(
     "--bootstrap-controller", metavar="HOST:PORT,…", help="Controllers to connect to first, instead of brokers."
 )
+@click.option("--bootstrap", metavar="HOST:PORT,…", help="Brokers or controllers: they are asked which they are.")
 @click.option("--command-config", metavar="FILE", help="Client properties: security, login, time-outs.")
 @click.option("--controller-command-config", metavar="FILE", help="Client properties for controllers, if they differ.")
 @click.option("--cluster-id", metavar="ID", help="The id that the cluster must have before anything is changed.")
@@ -32,6 +33,7 @@ def command(
     name: str,
     bootstrap_server: str | None,
     bootstrap_controller: str | None,
+    bootstrap: str | None,
     command_config: str | None,
     controller_command_config: str | None,
     cluster_id: str | None,
@@ -45,14 +47,15 @@ def command(
     from kafkactl.commands.config.answer import tell
     from kafkactl.tool.api.contexts import set_context
 
-    if bootstrap_server and bootstrap_controller:
+    if [bootstrap_server, bootstrap_controller, bootstrap].count(None) < 2:
         raise click.UsageError(
-            "A context names brokers or controllers: keep one of --bootstrap-server and --bootstrap-controller.",
+            "A context has one kind of addresses: keep one of --bootstrap-server, --bootstrap-controller, --bootstrap.",
             click.get_current_context(),
         )
     given = {
         "bootstrap_server": bootstrap_server,
         "bootstrap_controller": bootstrap_controller,
+        "bootstrap": bootstrap,
         "command_config": _absolute(command_config),
         "controller_command_config": _absolute(controller_command_config),
         "cluster_id": cluster_id,

@@ -9,8 +9,8 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, unasked_writing_options
 
 _KEYS = (
-    "bootstrap-server", "bootstrap-controller", "command-config", "controller-command-config", "cluster-id",
-    "spark-master",
+    "bootstrap-server", "bootstrap-controller", "bootstrap", "command-config", "controller-command-config",
+    "cluster-id", "spark-master",
 )  # fmt: skip
 
 

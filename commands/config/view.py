@@ -56,4 +56,6 @@ def _show(page: Page, answer: ContextsDict) -> None:
 def _bootstrap(context: ContextDict) -> str | None:
     if context["bootstrap_controller"]:
         return f"controllers {context['bootstrap_controller']}"
-    return f"brokers {context['bootstrap_server']}" if context["bootstrap_server"] else None
+    if context["bootstrap_server"]:
+        return f"brokers {context['bootstrap_server']}"
+    return f"nodes {context['bootstrap']}" if context["bootstrap"] else None

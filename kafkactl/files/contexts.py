@@ -3,7 +3,7 @@
     current = "prod"
 
     [contexts.prod]
-    bootstrap_server = "broker-1:9092,broker-2:9092"      # or bootstrap_controller
+    bootstrap_server = "broker-1:9092,broker-2:9092"      # or bootstrap_controller, or bootstrap for either
     command_config = "prod.properties"                    # relative to this file's folder; credentials are in it
     controller_command_config = "controllers.properties"  # for controllers, if their listener needs another login
     cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"                 # no change is sent to a cluster with another id
@@ -37,6 +37,7 @@ class Context:
 
     bootstrap_server: str | None = None
     bootstrap_controller: str | None = None
+    bootstrap: str | None = None
     command_config: str | None = None
     controller_command_config: str | None = None
     cluster_id: str | None = None
@@ -48,6 +49,8 @@ class Context:
 
 
 CONTEXT_KEYS = tuple(Context.__annotations__)
+ADDRESS_KEYS = ("bootstrap_server", "bootstrap_controller", "bootstrap")
+"""Keys of which a context has one: addresses of brokers, of controllers, or of nodes of either kind."""
 
 
 @frozen
@@ -169,6 +172,7 @@ def resolve_target(
     found = contexts.context(name)
     if not is_named:
         bootstrap_server, bootstrap_controller = found.bootstrap_server, found.bootstrap_controller
+        bootstrap = found.bootstrap
     if command_config is None and controller_command_config is None:
         command_config = _path_in(contexts, found.command_config)
         controller_command_config = _path_in(contexts, found.controller_command_config)
@@ -215,8 +219,9 @@ def _problems(name: str, table: Any) -> Iterator[str]:
             )
         elif not isinstance(value, str) or not value:
             yield f"{where} {key}{in_line(table, key)} is not a string"
-    if "bootstrap_server" in table and "bootstrap_controller" in table:
-        yield f"{where} names brokers and controllers: keep one of bootstrap_server and bootstrap_controller"
+    named = [key for key in ADDRESS_KEYS if key in table]
+    if len(named) > 1:
+        yield f"{where} has {' and '.join(named)}: keep one of {', '.join(ADDRESS_KEYS)}"
 
 
 def _check_safe(path: Path, status: os.stat_result) -> None:

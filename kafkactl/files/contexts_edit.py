@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafkactl.core.errors import FailedError, InputError, RefusedError
-from kafkactl.files.contexts import CONTEXT_KEYS, Context, Contexts, load_contexts, parse_contexts
+from kafkactl.files.contexts import ADDRESS_KEYS, CONTEXT_KEYS, Context, Contexts, load_contexts, parse_contexts
 from kafkactl.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.files.found import make_found, sync_found_file, sync_found_name
 from kafkactl.files.input_files import InputKind, read_whole
@@ -31,16 +31,15 @@ Change = Callable[[Contexts], Contexts]
 
 
 def with_context(contexts: Contexts, name: str, changes: Mapping[str, str | None]) -> Contexts:
-    """Return the contexts with some keys of one set, or unset (None). Brokers unset controllers, and vice versa.
+    """Return the contexts with some keys of one set, or unset (None). Addresses of one kind unset the others.
 
     A missing context is created. Raises InputError `invalid-context-name`.
     """
     if not _CONTEXT_NAME.fullmatch(name):
         raise InputError(f"{name!r} cannot name a context", id="invalid-context-name")
     changes = dict(changes)
-    for field, other in (("bootstrap_server", "bootstrap_controller"), ("bootstrap_controller", "bootstrap_server")):
-        if changes.get(field):
-            changes.setdefault(other, None)
+    if any(changes.get(key) for key in ADDRESS_KEYS):
+        changes = dict.fromkeys(ADDRESS_KEYS) | changes
     changed = replace(contexts.by_name.get(name, Context()), **changes)
     return replace(contexts, by_name={**contexts.by_name, name: changed})
 

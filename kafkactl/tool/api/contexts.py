@@ -11,7 +11,7 @@ from kafkactl.core.answers import json_of
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.core.frozen import frozen
-from kafkactl.files.contexts import Contexts, contexts_file, load_contexts
+from kafkactl.files.contexts import ADDRESS_KEYS, Contexts, contexts_file, load_contexts
 from kafkactl.files.contexts_edit import change_contexts, with_context, without_context
 
 ContextOutcome = Literal[Outcome.DONE, Outcome.NOTHING_TO_DO, Outcome.PLANNED]
@@ -25,6 +25,8 @@ class ContextDict(TypedDict):
     """True if the context is used if no node and no context is named."""
     bootstrap_server: str | None
     bootstrap_controller: str | None
+    bootstrap: str | None
+    """Addresses of nodes that are asked if they are brokers or controllers."""
     command_config: str | None
     """The path of the client properties."""
     controller_command_config: str | None
@@ -93,7 +95,7 @@ def set_context(name: str, changes: Mapping[str, str], *, dry_run: bool = False)
     """Make a context, or change these keys of it. Raises InputError for addresses that are not understood."""
     from kafkactl.net.transport import parse_addresses
 
-    for key in ("bootstrap_server", "bootstrap_controller"):
+    for key in ADDRESS_KEYS:
         if changes.get(key):
             parse_addresses(changes[key])
     findings = [
@@ -157,6 +159,7 @@ def _context_dict(contexts: Contexts, name: str) -> ContextDict:
         "current": contexts.current == name,
         "bootstrap_server": context.bootstrap_server,
         "bootstrap_controller": context.bootstrap_controller,
+        "bootstrap": context.bootstrap,
         "command_config": context.command_config,
         "controller_command_config": context.controller_command_config,
         "cluster_id": context.cluster_id,

@@ -85,7 +85,7 @@ def find_cluster(
         overridden = overrides_of_files(configs)
         on_warning(overridden)
         return FoundCluster(by=FoundBy.CONFIG, files=named, findings=overridden)
-    if target.bootstrap_server or target.bootstrap_controller:
+    if target.bootstrap_server or target.bootstrap_controller or target.bootstrap:
         return FoundCluster(by=FoundBy.CONTEXT)
     found, findings = _on_host(words, on_warning)
     if not found.files:

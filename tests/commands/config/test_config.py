@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.files.contexts import CONTEXT_KEYS
+from kafkactl.playground.cluster import FakeCluster
 from tests.conftest import Run
 
 Config = Callable[..., Run]
@@ -37,6 +38,7 @@ def test_from_nothing_to_a_current_context(config: Config, tmp_path: Path) -> No
             "current": True,
             "bootstrap_server": "b:9092",
             "bootstrap_controller": None,
+            "bootstrap": None,
             "command_config": None,
             "controller_command_config": None,
             "cluster_id": "abc",
@@ -55,6 +57,25 @@ def test_every_key_that_is_set_can_be_removed(config: Config, key: str) -> None:
     assert config("set", "prod", f"--{option}", "/c:9093").json["after"][key] == "/c:9093"
     run = config("unset", "prod", option)
     assert (run.code, run.json["after"][key]) == (0, None)
+
+
+def test_addresses_of_one_kind_replace_those_of_another(config: Config) -> None:
+    for kind, other in (("bootstrap", "bootstrap-server"), ("bootstrap-controller", "bootstrap")):
+        config("set", "prod", f"--{other}", "a:1")
+        after = config("set", "prod", f"--{kind}", "n:9092,m:9093").json["after"]
+        assert (after[kind.replace("-", "_")], after[other.replace("-", "_")]) == ("n:9092,m:9093", None)
+    assert config("unset", "prod", "bootstrap-controller").json["after"]["bootstrap_controller"] is None
+
+
+def test_node_of_a_context_is_asked_for_its_kind(config: Config, kafkactl: Callable[..., Run]) -> None:
+    with FakeCluster() as cluster:
+        config("set", "prod", "--bootstrap", cluster.address)
+        assert "nodes " + cluster.address in kafkactl("config", "view").stdout
+        run = kafkactl("nodes", "list", "--context", "prod", "-o", "json")
+        assert (run.code, run.json["cluster_id"] is None) == (0, False), run
+        config("use", "prod")
+        status = kafkactl("status", "-o", "json")
+    assert (status.json["cluster"], status.json["found"]["by"]) == ("prod", "context")
 
 
 def test_a_dry_run_writes_nothing(config: Config, tmp_path: Path) -> None:
@@ -89,7 +110,9 @@ def test_client_properties_that_are_not_there_yet(config: Config) -> None:
         (("set", "prod"), 2, "wrong-usage"),
         (("set", "a b", "--cluster-id", "x"), 2, "invalid-context-name"),
         (("set", "a", "--bootstrap-server", "b:1", "--bootstrap-controller", "c:1"), 2, "wrong-usage"),
+        (("set", "a", "--bootstrap-server", "b:1", "--bootstrap", "c:1"), 2, "wrong-usage"),
         (("set", "a", "--bootstrap-server", "b"), 2, "invalid-bootstrap-address"),
+        (("set", "a", "--bootstrap", "b"), 2, "invalid-bootstrap-address"),
         (("use", "nobody"), 2, "unknown-context"),
         (("delete", "nobody"), 2, "unknown-context"),
         (("unset", "nobody", "cluster-id"), 2, "unknown-context"),
