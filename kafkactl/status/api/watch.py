@@ -18,7 +18,7 @@ from kafkactl.core.values import Role
 from kafkactl.quorum.api.observation import QuorumWatch
 from kafkactl.status.answer import FoundNodes
 from kafkactl.status.areas import cluster_status as judged
-from kafkactl.status.io.asking import Question, ask_all, not_asked
+from kafkactl.status.io.asking import LATE, Question, ask_all, not_asked
 from kafkactl.status.io.host import exact_releases, observe_host
 from kafkactl.status.io.log_follower import LogFollower
 from kafkactl.status.io.partitions import PartitionCounter
@@ -45,21 +45,21 @@ _PATIENCE_MS: Final = 800.0  # for one node that does not answer
 _QUORUM_PATIENCE_MS: Final = 650.0  # a voter that is silent for so long is watched next
 _SOON_MS: Final = 200.0
 _VOTERS_WATCHED_MS: Final = 1_200.0  # two intervals of no-ops and a sample: a voter that is silent for so long is dead
-_CALL_MS: Final = 2_000.0
+_CALL_MS: Final = 1_800.0
 _LEADER_MS: Final = 1_000.0  # for the leader, before the log is read
-_LIMIT_MS: Final = 2_500.0  # for an area, so that the command ends within 3 s
+_LIMIT_MS: Final = 2_000.0  # for an area, so that the command ends within 3 s also on a busy host
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
 _FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
 _DEEP_LIMIT_MS: Final = 20_000.0
 _SHARE_OF_TIME: Final = 0.9  # of the time of the command, so that the answer can still be given
-_JOIN_S: Final = 0.15
+_JOIN_S: Final = 0.1
 
 
 class StatusWatch(Closing):
     """A cluster whose status can be asked again and again; use it as a context manager.
 
     `files` are the configurations of nodes on this host; `deep` also compares settings and predicts the next failure.
-    Each area has a deadline of its own: 2.5 s, but for the first look at the metadata log, which may be large.
+    Each area has a deadline of its own: 2 s, but for the first look at the metadata log, which may be large.
     """
 
     def __init__(self, client: Client, *, files: Iterable[str | os.PathLike[str]] = (), deep: bool = False) -> None:
@@ -94,6 +94,8 @@ class StatusWatch(Closing):
         self._is_first = False
         _check_anything_known(found)
         quorum, nodes, partitions = (_part(found[name]) for name in ("quorum", "nodes", "partitions"))
+        if nodes is LATE and isinstance(found["log"], KafkactlError):
+            nodes = not_asked(found["log"])  # without a leader, which says more than that the nodes took too long
         return Observation(
             quorum=quorum,
             nodes=nodes if isinstance(nodes, NotAsked) else nodes[1],

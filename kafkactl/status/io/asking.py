@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from kafkactl.cluster.io.leader import NO_ACCESS
 from kafkactl.cluster.node import NotAsked
 from kafkactl.core.errors import KafkactlError
+
+LATE: Final = NotAsked(
+    reason="no answer came in time", step="Run the command again; with --watch the next answer has more time."
+)
+"""Answer of a question that is still pending at its deadline."""
 
 
 class Question:
@@ -47,7 +52,7 @@ class Question:
             self._news.notify_all()
 
     def answer(self, deadline_s: float) -> Any:
-        """Return the answer, a KafkactlError as it was raised, or `NotAsked` if none came by this monotonic time.
+        """Return the answer, a KafkactlError as it was raised, or `LATE` if none came by this monotonic time.
 
         Raise any other exception of the question.
         """
@@ -57,10 +62,7 @@ class Question:
                 if left_s <= 0 or not self._news.wait(left_s):
                     break
             if self._is_pending:
-                return NotAsked(
-                    reason="no answer came in time",
-                    step="Run the command again; with --watch the next answer has more time.",
-                )
+                return LATE
             if self._bug is not None:
                 raise self._bug
             return self._answer

@@ -1,0 +1,30 @@
+"""One observation of a status from the answers of its questions, some of them late."""
+
+from __future__ import annotations
+
+import pytest
+
+import kafkactl
+from kafkactl.core.errors import UnreachableError
+from kafkactl.playground.cluster import FakeCluster
+from kafkactl.status.api import watch
+from kafkactl.status.api.watch import StatusWatch
+from kafkactl.status.io.asking import LATE
+
+NO_LEADER = UnreachableError("no controller leads the quorum", id="no-active-controller")
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"), [(NO_LEADER, "no controller leads the quorum"), (LATE, "no answer came in time")]
+)
+def test_late_nodes_have_the_reason_that_is_known(monkeypatch: pytest.MonkeyPatch, log, reason):
+    with (
+        FakeCluster() as cluster,
+        kafkactl.connect(bootstrap_controller=str(cluster.address)) as client,
+        StatusWatch(client) as asking,
+    ):
+        found = watch.ask_all(asking._questions, asking._limits_ms())
+        monkeypatch.setattr(watch, "ask_all", lambda *_: found | {"nodes": LATE, "log": log})
+        status = asking.status()
+    levels = next(area for area in status.areas if area.area == "levels")
+    assert (levels.verdict.value, levels.text) == ("unknown", f"not known: {reason}")
