@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 
 KIND: Final = "status"
 _COLUMNS: Final = 80
+_LEAST_COLUMNS: Final = 40
+_MOST_COLUMNS: Final = 120
+_WIDE_COLUMNS: Final = 70  # from which on there is room for the facts next to the name of an area
 _PERIOD_S: Final = 2
 _VERDICT_WIDTH: Final = 9
 _AREA_WIDTH: Final = 14
@@ -125,15 +131,17 @@ def show_status(
     """
     from kafkactl.status.api.screen import worst_first
 
-    verdict = _verdict_lines(status)
+    width = _width()
+    verdict = _verdict_lines(status, width)
     for line in verdict:
         page.line(line)
-    page.line(_facts_line(status))
+    for fact in _facts_lines(status, width):
+        page.line(fact)
     if changes is not None:
         changes.show_period(page, period_ms)
     page.line()
     for area in worst_first(status.areas):
-        for line in _area_lines(area):
+        for line in _area_lines(area, width):
             page.line(line)
     if changes is not None:
         changes.show_changes(page, is_apart=True)
@@ -142,14 +150,22 @@ def show_status(
         page.line(line)
 
 
-def _verdict_lines(status: ClusterStatus) -> list[Word]:
+def _width() -> int:
+    """Return the width of the page in columns: that of the terminal, 80 for a file."""
+    if not sys.stdout.isatty():
+        return _COLUMNS
+    return min(max(shutil.get_terminal_size().columns, _LEAST_COLUMNS), _MOST_COLUMNS)
+
+
+def _verdict_lines(status: ClusterStatus, width: int) -> list[Word]:
     """Return the verdict in words; a second line of it begins with the verdict, too."""
     head = f"{status.verdict.value}  "
-    lines = textwrap.wrap(status.headline, _COLUMNS - len(head), break_long_words=False)
+    lines = textwrap.wrap(status.headline, width - len(head), break_long_words=False)
     return [Word(head + line, _TONES[status.verdict]) for line in lines]
 
 
-def _facts_line(status: ClusterStatus) -> str:
+def _facts_lines(status: ClusterStatus, width: int) -> Iterator[str]:
+    """Yield what was found and used, with the time at the right edge of the last line."""
     releases = first_few(status.kafka_versions, most=3)
     level = next((area.counts.get("metadata_version") for area in status.areas if area.area == "levels"), None)
     files = first_few(status.found.files, most=1)
@@ -161,22 +177,47 @@ def _facts_line(status: ClusterStatus) -> str:
     )
     time_of_day = clock(status.time_ms)
     text = " · ".join(str(part) for part in parts if part)
-    return f"{text:<{_COLUMNS - len(time_of_day) - 1}} {time_of_day}"
+    *lines, last = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    yield from lines
+    room = width - len(time_of_day) - 1
+    if len(last) > room:
+        yield last
+        last = ""
+    yield f"{last:<{room}} {time_of_day}"
 
 
-def _area_lines(area: AreaStatus) -> Iterator[Word]:
+def _area_lines(area: AreaStatus, width: int) -> Iterator[Word]:
     """Yield the lines of an area: its facts, and if it is not in order the next command."""
-    indent = " " * (_VERDICT_WIDTH + _AREA_WIDTH)
+    is_wide = width >= _WIDE_COLUMNS
+    indent = " " * (_VERDICT_WIDTH + _AREA_WIDTH if is_wide else _VERDICT_WIDTH)
     head = f"{area.verdict.value:<{_VERDICT_WIDTH}}{area.area.replace('-', ' '):<{_AREA_WIDTH}}"
     is_ok = area.verdict.value == "ok"
     tone = "plain" if is_ok else _TONES[area.verdict]
-    for line in textwrap.wrap(
-        area.text, _COLUMNS, initial_indent=head, subsequent_indent=indent, break_long_words=False
-    ):
+    for line in textwrap.wrap(area.text, width, initial_indent=head, subsequent_indent=indent, break_long_words=False):
         yield Word(line, tone)
     if area.verdict.value == "unknown":
         for step in dict.fromkeys(finding.advice for finding in area.findings[:1] if finding.advice):
-            for line in textwrap.wrap(step, _COLUMNS, initial_indent=indent, subsequent_indent=indent):
+            for line in textwrap.wrap(
+                step, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+            ):
                 yield Word(line)
     if not is_ok and area.command is not None:
-        yield Word(indent + area.command, "dim")
+        yield from (Word(line, "dim") for line in _command_lines(area.command, width, indent))
+
+
+def _command_lines(command: str, width: int, indent: str) -> Iterator[str]:
+    """Yield a command so that it can be pasted: further to the left, or else continued, if a screen is too narrow."""
+    if len(indent) + len(command) <= width or not sys.stdout.isatty():
+        yield indent + command
+        return
+    left = " " * min(len(indent), _VERDICT_WIDTH)
+    if len(left) + len(command) <= width:
+        yield left + command
+        return
+    line = left
+    for word in map(shlex.quote, shlex.split(command)):
+        if line.strip() and len(line) + len(word) + len(" \\") > width:
+            yield line + "\\"
+            line = left + "  "
+        line += word + " "
+    yield line.rstrip()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.screen import brief_findings, fit_screen
 from kafkactl.commands.rendering.simulated import show_simulation
-from kafkactl.core.wording import counted
+from kafkactl.core.wording import counted, first_few
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
@@ -17,34 +18,53 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.api import Answer, Change, Effects
 
 _SHOWN = 8
+_FEW = 3
+_BRIEFEST = 2
+_WHOLE_BLOCKERS = {1: 3, 2: 1}  # by brevity: fewer are shown in full on the briefest page
 
 
 def show_prediction(page: Page, answer: Answer) -> None:
-    """Draw `dryrun.prediction`."""
+    """Draw `dryrun.prediction`: on a terminal so that it fits the screen."""
+    fit_screen(page, lambda drawn, brevity: _draw(drawn, answer, brevity), briefest=_BRIEFEST)
+
+
+def _draw(page: Page, answer: Answer, brevity: int) -> None:
     from kafkactl.dryrun.page.titles import title_of
 
     effects, verdict = answer["effects"], answer["verdict"]
     page.heading(f"{title_of(answer)}: {verdict}", TONES[verdict])
-    page.fields(_facts(answer, effects))
-    page.findings(answer["findings"])
-    for show in (_changes, _steps, _worst, _results, _features, _differences, _counts, _sizes):
-        show(page, effects)
+    page.fields(_facts(answer, effects, is_brief=brevity > 0))
+    if brevity:
+        brief_findings(page, answer["findings"], whole=_WHOLE_BLOCKERS[brevity])
+    else:
+        page.findings(answer["findings"])
+    shown = _FEW if brevity == _BRIEFEST else _SHOWN
+    has_own_table = effects["order"] is not None or effects["worst"] is not None
+    if not (brevity == _BRIEFEST and has_own_table):
+        _changes(page, effects, shown)
+    for show in (_steps, _worst, _counts):
+        show(page, effects, shown if brevity else None)
+    for show_whole in (_results, _features, _differences, _sizes):
+        show_whole(page, effects)
     show_simulation(page, effects["simulation"])
-    for text in _assumptions(answer["assumptions"]):
+    for text in _assumptions(answer["assumptions"], is_brief=brevity > 0):
         page.line(Word(text, "dim"))
     page.fields([("verdict", Word(verdict, TONES[verdict]))])
 
 
-def _assumptions(texts: Sequence[str]) -> Sequence[str]:
+def _assumptions(texts: Sequence[str], *, is_brief: bool) -> Sequence[str]:
     """Return the assumptions, a line each; on a terminal, whose first screen they would push away, their number."""
     if not texts or current_settings().verbose or not sys.stdout.isatty():
         return [f"assumed: {text}" for text in texts]
-    return [f"assumed: {counted(len(texts), 'thing')} that the log does not have; -v shows what"]
+    what = "everything" if is_brief else "what"
+    return [f"assumed: {counted(len(texts), 'thing')} that the log does not have; -v shows {what}"]
 
 
-def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
+def _facts(answer: Answer, effects: Effects, *, is_brief: bool) -> list[tuple[str, Any]]:
     source, partitions, appended = answer["source"], effects["partitions"], effects["records_appended"]
     paths = ", ".join(source["paths"])
+    if is_brief:
+        paths = first_few([path.partition(",")[0] for path in source["paths"]], 1)
     where = f"offset {source['last_offset']} of {paths}"
     after = "; ".join(f"{earlier['scenario']} ({earlier['verdict']})" for earlier in answer["after"])
     rows: list[tuple[str, Any]] = [("log", where), ("after", after or None)]
@@ -56,14 +76,20 @@ def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
         )
         rows = [("ZooKeeper", f"{source['records']} znodes of {paths}"), ("holds", holds)]
         rows.append(("the copy", f"{effects['batches']} batches, about {effects['seconds']} s"))
-    if partitions is not None:
+    if partitions is not None and is_brief:
+        counts = (
+            f"{partitions.total}: {partitions.leader_changes} change their leader, {partitions.offline} without one,"
+            f" {partitions.under_min_isr} under and {partitions.at_min_isr} at min ISR"
+        )
+        rows.append(("partitions then", counts))
+    elif partitions is not None:
         rows += [
             ("partitions", f"{partitions.total}, {effects['changes_total']} change"),
             ("leaders that change", str(partitions.leader_changes)),
             ("without a leader then", str(partitions.offline)),
             ("under / at min ISR then", f"{partitions.under_min_isr} / {partitions.at_min_isr}"),
         ]
-    if appended is not None:
+    if appended is not None and not is_brief:
         types = ", ".join(f"{count} {name}" for name, count in appended.by_type.items())
         rows.append(("records appended", f"{appended.count}, {appended.bytes} bytes ({types or 'none'})"))
     for name, number in (("majority", effects["majority"]), ("tolerates", effects["tolerates"])):
@@ -77,7 +103,7 @@ def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
     return rows
 
 
-def _changes(page: Page, effects: Effects) -> None:
+def _changes(page: Page, effects: Effects, shown: int) -> None:
     """Show partitions that get worse; if none does, all that change, such as leaders of an election."""
     changes = effects["changes"]
     worse = [change for change in changes if _is_worse(change)] or changes
@@ -89,7 +115,7 @@ def _changes(page: Page, effects: Effects) -> None:
             _ids(change.elr_after),
             "yes" if change.certain else Word(f"{len(change.alternatives)} outcomes", "warn"),
         )
-        for change in worse[:_SHOWN]
+        for change in worse[:shown]
     ]
     if rows:
         page.table(("partition", "leader", "ISR", "ELR then", "certain"), rows)
@@ -120,7 +146,7 @@ def _ids(ids: Sequence[int]) -> str:
     return ",".join(str(id) for id in ids) or "-"
 
 
-def _steps(page: Page, effects: Effects) -> None:
+def _steps(page: Page, effects: Effects, shown: int | None) -> None:
     if effects["order"] is None:
         return
     rows = [
@@ -135,17 +161,25 @@ def _steps(page: Page, effects: Effects) -> None:
         for step in effects["steps"]
         if (verdict := step["verdict"]) is not None and (partitions := step["partitions"]) is not None
     ]
-    page.table(("step", "broker", "while it is down", "leaders move", "no leader", "under min ISR"), rows)
+    page.table(("step", "broker", "while it is down", "leaders move", "no leader", "under min ISR"), rows[:shown])
+    _more(page, len(rows), shown, "steps")
 
 
-def _worst(page: Page, effects: Effects) -> None:
+def _more(page: Page, count: int, shown: int | None, what: str) -> None:
+    if shown is not None and count > shown:
+        page.line(Word(f"and {count - shown} more {what}; -v shows all", "dim"))
+
+
+def _worst(page: Page, effects: Effects, shown: int | None) -> None:
     if effects["worst"] is not None:
         rows = [
             (_ids(loss.brokers), Word("lost", "bad") if loss.loses_majority else "kept", *loss.harm)
             for loss in effects["worst"]
         ]
         page.line(Word(f"the worst of {effects['sets']} sets:", "strong"))
-        page.table(("brokers lost", "quorum", "lose their leader", "fall under min ISR", "change their leader"), rows)
+        titles = ("brokers lost", "quorum", "lose their leader", "fall under min ISR", "change their leader")
+        page.table(titles, rows[:shown])
+        _more(page, len(rows), shown, "sets")
 
 
 def _results(page: Page, effects: Effects) -> None:
@@ -196,10 +230,11 @@ def _differences(page: Page, effects: Effects) -> None:
         page.table(("start at", "part", "what", "is"), rows)
 
 
-def _counts(page: Page, effects: Effects) -> None:
+def _counts(page: Page, effects: Effects, shown: int | None) -> None:
     if effects["counts"] is not None:
-        page.table(("record", "count"), list(effects["counts"].items()))
-        page.table(("state", "count"), list((effects["state"] or {}).items()))
+        for title, found in (("record", effects["counts"]), ("state", effects["state"] or {})):
+            page.table((title, "count"), list(found.items())[:shown])
+            _more(page, len(found), shown, f"kinds of {title}")
 
 
 def _sizes(page: Page, effects: Effects) -> None:

@@ -73,6 +73,7 @@ def _finding(finding: dict[str, str], color: bool) -> Iterator[str]:
     mark = paint(Word(f"{glyph(severity)} {severity}", TONE_OF_SEVERITY[severity]), color=color)
     name = paint(Word(finding["id"], "strong"), color=color)
     yield f"{mark}  {name}  {finding['subject']}"
-    yield f"    {finding['message']}"
+    if finding["message"]:
+        yield f"    {finding['message']}"
     if finding["next_step"]:
         yield f"    {glyph('next')} {finding['next_step']}"

@@ -22,6 +22,9 @@ from kafkactl.commands.rendering.page import (
 
 GAP = 2
 _PIECE = re.compile(r"[^\s/,]*(?:/+|,)|[^\s/,]+")  # of a text that may be broken after a blank, `/` and `,`
+# Piece for which a column has room: an address such as PLAINTEXT://host:9092 is one.
+_WORD = re.compile(rf"[^\s/,]+://[^\s/,]*|{_PIECE.pattern}")
+_STACK_INDENT = 4
 _TRAILING_BLANKS = re.compile(r"(?<! ) +((?:\x1b\[0m)?)$", re.MULTILINE)
 
 if TYPE_CHECKING:
@@ -67,6 +70,11 @@ def cut(page: Page, console: Console) -> RenderableType:
     more = Text(f"{glyph('more')} {left} more lines: without --watch all are shown", style=RICH["dim"])
     kept = [*lines[: console.height - 1], *console.render_lines(more, pad=False)]
     return Segments([segment for line in kept for segment in (*line, Segment.line())][:-1])
+
+
+def height(page: Page, console: Console) -> int:
+    """Return the number of lines of a page on this console."""
+    return len(console.render_lines(group(page, console.width), pad=False))
 
 
 def console_for(stream: TextIO, *, color: bool) -> Console:
@@ -125,10 +133,40 @@ def _groups(groups: Sequence[tuple[Word, Sequence[Sequence[Word]]]], width: int)
 
 
 def _columns(rows: Sequence[Sequence[Word]], width: int, widths: list[int] | None = None) -> RenderableType:
+    """Return a table; columns that would break a word of it are lines of their own, below each row."""
+    if widths is None and (stacked := _stacked_columns(rows, width)):
+        return _stacked(rows, width, stacked)
+    return _row_grid(rows, widths or _widths(rows, width))
+
+
+def _stacked_columns(rows: Sequence[Sequence[Word]], width: int) -> frozenset[int]:
+    """Return the columns without which the others fit with whole words: those with the longest words."""
+    least = dict(enumerate(_least_widths(rows)))
+    while len(least) > 1 and sum(least.values()) + GAP * (len(least) - 1) > width:
+        del least[max(least, key=lambda at: (least[at], at))]
+    return frozenset(range(len(rows[0]))) - least.keys()
+
+
+def _stacked(rows: Sequence[Sequence[Word]], width: int, stacked: frozenset[int]) -> RenderableType:
+    from rich.console import Group
+    from rich.padding import Padding
+
+    kept = [[cell for at, cell in enumerate(row) if at not in stacked] for row in rows]
+    widths = _widths(kept, width)
+    parts: list[RenderableType] = []
+    for row, others in zip(rows, kept, strict=True):
+        parts.append(_row_grid([others], widths))
+        for at in sorted(stacked):
+            text = broken(row[at].text, width - _STACK_INDENT)
+            if text != "-":
+                parts.append(Padding(_text(Word(text, row[at].tone)), (0, 0, 0, _STACK_INDENT)))
+    return Group(*parts)
+
+
+def _row_grid(rows: Sequence[Sequence[Word]], widths: Sequence[int]) -> RenderableType:
     from rich.table import Table as RichTable
 
     grid = RichTable.grid(padding=(0, GAP, 0, 0))
-    widths = widths or _widths(rows, width)
     for chosen in widths:
         grid.add_column(width=chosen, overflow="fold")
     for row in rows:
@@ -146,7 +184,7 @@ def _widths(rows: Sequence[Sequence[Word]], width: int) -> list[int]:
 def _least_widths(rows: Sequence[Sequence[Word]]) -> list[int]:
     """Return the width that each column needs so that no number, name or id is broken."""
     return [
-        max((len(piece) for cell in column for piece in _PIECE.findall(cell.text)), default=1)
+        max((len(piece) for cell in column for piece in _WORD.findall(cell.text)), default=1)
         for column in zip(*rows, strict=True)
     ]
 
@@ -185,7 +223,9 @@ def _finding(finding: Mapping[str, Any]) -> list[RenderableType]:
     severity = finding["severity"]
     mark = Word(f"{glyph(severity)} {severity}", TONE_OF_SEVERITY[severity])
     head = _grid([(mark, Text.assemble((finding["id"], "bold"), "  ", finding["subject"], overflow="fold"))])
-    body: list[RenderableType] = [head, Padding(Text(finding["message"]), (0, 0, 0, 4))]
+    body: list[RenderableType] = [head]
+    if finding["message"]:
+        body.append(Padding(Text(finding["message"]), (0, 0, 0, 4)))
     if finding["next_step"]:
         step = _grid([(Word(glyph("next"), "dim"), Word(finding["next_step"]))], gap=1)
         body.append(Padding(step, (0, 0, 0, 4)))

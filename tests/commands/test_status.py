@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -130,6 +132,28 @@ def test_page_of_a_large_healthy_cluster_fits_a_screen() -> None:
     assert lines[0] == lines[-1] == "ok  nothing is wrong in what was asked"
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_page_keeps_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "stdout", Screen())
+    command = (
+        "kafkactl log lint --from-cluster --bootstrap c1.example:9093,c2.example:9093 --command-config 'a b.properties'"
+    )
+    whole = status(quorum=quorum(leader_id=-1), next_failure=WORST)
+    whole = changed(whole, areas=tuple(changed(area, command=command) for area in whole.areas))
+    page = Page()
+    show_status(page, whole)
+    lines = plain.render(page, color=False).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert lines[0] == lines[-1] == "problem  no controller leads the quorum"
+    typed = re.sub(r"\\\n *", "", "\n".join(lines))
+    assert typed.count(command) == 2
 
 
 NODE = """\
