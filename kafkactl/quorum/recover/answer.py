@@ -262,6 +262,7 @@ def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
         raise InputError(
             f"{file} was changed after it was made: its checksum does not fit what it says",
             id="recovery-plan-edited",
-            next_step="Do not edit the file: make a new plan with `kafkactl quorum recover --plan`.",
+            next_step="Restore the original file. Make a new plan with `kafkactl quorum recover --plan` only if no"
+            " controller was started from the directory of this one.",
         )
     return kept
