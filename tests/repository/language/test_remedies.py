@@ -10,6 +10,8 @@ from tests.repository.tree import ROOT
 PAGE = ROOT / "docs" / "proof" / "remedies.md"
 DESTROYS = re.compile(
     r"\b(format(ted)? (it|the|them|again|these|only)|unformat|reformat|wip(e|es|ed|ing)|empt(y|ies) (their|its|the)|"
+    r"remove (the (file|folder|stray|copy)|__cluster_metadata-0)|move the file away|an empty disk|"
+    r"new director(y|ies)|replace the disk|format \w+ with|restore the segment|"
     r"delet(e|es|ing)|unclean(ly)?|unregister|accept-loss|accept-strays|drop-empty|controller be elected|rename)\b",
     re.IGNORECASE,
 )
