@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.campaigns.roll.page import HEAD, PAGE
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.roll.rolled import Rolled
 from tests.lab.roll.rolling import ACCEPTED, canary, create_topics, differences
@@ -18,18 +18,10 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
 ]
-PAGE = Path(__file__).parents[3] / "docs" / "proof" / "roll.md"
-HEAD = """\
-# Real clusters restarted and upgraded node by node, and back
-
-Repeat with `make lab` (tests/campaigns/roll), which writes this page: a row a cluster. Released Kafka on one machine of
-two cores, heaps of 256 MB, gates observed one second apart, nodes changed by hooks only. A canary writes with acks=all,
-25 times a second, during all of it; afterwards every acknowledged message is read. Seconds are upper bounds: other
-tests run at the same time.
-"""
 WAYS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("3.9.2", "4.3.1", {"controllers": 1, "brokers": 3}),
     ("4.3.1", "4.4.0", {"controllers": 3, "brokers": 0, "combined": True}),
+    ("4.3.1", "4.4.0", {"controllers": 3, "brokers": 3}),
 )
 
 

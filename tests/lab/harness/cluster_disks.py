@@ -45,6 +45,7 @@ class Shape:
     features: tuple[tuple[str, int], ...] = ()
     releases: tuple[tuple[int, str], ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    racks: tuple[tuple[int, str], ...] = ()
 
     @property
     def controller_ids(self) -> tuple[int, ...]:
@@ -141,8 +142,9 @@ class Disks:
         return made | SETTINGS | dict(self.shape.settings) | self.own_settings(node_id)
 
     def own_settings(self, node_id: int) -> config.Config:
-        """What a kind of cluster adds for a node; nothing here."""
-        return {}
+        """What a kind of cluster adds for a node; here its rack."""
+        rack = dict(self.shape.racks).get(node_id)
+        return {} if rack is None else {"broker.rack": rack}
 
     def _format(self, node_id: int, release: str, *, initial: bool) -> None:
         mode, voters = self._voters(node_id, initial=initial)

@@ -47,6 +47,15 @@ class Rolled(HookedInventory):
             text=True,
         )  # fmt: skip
 
+    def wait_for_line(self, process: subprocess.Popen[str], text: str) -> None:
+        """Read the progress of a verb that `begin` started until a line has this text. Raise LabError at its end."""
+        assert process.stderr is not None
+        read: list[str] = []
+        while not read or text not in read[-1]:
+            read.append(process.stderr.readline())
+            if not read[-1]:
+                raise LabError(f"no line with {text!r}:\n{''.join(read)[-6000:]}")
+
     def kafkactl(self, verb: str, *words: str, code: int = 0) -> dict[str, Any]:
         """Run a verb; its answer. Raises LabError for another exit code."""
         with self.begin(verb, *words) as process:

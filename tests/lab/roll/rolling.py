@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from kafkactl.roll.api import observe, read_inventory
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.migration.driving.driven import Canary
+from tests.lab.roll.rolled import Rolled
 
 ACCEPTED = (
     "--accept", "quorum-without-spare", "--accept", "default-changed", "--accept", "setting-ignored", "--yes",
 )  # fmt: skip
+
+GATE_INTERVAL_MS = 1_000
+RACKS = {11: "a", 12: "a", 13: "b", 14: "b"}
+RACKED = {
+    "canary": (4, 2, {"min.insync.replicas": "1"}),
+    "orders": (8, 3, {"min.insync.replicas": "1"}),
+    "pairs": (6, 2, {"min.insync.replicas": "1"}),
+}
+"""Topics that keep min.insync.replicas without either of the two racks."""
 
 
 def create_topics(cluster: KafkaCluster, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
@@ -47,3 +59,37 @@ def differences(answer: Mapping[str, Any]) -> list[str]:
         for field in fields
         if step["observed"][field] != step["predicted"][field]
     ]
+
+
+def wait_until_quiet(rolled: Rolled) -> None:
+    """Wait until no node registered within the gate interval: until then a roll does not begin (`concurrent-roll`)."""
+    inventory = read_inventory(rolled.inventory)
+
+    def is_quiet() -> bool:
+        seen = observe(inventory)
+        assert seen.log is not None
+        assert seen.time_ms is not None
+        return all(seen.time_ms - event.at_ms > GATE_INTERVAL_MS for event in seen.log.events)
+
+    rolled.cluster.wait_for(is_quiet, "no new registration", 60)
+
+
+def stops(rolled: Rolled) -> list[int]:
+    """Return the nodes that were asked to stop, in order."""
+    return [node_id for verb, node_id in rolled.asked if verb == "stop"]
+
+
+def batches(answer: Mapping[str, Any]) -> list[list[int]]:
+    """Return the nodes of each stop that a run carried out."""
+    return [sorted(step["nodes"]) for step in answer["steps"] if step["action"] == "stop" and step["state"] == "done"]
+
+
+def ids(answer: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the findings."""
+    return [finding["id"] for finding in answer["findings"]]
+
+
+def next_words(rolled: Rolled, answer: Mapping[str, Any], id: str) -> list[str]:
+    """Return the words after `kafkactl roll VERB --inventory FILE` in the next step of a finding."""
+    step = next(finding["next_step"] for finding in answer["findings"] if finding["id"] == id)
+    return shlex.split(step.partition(f" --inventory {rolled.inventory} ")[2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import time
 from collections.abc import Callable
@@ -12,22 +11,13 @@ import pytest
 
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.roll.rolled import Rolled
-from tests.lab.roll.rolling import ACCEPTED, canary, create_topics, differences
+from tests.lab.roll.rolling import ACCEPTED, canary, create_topics, differences, ids, next_words, stops
 
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
 ]
 NewCluster = Callable[..., KafkaCluster]
-
-
-def _ids(answer: dict[str, Any]) -> list[str]:
-    return [finding["id"] for finding in answer["findings"]]
-
-
-def stops(rolled: Rolled) -> list[int]:
-    """The nodes that were stopped, in order."""
-    return [node_id for verb, node_id in rolled.asked if verb == "stop"]
 
 
 def test_restart_that_is_killed_in_a_stop_is_resumed_without_loss(new_cluster: NewCluster) -> None:
@@ -58,7 +48,7 @@ def test_node_that_does_not_start_under_the_new_binary_goes_back_by_the_next_ste
     with Rolled(cluster) as rolled:
         # A roll does not begin while brokers have just registered: `concurrent-roll`.
         cluster.wait_for(
-            lambda: "stored-setting-refused" in _ids(rolled.kafkactl("run", "--to", "4.3.1", *accepted, code=3)),
+            lambda: "stored-setting-refused" in ids(rolled.kafkactl("run", "--to", "4.3.1", *accepted, code=3)),
             "refused the roll for its stored setting",
         )
         assert stops(rolled) == []
@@ -73,9 +63,7 @@ def test_node_that_does_not_start_under_the_new_binary_goes_back_by_the_next_ste
         rolled.faults["start", 11] = edit
         partial = (*accepted, "--accept", "partial-roll")
         answer = rolled.kafkactl("run", "--to", "4.3.1", "--only", "1,11", *partial, code=5)
-        failed = next(finding for finding in answer["findings"] if finding["id"] == "start-failed")
-        words = shlex.split(failed["next_step"].partition("kafkactl roll rollback --inventory ")[2])
-        assert words.pop(0) == str(rolled.inventory)
+        words = next_words(rolled, answer, "start-failed")
         assert words == ["--to", "3.9.2", "--only", "11"]
         back = rolled.kafkactl("rollback", *words, *partial)
         assert back["outcome"] == "done"
