@@ -81,7 +81,5 @@ def test_broker_that_took_over_an_id_has_the_only_copy_of_its_messages(
     assert count(cluster) == 50
     cluster.add_broker()
     (log,) = (twin.disk / f"{TOPIC}-0").glob("*.log")
-    dump = storage_tool.run_tool(
-        releases.NEWEST_WITH_TOOLS, "kafka.tools.DumpLogSegments", ["--files", str(log), "--print-data-log"]
-    )
+    dump = storage_tool.dump(releases.NEWEST_WITH_TOOLS, ["--files", str(log), "--print-data-log"])
     assert dump.stdout.count(f"payload: {TOPIC}-0-") == 25, dump.stdout
