@@ -128,7 +128,13 @@ def _lacks(name: str, level: int, supported: Versions) -> str:
 def _renew(member: Member, short: Mapping[str, tuple[int, Versions]]) -> str:
     answered = member.answered
     if answered is not None and all(level in answered.get(name, NOT_SUPPORTED) for name, (level, _) in short.items()):
-        return f"What runs there supports it: restart {member.name}, so that it registers again."
+        if member.role is Role.BROKER:
+            return f"What runs there supports it: restart {member.name}, so that it registers again."
+        # A controller answers requests before it has sent its registration; a broker answers them after.
+        return (
+            "What runs there supports it, and a controller registers within seconds of its start: try again; "
+            f"if that changes nothing, restart {member.name}."
+        )
     if any(level > supported.highest for level, supported in short.values()):
         return f"Upgrade the Kafka of {member.name} first: binaries go up before levels do."
     return f"Ask for a level that {member.name} supports."
