@@ -181,7 +181,7 @@ def test_without_pyarrow(
 
 
 def test_uri_has_the_layout_of_an_export(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    """By design (docs/spark.md); a path keeps a file for each table."""
+    """Check that the layout of a URI is the one of `log export` (docs/spark.md), not a file for each table."""
     write_log(tmp_path / "log", Shape(records=90, partitions=25, brokers=5))
     asked = [tmp_path / "log" / "__cluster_metadata-0", "-o", "json", "--details"]
     uri = (tmp_path / "a b").as_uri()

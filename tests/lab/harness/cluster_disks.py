@@ -142,7 +142,7 @@ class Disks:
         return made | SETTINGS | dict(self.shape.settings) | self.own_settings(node_id)
 
     def own_settings(self, node_id: int) -> config.Config:
-        """What a kind of cluster adds for a node; here its rack."""
+        """Return the settings that a kind of cluster adds for a node: here its rack."""
         rack = dict(self.shape.racks).get(node_id)
         return {} if rack is None else {"broker.rack": rack}
 

@@ -47,7 +47,7 @@ def free_port() -> Iterator[Callable[[], int]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything under ``tests/lab`` needs the lab; what fails there is run once more (decision 16).
+    """Mark every test under ``tests/lab``: each needs the lab; what fails there is run once more (decision 16).
 
     Tests that share clusters run one after the other, so that no cluster is kept for later ones.
     """
