@@ -78,9 +78,6 @@ class UndeclaredError(AssertionError):
     """A decoder did what it must not; the text holds the input."""
 
 
-# --- inputs -------------------------------------------------------------------------------------------------------
-
-
 @cache
 def versions() -> list[tuple[MessageSpec, int]]:
     return every_version()
@@ -221,9 +218,6 @@ def damaged(sound: Callable[[random.Random], tuple[Any, bytes]], *, batches: boo
     return make
 
 
-# --- decoders -----------------------------------------------------------------------------------------------------
-
-
 def _outcome(read: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return read(*arguments)
@@ -271,9 +265,6 @@ def targets() -> list[Target]:
         Target("properties", 3, properties, lambda _, data: parse_properties(data)),
         Target("meta.properties", 3, properties, lambda _, data: parse_meta_properties(data)),
     ]
-
-
-# --- the campaign -------------------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -54,9 +54,6 @@ class _Careful(LineMaker):
         self._columns = None
 
 
-# --- inputs -------------------------------------------------------------------------------------------------------
-
-
 def _sound_segment(rng: random.Random) -> tuple[Any, bytes]:
     """A few batches of any records, as a controller would write them."""
     offset, out = rng.choice((0, 5, 2**40)), []
@@ -105,9 +102,6 @@ def _captured(suffix: str) -> Any:
         return None, b"".join(batches[at : at + rng.randrange(1, 5)])
 
     return make
-
-
-# --- what is asked of each ----------------------------------------------------------------------------------------
 
 
 def _read(_: object, data: bytes) -> object:

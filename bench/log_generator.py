@@ -74,8 +74,6 @@ class LogGenerator:
         self._lists: set[tuple[int, ...]] = set()
         self._encoders: dict[tuple[str, int], Any] = {}
 
-    # --- the log --------------------------------------------------------------------------------------------------
-
     def batches(self) -> Iterator[bytes]:
         """The batches in their order, each whole."""
         yield self._leader_change()
@@ -138,8 +136,6 @@ class LogGenerator:
         self._batches += 1
         self._bytes += len(data)
         return data
-
-    # --- operations -----------------------------------------------------------------------------------------------
 
     def _founding(self) -> list[bytes]:
         values = [self._level("metadata.version", LEVEL)]
@@ -285,8 +281,6 @@ class LogGenerator:
             values += self._small()
         return values
 
-    # --- records --------------------------------------------------------------------------------------------------
-
     def _record(self, name: str, version: int, data: Mapping[str, Any]) -> bytes:
         spec = message(name)
         if (name, version) not in self._encoders:
@@ -422,8 +416,6 @@ class LogGenerator:
     def _uuid(self) -> bytes:
         self._next_uuid += 1
         return hashlib.blake2b(b"%d %d" % (self.shape.seed, self._next_uuid), digest_size=16).digest()
-
-    # --- the answer -----------------------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
         partitions = (

@@ -110,9 +110,6 @@ def _number(text: str) -> int | float:
     return float(text) if "." in text else int(text)
 
 
-# --- all releases in one table ------------------------------------------------------------------------------------
-
-
 def merged(releases: Mapping[str, Definitions]) -> list[dict[str, Any]]:
     """Rows with `from` and `to` (release names, left out at either end of the known releases)."""
     names = list(releases)

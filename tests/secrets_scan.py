@@ -83,7 +83,7 @@ def _forms(mark: str) -> tuple[bytes, ...]:
     return tuple(forms)
 
 
-# --- hooks and fixtures; tests/conftest.py takes them ---------------------------------------------------------------
+# tests/conftest.py imports the hooks and fixtures below.
 
 
 @pytest.fixture(scope="session", autouse=True)

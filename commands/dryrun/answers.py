@@ -275,9 +275,6 @@ def _engine(common: Common, clusters: Sequence[Cluster], passes: float = 1) -> E
     return engine
 
 
-# --- several clusters ---------------------------------------------------------------------------------------------
-
-
 def _give_several(common: Common, kind: str, question: Question, show: Show[Shown], opened: OpenedClusters) -> NoReturn:
     from kafkactl.core.errors import KafkactlError
     from kafkactl.dryrun.api import heaviest

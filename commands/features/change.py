@@ -88,9 +88,6 @@ def tell(text: str) -> None:
         detail(text)
 
 
-# --- the page -------------------------------------------------------------------------------------------------------
-
-
 def show_change(page: Page, found: FeatureChange, *, server_asked: bool) -> None:
     """Show changes, their effects, the steps, what the controller says, the proof, and findings."""
     if (refusal := unconfirmed(found.findings)) is not None:  # the plan was shown before the question

@@ -71,9 +71,6 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
     emit("features.describe", found, render=show, listing="features")
 
 
-# --- the page -------------------------------------------------------------------------------------------------------
-
-
 def _show_all(page: Page, answer: FeatureDescription) -> None:
     _show(page, answer)
     page.findings(answer.findings)

@@ -65,9 +65,6 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     )
 
 
-# --- for people -----------------------------------------------------------------------------------------------------
-
-
 def _show(page: Page, found: CheckResult) -> None:
     from kafkactl.commands.migrate.page import is_unknown, unknowns
 

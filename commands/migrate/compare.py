@@ -68,9 +68,6 @@ def command(*, source: ObservationArguments, before: str | None, kafka_version: 
     emit("migrate.compare", found, render=_show, exit_code=code, listing="differences")
 
 
-# --- for people -----------------------------------------------------------------------------------------------------
-
-
 def _show(page: Page, found: ComparisonResult) -> None:
     if not found.is_compared:
         page.heading("Nothing was compared", "warn")

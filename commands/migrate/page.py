@@ -227,9 +227,6 @@ def _end_of_plan(page: Page, plan: MigrationPlan | RollbackPlan) -> None:
     page.findings(plan.findings)
 
 
-# --- questions that an observation does not answer ---------------------------------------------------------------
-
-
 def unknowns(page: Page, findings: Sequence[Finding]) -> None:
     """Show a line for each question, and the options that accept it."""
     if not findings:
@@ -247,8 +244,6 @@ def is_unknown(finding: Finding) -> bool:
     """Return True if a finding is a question that the observation does not answer."""
     return "unknown" in finding.evidence and "question" in finding.evidence
 
-
-# --- a run -------------------------------------------------------------------------------------------------------
 
 _ROWS = 12
 _STEP_TONES = {"done": "good", "failed": "bad", "unknown": "warn", "asked": "warn"}

@@ -154,8 +154,6 @@ def perform(
     output.emit(KIND, complete(found), render=render, exit_code=exit_code)
 
 
-# --- progress ---------------------------------------------------------------------------------------------------------
-
 _TONES = {"done": "good", "failed": "bad", "unknown": "warn"}
 
 

@@ -37,9 +37,6 @@ def kafka_page(page: Page, answer: QuorumDescription, *, replication: bool, huma
     page.findings(finding for finding in answer.findings if finding.severity != "info")
 
 
-# --- ours -----------------------------------------------------------------------------------------------------------
-
-
 def _headline(answer: QuorumDescription) -> tuple[str, str]:
     state, ids = answer.state, {finding.id for finding in answer.findings}
     tolerates, leader = state.tolerates, state.leader_id

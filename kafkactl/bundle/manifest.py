@@ -140,9 +140,6 @@ def _invalid(file: str, why: str) -> InputError:
     return InputError(f"{MANIFEST} in the bundle {file} {why}", id="invalid-bundle")
 
 
-# --- shapes -----------------------------------------------------------------------------------------------------------
-
-
 class _WrongShapeError(Exception):
     """A value of another type than the manifest has there."""
 

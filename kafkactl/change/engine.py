@@ -262,8 +262,6 @@ class Engine(Generic[O, P, S, A]):
         self._passing: Deadline | None = None
         journey.run = self
 
-    # --- the loop ---
-
     def to_the_end(self) -> End:
         """Step after step until the goal is reached, refused, failed or unknown.
 
@@ -318,8 +316,6 @@ class Engine(Generic[O, P, S, A]):
         self.journey.waits(plan)
         self.clock.sleep_ms(self.policy.observe_every_ms)
         return True
-
-    # --- one step ---
 
     def _take(self, ready: Ready) -> End | None:
         """Send the request of a step, once, and find out what it did; an end where the run stops there."""
@@ -388,8 +384,6 @@ class Engine(Generic[O, P, S, A]):
             self.taken = [taken for taken in self.taken if self.journey.key(taken.step) != key]
         self.taken.append(Taken(step=step, result=result, label=label))
         self.journey.noted(self.taken[-1])
-
-    # --- ends ---
 
     def refused(self, findings: Sequence[Finding], seen: O | None) -> End:
         """Return the end for a blocker: `partial` if steps were done before."""

@@ -80,9 +80,6 @@ def _load(data: bytes, file: str, made_by: str) -> dict[str, Any]:
     return document
 
 
-# --- values of a plan, whose types may have been changed --------------------------------------------------------------
-
-
 def checked(value: Any, type_: type[_Value], key: str) -> _Value:
     """Return the value, if it has this type. Raises ValueError; a number has 64 bits, a text no control characters."""
     if not isinstance(value, type_) or (isinstance(value, bool) and type_ is not bool):

@@ -103,9 +103,6 @@ def _refuse(cls: Any, defaults: Mapping[str, Any]) -> None:
             raise TypeError(f"{cls.__name__}.{name}: a default that can change; give a default_factory")
 
 
-# --- the methods that all classes share --------------------------------------------------------------------------
-
-
 def _shared_init(self: Any, *args: Any, **kwargs: Any) -> None:
     """Fill the first values of a class by the names of its fields. What is odd goes to the class's own `__init__`."""
     cls = type(self)
@@ -212,9 +209,6 @@ _METHODS: Mapping[str, Any] = {
     "__dataclass_params__": _OfTwin("__dataclass_params__"),
 }
 _ORDER = {f"__{name}__": _comparison(getattr(operator, name)) for name in ("lt", "le", "gt", "ge")}
-
-
-# --- the method that each class has of its own ----------------------------------------------------------------------
 
 
 def _compiled_init(cls: Any) -> Callable[..., None]:

@@ -97,9 +97,6 @@ def _invalid(scenario: str, fields: Mapping[str, Field], what: str) -> InputErro
     )
 
 
-# --- what the types of fields stand for ---------------------------------------------------------------------------
-
-
 def list_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """Return the test for a list of such items."""
     return lambda value: isinstance(value, list | tuple) and all(map(holds, value))

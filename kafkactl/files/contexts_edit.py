@@ -133,9 +133,6 @@ def _edited_file(path: Path, before: Contexts, after: Contexts) -> bytes:
     return data
 
 
-# --- lines ----------------------------------------------------------------------------------------------------------
-
-
 def _region(lines: list[str], name: str | None) -> tuple[int, int]:
     """Return the first and the end line of a context's keys; without a context, of the keys above the first table."""
     headers = [number for number, line in enumerate(lines) if _HEADER.match(line)]
@@ -182,9 +179,6 @@ def _drop_table(lines: list[str], name: str) -> None:
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)  # a JSON text is a basic string of TOML
-
-
-# --- the disk -------------------------------------------------------------------------------------------------------
 
 
 def _create(staged: Path, files: Filesystem) -> int:

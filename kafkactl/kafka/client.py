@@ -152,8 +152,6 @@ class Client(Closing):
         """Return the time in ms that a request may take now."""
         return self._deadline().left_ms
 
-    # --- who is there ---
-
     def cluster(self) -> ClusterView:
         """Return the cluster as the first bootstrap node that can tell describes it.
 
@@ -243,8 +241,6 @@ class Client(Closing):
         line = self._line(address)
         with line.held(address, deadline):
             yield self._connected(line, address, deadline, role=role)
-
-    # --- asking ---
 
     def ask_any(
         self, name: str, body: Mapping[str, Any], *, changes: bool = False, cluster_id: str | None = None
@@ -375,8 +371,6 @@ class Client(Closing):
         """Return these nodes, with those that last timed out at the end."""
         return tuple(sorted(addresses, key=self._silent.__contains__))
 
-    # --- whom to ask ---
-
     def _search(self, candidates: Callable[[], Iterable[Address]], ask: Ask[T], deadline: Deadline) -> T:
         if deadline.passed:
             raise no_time_left(self._silent)
@@ -410,8 +404,6 @@ class Client(Closing):
             backoff=Backoff(rounds=1),
             randomness=self._randomness,
         )
-
-    # --- connections ---
 
     def _line(self, address: Address) -> Line:
         with self._lines_lock:

@@ -110,9 +110,6 @@ class Inventory:
         return next((node for node in self.nodes if node.id == id), None)
 
 
-# --- the keys -------------------------------------------------------------------------------------------------------
-
-
 def _a_connect(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(EXPECTED)
@@ -166,9 +163,6 @@ _OTHER_WORDS: Final = {
     "clusterid": "cluster_id",
     **HOOK_WORDS,
 }
-
-
-# --- reading --------------------------------------------------------------------------------------------------------
 
 
 def parse_inventory(text: str | bytes, *, file: str = "inventory") -> Inventory:
@@ -225,9 +219,6 @@ def _placed(node: InventoryNode, file: str, problems: list[str]) -> InventoryNod
 
 def _normal(directory: str) -> str:
     return "/" + posixpath.normpath(directory).lstrip("/")
-
-
-# --- all nodes together ---------------------------------------------------------------------------------------------
 
 
 def _twice(nodes: tuple[InventoryNode, ...]) -> Iterator[str]:

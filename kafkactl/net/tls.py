@@ -200,8 +200,6 @@ def _bad_store(store: Store, reason: str) -> InputError:
     return InputError(f"{where} cannot be used: {reason}", id="invalid-tls-store")
 
 
-# --- errors of a handshake, or of the first read after it -------------------------------------------------------------
-
 _HOST_MISMATCH, _IP_MISMATCH = 62, 64
 _UNTRUSTED = (2, 18, 19, 20, 21)  # no issuer, self-signed, self-signed in chain, no local issuer, cannot verify first
 _NOT_YET_VALID, _EXPIRED = 9, 10

@@ -123,8 +123,6 @@ class FakeQuorum:
         """Return the addresses of all controllers."""
         return [self.address(node) for node in self.nodes]
 
-    # --- answers ---
-
     def answer(self, asked: Asked, node_id: int) -> Action | None:
         """Return this controller's answer; None leaves it to the fake broker (ApiVersions)."""
         leads = node_id == self.leader_id
@@ -192,8 +190,6 @@ class FakeQuorum:
             ]
         }
 
-    # --- changes ---
-
     def _update(self, body: Mapping[str, Any]) -> dict[str, Any]:
         wanted = {update["Feature"]: update["MaxVersionLevel"] for update in body["FeatureUpdates"]}
         for item in body["FeatureUpdates"]:
@@ -250,8 +246,6 @@ class FakeQuorum:
         self._append_voters()
         if self.leader_id not in self.voters:  # the leader resigns once its removal is committed
             self.leader_id, self.epoch = min(self.voters), self.epoch + 1
-
-    # --- the log ---
 
     def _append(self, values: list[bytes]) -> None:
         self._add([(None, value) for value in values], is_control=False)

@@ -132,8 +132,6 @@ class _Released:
         self._running[controller].kill()
         self._running[controller].wait()
 
-    # --- format ---
-
     def format(self) -> None:
         """Write the configuration files and format every node, with one plan."""
         self._folder.mkdir()
@@ -152,8 +150,6 @@ class _Released:
 
     def _disk(self, node: int) -> Path:
         return self._folder / f"node-{node}"
-
-    # --- start and end ---
 
     def start(self) -> None:
         """Start every node, create the topics, and see who leads."""

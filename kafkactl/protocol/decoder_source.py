@@ -53,9 +53,6 @@ def layout(fields: Iterable[FieldSpec]) -> struct.Struct:
     return struct.Struct(">" + "".join(CODES[field.kind] for field in fields))
 
 
-# --- structs ------------------------------------------------------------------------------------------------------
-
-
 def _struct(out: SourceLines, fields: Sequence[FieldSpec], form: Form) -> str:
     """Write the lines that read a struct; return the variable that holds the struct."""
     held = {field.name: _default(out, field) for field in fields if not form.has(field) or form.tags(field)}
@@ -139,9 +136,6 @@ def _tag_cases(
         with out.block(f"if {unknown} is None:"):
             out.add(f"{unknown} = {{}}")
         out.add(f"{unknown}[{tag}] = data[p:{stop}]", f"p = {stop}")
-
-
-# --- fields -------------------------------------------------------------------------------------------------------
 
 
 def _any_field(out: SourceLines, field: FieldSpec, form: Form) -> str:

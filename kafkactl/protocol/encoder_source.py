@@ -27,9 +27,6 @@ def encoder_source(fields: Sequence[FieldSpec], form: Form) -> SourceLines:
     return out
 
 
-# --- structs ------------------------------------------------------------------------------------------------------
-
-
 def _struct(out: SourceLines, fields: Sequence[FieldSpec], form: Form, value: str, *, whole: bool) -> None:
     """Write the lines of a struct. Every field is looked up, so that equal sizes mean that no name is unknown.
 
@@ -137,9 +134,6 @@ def _fixed_value(out: SourceLines, field: FieldSpec, held: str) -> None:
         _check_type(out, held, "bool" if field.kind == "bool" else "Uuid")
     pack = out.constant(layout([field]).pack, "pack")
     out.add(f"out += {pack}({held}.raw)" if field.kind == "uuid" else f"out += {pack}({held})")
-
-
-# --- fields -------------------------------------------------------------------------------------------------------
 
 
 def _field(out: SourceLines, field: FieldSpec, form: Form, held: str, *, whole: bool) -> None:

@@ -79,8 +79,6 @@ class Reader:
         at = self.position if position is None else position
         return DecodeError(message, id=id, offset=self.base + at, path=render_path(self.path), file=self.file)
 
-    # --- fixed sizes ---
-
     def raw(self, size: int) -> bytes:
         """Return the next `size` bytes."""
         start = self.position
@@ -118,8 +116,6 @@ class Reader:
     def uuid(self) -> Uuid:
         """Read 16 bytes."""
         return Uuid(self.raw(16))
-
-    # --- variable sizes ---
 
     def unsigned_varint(self) -> int:
         """Return an unsigned number of at most 32 bits, 7 bits a byte, low bits first."""

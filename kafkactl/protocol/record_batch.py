@@ -112,9 +112,6 @@ class RecordBatch:
     records: tuple[Record, ...]
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
 def decode_batches(
     data: bytes, *, file: str | None = None, check_crc: bool = True, base: int = 0
 ) -> Iterator[RecordBatch]:
@@ -384,9 +381,6 @@ def _short_varint(data: bytes, position: int) -> tuple[int, int]:
     if value & 1 and value != 1:
         raise _UnusualError
     return (value >> 1) ^ -(value & 1), position
-
-
-# --- writing ------------------------------------------------------------------------------------------------------
 
 
 def encode_batch(

@@ -67,9 +67,6 @@ def secret_fields(record_type: str) -> tuple[str, ...]:
     return tuple(_rules()["record_fields"].get(record_type, ()))
 
 
-# --- configurations -----------------------------------------------------------------------------------------------
-
-
 def shown_config(kind: int | None, name: str, value: Any) -> Any:
     """Return the value of a configuration as it may be shown. What is absent or empty stays so."""
     return REDACTED if value and is_hidden_config(kind, name, str(value)) else value
@@ -145,8 +142,6 @@ def _bases(name: str) -> tuple[str, ...]:
     return (key, *own)
 
 
-# --- texts --------------------------------------------------------------------------------------------------------
-
 # Each run of characters is read once: no expression here may scan the rest of a text from every place in it.
 _NAMED: Final = re.compile(r"""([\w.-]+)["']?\s*([=:])(?!//)\s*(?=\S)|[\w.-]+""")
 _STRONG: Final = re.compile(r"(?i)password|passwd|passphrase|pwd|secret")  # others are names of listeners, too
@@ -202,9 +197,6 @@ def redacted_text(text: str) -> str:
     text = _TEXT_LOGIN.sub(f"://{REDACTED}@", text)
     text = _TEXT_DIGEST.sub(rf"\1{REDACTED}", text)
     return _TEXT_SECRET.sub(rf"\1={REDACTED}", text)
-
-
-# --- data -----------------------------------------------------------------------------------------------------------
 
 
 @functools.cache

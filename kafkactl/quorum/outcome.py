@@ -225,9 +225,6 @@ def _grew(first: QuorumState, last: QuorumState) -> bool:
     return end is not None and last.high_watermark is not None and last.high_watermark > end
 
 
-# --- what is reported -----------------------------------------------------------------------------------------------
-
-
 def _may_happen(step: Step, reads: Sequence[QuorumState]) -> Iterator[str]:
     missing = sorted({key.node_id for key in step.voters_after - step.alive})
     state = reads[-1] if reads else None

@@ -173,9 +173,6 @@ def _stands(state: QuorumState, circumstances: Circumstances) -> bool:
     return state.is_healthy and (earlier is None or progress(earlier, state) is not Progress.STUCK)
 
 
-# --- steps ----------------------------------------------------------------------------------------------------------
-
-
 def _steps(state: QuorumState, target: VoterKeys) -> tuple[Step, ...]:
     leader = state.leader_key
     # An added voter is taken as alive from then on: the wait before it, and the checks of a candidate, ensure that.
@@ -200,9 +197,6 @@ def _candidates(state: QuorumState, steps: Sequence[Step], missing: VoterKeys) -
     for step in steps:
         if step.action is Action.ADD and step.key is not None and step.key not in missing:
             yield from check_candidate(state, step.key)
-
-
-# --- one voter ------------------------------------------------------------------------------------------------------
 
 
 def _chosen(findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -263,9 +257,6 @@ def _no_voter(key: ReplicaKey) -> Finding:
         subject=f"controller {key.node_id}",
         message=f"{key_text(key)} is not a voter",
     )
-
-
-# --- conversion -----------------------------------------------------------------------------------------------------
 
 
 def _conversion_release(state: QuorumState) -> Iterator[Finding]:

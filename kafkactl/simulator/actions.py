@@ -60,8 +60,6 @@ class Operator:
             world.disks = Chance(world.seed, "disks")
         return world.disks.below(unsynced + 1)
 
-    # --- nodes -----------------------------------------------------------------------------------------------------
-
     def machine(self, ref: Ref) -> Machine:
         """Return the host that is meant now. Raises NotPossibleError."""
         world = self.world
@@ -95,8 +93,6 @@ class Operator:
     def waits(self) -> bool:
         """Return True if a request has no answer yet."""
         return bool(self._asked)
-
-    # --- requests --------------------------------------------------------------------------------------------------
 
     def ask(self, text: str, make: Callable[[Machine, int], Any]) -> None:
         """Send a request to the leader; its answer is noted when it comes. Without a leader there is none."""

@@ -111,9 +111,6 @@ _HOLDS: Final[Mapping[str, Callable[[Condition, Operator], bool]]] = {
 }
 
 
-# --- what there is ------------------------------------------------------------------------------------------------
-
-
 def _leader_found(operator: Operator) -> str:
     world = operator.world
     leader, serving = world.leader(), _serving(world)

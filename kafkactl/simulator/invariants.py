@@ -96,8 +96,6 @@ class Monitor:
         self._votes: dict[tuple[Uuid, int], tuple[int, Uuid]] = {}
         self._epochs: dict[Uuid, int] = {}
 
-    # --- disks -----------------------------------------------------------------------------------------------------
-
     def appended(self, node: int, shadow: Shadow, batches: Sequence[Batch]) -> None:
         """Check appended batches (log matching): the same offset and epoch never ends two different logs."""
         number = shadow.numbers[-1] if shadow.numbers else shadow.base_number
@@ -186,8 +184,6 @@ class Monitor:
         if first[0] != candidate[0]:
             text = f"node {node} voted for {first[0]} and for {candidate[0]} in epoch {epoch}"
             self._broken(ONE_VOTE, node, text)
-
-    # --- processes -------------------------------------------------------------------------------------------------
 
     def leads(self, node: int, directory: Uuid, epoch: int, shadow: Shadow) -> None:
         """Check that the leader is the only one of its epoch, and has all records committed in earlier epochs.

@@ -84,8 +84,6 @@ class Machine:
         self.seen_watermark = -1
         self.seen_voters: VoterSet | None = None
 
-    # --- the clock -------------------------------------------------------------------------------------------------
-
     def local(self, now: int) -> int:
         """Return the time of the host's clock at a time of the world."""
         if not self.drift:
@@ -105,8 +103,6 @@ class Machine:
         """Let the clock run by `drift` parts per thousand faster than the world, from now on; it does not jump."""
         self.base_local, self.base_global = self.local(now), now
         self.drift = drift
-
-    # --- the disk --------------------------------------------------------------------------------------------------
 
     def new_disk(self) -> None:
         """Install an empty disk with its own directory id, formatted without voters."""
@@ -157,14 +153,10 @@ class Machine:
             if after is not None and before is not None:
                 yield before, after
 
-    # --- its process ----------------------------------------------------------------------------------------------
-
     @property
     def first_correlation_id(self) -> int:
         """Return the first correlation id of the present process: responses to an earlier process may still arrive."""
         return self.life << REQUESTS_BITS
-
-    # --- what is shown ---------------------------------------------------------------------------------------------
 
     @property
     def runs(self) -> bool:

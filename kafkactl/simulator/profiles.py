@@ -77,9 +77,6 @@ def as_script(head: Sequence[str], plan: Sequence[Timed]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- the profiles -------------------------------------------------------------------------------------------------
-
-
 def _chaos(case: Case) -> Iterator[Timed]:
     """Yield every kind of fault, several at the same time."""
     chance, now = case.chance, 0
@@ -219,9 +216,6 @@ PROFILES: Final[Mapping[str, Callable[[Case], Iterator[Timed]]]] = {
     "voter-change": _voter_change,
     "disk-loss": _disk_loss,
 }
-
-
-# --- as text ------------------------------------------------------------------------------------------------------
 
 
 def _text(verb: str, args: Sequence[Any]) -> str:

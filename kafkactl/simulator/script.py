@@ -148,9 +148,6 @@ def check_nodes(script: Script, known: Collection[int]) -> None:
             raise invalid_script(script.name, node.line, node.column, reason, step)
 
 
-# --- before anything happens --------------------------------------------------------------------------------------
-
-
 def _voters(setup: Setup, words: Words) -> Setup:
     voters = ids_of(words, MAX_VOTERS)
     if both := set(voters) & set(setup.observers):
@@ -218,9 +215,6 @@ _SETUP: Final[Mapping[str, Callable[[Setup, Words], Setup]]] = {
     "quorum": _quorum,
     "config": _config,
 }
-
-
-# --- what happens -------------------------------------------------------------------------------------------------
 
 
 def _some_nodes(words: Words) -> tuple[Any, ...]:
@@ -329,9 +323,6 @@ _STEPS: Final[Mapping[str, Callable[[Words], tuple[Any, ...]]]] = {
     "add": _one_node,
     "remove": _one_node,
 }
-
-
-# --- conditions ---------------------------------------------------------------------------------------------------
 
 
 def _condition(words: Words) -> Condition:

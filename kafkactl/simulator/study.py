@@ -182,9 +182,6 @@ def study(
     return Study(runs=runs, seed=seed, elections=tuple(elections), failures=tuple(failures))
 
 
-# --- elections ----------------------------------------------------------------------------------------------------
-
-
 def electing(quorum: Quorum, release: str, cause: Cause, *, runs: int, seed: int, down: frozenset[int]) -> Electing:
     """Return the times without a leader after the host of the leader is lost, or its process is killed or stopped."""
     times: list[int] = []
@@ -205,9 +202,6 @@ def electing(quorum: Quorum, release: str, cause: Cause, *, runs: int, seed: int
         release=release, cause=cause, runs=runs, elected=len(times), p50_ms=p50, p90_ms=p90, p99_ms=p99,
         longest_ms=longest,
     )  # fmt: skip
-
-
-# --- a second failure ---------------------------------------------------------------------------------------------
 
 
 def second_failures(
@@ -314,9 +308,6 @@ def _tried(
         if _commits(operator, RETURNS_US):
             return "recovers", 0
     return "stuck", 0
-
-
-# --- the world ----------------------------------------------------------------------------------------------------
 
 
 def _settled(quorum: Quorum, seed: int, *, down: Iterable[int] = ()) -> Operator | None:

@@ -66,8 +66,6 @@ class World:
             for node in self.quorum.voters:
                 self.machines[node].format(snapshot)
 
-    # --- processes -------------------------------------------------------------------------------------------------
-
     def begin(self, machine: Machine) -> None:
         """Start a process on a host that has none."""
         machine.life += 1
@@ -144,8 +142,6 @@ class World:
         if machine.process is not None and not machine.busy and not machine.is_paused:
             self._schedule_wake(machine)
 
-    # --- events ----------------------------------------------------------------------------------------------------
-
     def run_until(self, time_us: int, stops: Callable[[], bool] | None = None) -> bool:
         """Let events happen up to a time; True if `stops` became true, False when the time is reached.
 
@@ -221,8 +217,6 @@ class World:
                 self.call(machine, message)
             else:
                 self._deliver(machine, message, life)
-
-    # --- effects ---------------------------------------------------------------------------------------------------
 
     def perform(self, machine: Machine, effects: list[Effect]) -> None:
         """Carry out, in order, what a call of a process returned; what follows a sync waits for its end."""
@@ -331,8 +325,6 @@ class World:
             monitor.restarted_at(machine.id, shadow, write.snapshot_id.end_offset)
         elif type(write) is CleanLog:
             monitor.cleaned(machine.id, shadow, write.snapshot_id.end_offset)
-
-    # --- what is seen ----------------------------------------------------------------------------------------------
 
     def _observe(self, machine: Machine) -> None:
         process = machine.process

@@ -213,9 +213,6 @@ def _damage(path: str, error: DecodeError) -> Finding:
 _Dumped = tuple[Content, list[DecodeError]]
 
 
-# --- meta.properties --------------------------------------------------------------------------------------------
-
-
 # What Kafka itself writes there; any file of properties can be dumped, one with logins too.
 _OWN_KEYS = frozenset({"version", "cluster.id", "node.id", "broker.id", "directory.id"})
 
@@ -253,9 +250,6 @@ def _nothing_in(path: str) -> DecodeError:
     )
 
 
-# --- quorum-state -----------------------------------------------------------------------------------------------
-
-
 def _dump_quorum_state(path: str, data: bytes, _show_secrets: bool) -> _Dumped:
     try:
         state = decode_quorum_state(data, file=path)
@@ -274,9 +268,6 @@ def _dump_quorum_state(path: str, data: bytes, _show_secrets: bool) -> _Dumped:
             "current_voters": list(state.current_voters) if first else None,
         }
     ), []
-
-
-# --- checkpoints ------------------------------------------------------------------------------------------------
 
 
 def _dump_checkpoint(path: str, data: bytes, show_secrets: bool) -> _Dumped:

@@ -169,9 +169,6 @@ def _section(singular: str, many: str, items: Sequence[str]) -> list[str]:
     return [singular if len(items) == 1 else many, *(f"  {item}" for item in items), ""]
 
 
-# --- one directory ----------------------------------------------------------------------------------------------
-
-
 def _describe(directory: ObservedDirectory, config: InfoConfig, release: Release) -> DirectoryInfo:
     role: DirectoryRole = "metadata" if directory.path == config.metadata_log_dir else "data"
     path = str(PurePosixPath(directory.path))
@@ -232,9 +229,6 @@ def _as_understood(found: MetaProperties) -> Mapping[str, str]:
         VERSION: found.version,
     }
     return {key: str(value) for key, value in values.items() if value is not None}
-
-
-# --- problems ---------------------------------------------------------------------------------------------------
 
 
 def _problems(directories: Sequence[DirectoryInfo], first: Mapping[str, str] | None, release: Release) -> Iterator[str]:

@@ -59,9 +59,6 @@ def is_staged_name(name: str) -> bool:
 _STAGED_NAMES = frozenset(staged_name(name) for name in (META_PROPERTIES, BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT))
 
 
-# --- what the operator asks for ---------------------------------------------------------------------------------
-
-
 class VoterMode(StrEnum):
     """Kafka's exclusive flag that was given, if any (KIP-853)."""
 
@@ -140,9 +137,6 @@ class Source(Protocol):
     def scram_salt(self, position: int) -> bytes:
         """Return the salt of the SCRAM argument at this position, where the argument names none."""
         ...
-
-
-# --- what is on the disks -----------------------------------------------------------------------------------------
 
 
 @frozen
@@ -259,9 +253,6 @@ class ObservedNode:
         raise KeyError(path)
 
 
-# --- what will be done ----------------------------------------------------------------------------------------------
-
-
 class Action(StrEnum):
     """Action on one directory."""
 
@@ -317,9 +308,6 @@ class FormatPlan:
     directories: tuple[PlannedDirectory, ...]
     findings: tuple[Finding, ...]
     owner: Owner | None = None
-
-
-# --- what was done --------------------------------------------------------------------------------------------------
 
 
 class Progress(StrEnum):

@@ -287,9 +287,6 @@ def _unreachable(partition: PartitionCase, start: int | None) -> Unreachable | N
     return Unreachable(first=present, last=start - 1, segments=len(lost), size=sum(segment.size for segment in lost))
 
 
-# --- findings -------------------------------------------------------------------------------------------------------
-
-
 def forecast_findings(forecasts: Iterable[PartitionForecast]) -> list[Finding]:
     """Report partitions that some candidate would harm: as blockers if the candidate is alive and in sync."""
     found = [finding for each in forecasts for finding in _harm(each)]

@@ -84,9 +84,6 @@ def _current(versions: Iterable[ListedVersion]) -> Iterator[StoredObject]:
     yield from (version.found for version in ordered.values() if version.found is not None)
 
 
-# --- lines ----------------------------------------------------------------------------------------------------------
-
-
 def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject]:
     remaining = iter(lines)
     sampled = list(itertools.islice(remaining, _SAMPLED_LINES))
@@ -120,9 +117,6 @@ def _ends_in_seconds(line: str) -> bool:
     """Return True if two numbers end a line, of which the second is read as a size and is as large as a time."""
     parts = line.rsplit(maxsplit=2)
     return len(parts) == 3 and is_size(parts[1]) and _SECONDS.fullmatch(parts[2]) is not None
-
-
-# --- JSON -----------------------------------------------------------------------------------------------------------
 
 
 def _json_entries(text: str, file: str) -> Iterator[ListedVersion]:
@@ -218,9 +212,6 @@ def _check_time(found: StoredObject, file: str, place: str) -> None:
     """Refuse an object whose time counts seconds: it would be older than any limit."""
     if found.mtime_ms is not None and found.mtime_ms < _LEAST_MS:
         raise invalid(file, place, f"the time {found.mtime_ms} does not count milliseconds: {_IN_MS}")
-
-
-# --- rows of an inventory -------------------------------------------------------------------------------------------
 
 
 def csv_header(line: str) -> bool:

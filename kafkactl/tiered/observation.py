@@ -114,9 +114,6 @@ def _replica_log(fields: JsonFields) -> ReplicaLog:
     )
 
 
-# --- writing --------------------------------------------------------------------------------------------------------
-
-
 def observation_document(view: ClusterView, *, time_ms: int | None) -> dict[str, Any]:
     """Return the JSON of a view; the logs of replicas that were found on disks are with their partitions."""
     topic = view.metadata_topic

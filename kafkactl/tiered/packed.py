@@ -44,9 +44,6 @@ class Part(NamedTuple):
     partitions: list[PartitionLog]
 
 
-# --- to bytes -------------------------------------------------------------------------------------------------------
-
-
 def packed(ledger: Ledger, facts: LogFacts) -> bytes:
     """Return a ledger that one metadata partition was folded into."""
     columns = _Columns()
@@ -181,9 +178,6 @@ def _unread(part: Unread) -> dict[str, Any]:
 
 def _error(error: DecodeError) -> tuple[Any, ...]:
     return error.reason, error.id, error.offset, error.path, error.file, error.next_step
-
-
-# --- from bytes -----------------------------------------------------------------------------------------------------
 
 
 def unpacked(data: bytes) -> Part:

@@ -212,9 +212,6 @@ def _common(remote: Ranges, local: LocalLog) -> Ranges:
     return [(first, last) for first, last in cut if first <= last]
 
 
-# --- segments that no reader is served from -------------------------------------------------------------------------
-
-
 def _unserved(partition: PartitionCase, segment: Segment) -> Iterator[str]:
     """Yield the ids of the findings that a segment is in for serving no reader."""
     if segment.state is COPYING:
@@ -247,9 +244,6 @@ def _others(partition: PartitionCase) -> dict[str, list[Segment]]:
 
 def _ranges(segments: Iterable[Segment]) -> Ranges:
     return [(segment.start_offset, segment.end_offset) for segment in segments]
-
-
-# --- how old orphans are --------------------------------------------------------------------------------------------
 
 
 def orphan_ages(partitions: Iterable[PartitionCase]) -> list[OrphanAges]:
@@ -293,8 +287,6 @@ def _by_age(orphans: Sequence[tuple[int | None, Segment]]) -> Iterator[OrphansOf
         )
         least = limit or least
 
-
-# --- which partitions are drawn -------------------------------------------------------------------------------------
 
 MOST_TOPICS: Final = 20
 MOST_PARTITIONS: Final = 6  # of one topic

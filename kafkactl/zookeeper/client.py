@@ -83,8 +83,6 @@ class ZooKeeper(Closing):
         """Wait for the connection after a loss. Raises UnreachableError."""
         self._link.await_return(deadline or self._deadline())
 
-    # --- reading ---
-
     def read_tree(self, *, passes: int = PASSES, acls: bool = True, deadline: Deadline | None = None) -> Tree:
         """Return Kafka's znodes below the chroot at one moment; where that cannot be had, a finding names what
         moved. Raises UnreachableError.
@@ -154,8 +152,6 @@ class ZooKeeper(Closing):
     def members(self) -> tuple[Member, ...]:
         """Return the status of each server of zookeeper.connect, if `srvr` is allowed."""
         return tuple(_member(server, self._word(server, b"srvr")) for server in self.connect.servers)
-
-    # --- writing ---
 
     def set(self, path: str, data: bytes, version: int, *, deadline: Deadline | None = None) -> int:
         """Give a znode other data if it still has this version; its version afterwards.
@@ -235,8 +231,6 @@ class ZooKeeper(Closing):
                 continue
             except UnreachableError:
                 raise _unknown(path, error) from error
-
-    # --- parts ---
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._timeout_ms, self._clock)

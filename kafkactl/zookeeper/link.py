@@ -179,8 +179,6 @@ class Link:
                 raise self._unreachable()
             time.sleep(_POLL_S)
 
-    # --- how it is made ---
-
     def _made(self, deadline: Deadline) -> KazooClient:
         from kazoo.client import KazooClient
         from kazoo.handlers.threading import SequentialThreadingHandler
@@ -278,8 +276,6 @@ class Link:
             except CodeError:
                 return  # whatever it says, it has answered
         raise self._unreachable()
-
-    # --- what went wrong ---
 
     def _unreachable(self) -> UnreachableError:
         for failure in self._failures.values():

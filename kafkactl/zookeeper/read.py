@@ -66,8 +66,6 @@ class Reader:
         self._deadline = deadline
         self._multi: bool | None = None  # whether the server knows multiRead
 
-    # --- the whole tree ---
-
     def sync(self) -> int:
         """Have the server catch up with its leader; the zxid afterwards. Raises UnreachableError."""
         from kazoo.protocol.serialization import Sync
@@ -127,8 +125,6 @@ class Reader:
         for path, answer in zip(asked, self._read(GET_CHILDREN, asked), strict=True):
             if isinstance(answer, list):
                 yield path, answer
-
-    # --- many znodes ---
 
     def data(self, paths: list[str]) -> Iterator[tuple[str, Znode | None]]:
         """Yield each path with its znode, None if it does not exist; unreadable data is hidden."""
@@ -245,9 +241,6 @@ def _znode(path: str, data: bytes | None, stat: Stat, hidden: Hidden | None = No
         num_children=children,
         hidden=hidden,
     )
-
-
-# --- which znode is what ----------------------------------------------------------------------------------------------
 
 
 def is_restless(path: str) -> bool:

@@ -72,9 +72,6 @@ class ZooKeeperSettings:
     read_only: bool = False
 
 
-# --- zookeeper.connect ------------------------------------------------------------------------------------------------
-
-
 def parse_connect(text: str) -> Connect:
     """Read `host:port,host:port/chroot`; a port left out is 2181. Raises InputError `invalid-zookeeper-connect`."""
     try:
@@ -85,9 +82,6 @@ def parse_connect(text: str) -> Connect:
             id="invalid-zookeeper-connect",
         ) from None
     return Connect(servers=tuple(Address(host, port) for host, port in read.servers), chroot=read.chroot)
-
-
-# --- properties -------------------------------------------------------------------------------------------------------
 
 
 def zookeeper_settings(properties: Mapping[str, str], *, read_only: bool = False) -> ZooKeeperSettings:
@@ -157,9 +151,6 @@ def _store(properties: Mapping[str, str], name: str) -> Store | None:
 def _wrong(key: str, expected: str) -> InputError:
     """Without the value: behind a lost line break it holds the login line that follows."""
     return InputError(f"{key} has a value that is not understood; expected {expected}", id="invalid-zookeeper-setting")
-
-
-# --- who we are -------------------------------------------------------------------------------------------------------
 
 
 def _login(properties: Mapping[str, str]) -> Login | None:

@@ -107,9 +107,6 @@ class SavedZnodes:
         return not self.findings
 
 
-# --- writing ------------------------------------------------------------------------------------------------------
-
-
 def encode_znodes(znodes: Iterable[Znode]) -> bytes:
     """Return the bytes of `zk.jsonl.gz`; the same znodes always give the same bytes."""
     packer = zlib.compressobj(wbits=_GZIP_WBITS)
@@ -131,9 +128,6 @@ def _data_text(znode: Znode) -> str | None:
     if znode.hidden is not None:
         return znode.hidden.value
     return None if znode.data is None else base64.b64encode(znode.data).decode("ascii")
-
-
-# --- reading -----------------------------------------------------------------------------------------------------
 
 
 def decode_znodes(data: bytes, *, file: str) -> SavedZnodes:

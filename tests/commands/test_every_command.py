@@ -112,9 +112,6 @@ def world(folder: Path, log: Path, config: Path, client: Path, captured: Capture
     }  # fmt: skip
 
 
-# --- secrets ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def secrets(tmp_path: Path) -> dict[str, str]:
     """The forty, in all that commands read; in client properties a login, in a fleet's configuration some more."""
@@ -154,9 +151,6 @@ def test_no_command_shows_a_secret(
     leaking = {path.name for path in written if leaks(path.read_bytes()) and path.suffix != ".properties"}
     assert leaking == set()
     assert all(path.stat().st_mode & 0o077 == 0 for path in written if leaks(path.read_bytes()))
-
-
-# --- terminals --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

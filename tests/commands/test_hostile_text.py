@@ -166,8 +166,6 @@ def clean(text: str) -> None:
     assert not any(line.startswith("\u2714 done: nothing") for line in OWN.sub("\n", text).splitlines())
 
 
-# --- on a terminal ----------------------------------------------------------------------------------------------------
-
 ON_A_TERMINAL = (
     ("log", "dump", "LOG"),
     ("log", "image", "LOG"),
@@ -215,9 +213,6 @@ def on_a_terminal(words: Sequence[str], *, typed: Sequence[str] = ()) -> str:
     os.close(ours)
     child.wait(timeout=60)
     return text.decode()
-
-
-# --- talk -------------------------------------------------------------------------------------------------------------
 
 
 class Screen(io.StringIO):

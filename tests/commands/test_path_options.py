@@ -35,9 +35,6 @@ SECONDS = 30
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
-# --- the table is whole -----------------------------------------------------------------------------------------------
-
-
 def text_parameters() -> Iterator[tuple[str, click.Parameter]]:
     """Every option and argument of every command whose value is a text of some kind."""
     for ctx, command in make_reference.every_command():
@@ -93,9 +90,6 @@ def test_no_row_is_of_an_option_that_is_gone() -> None:
     assert stale == []
     assert [row for row in ROWS if isinstance(row, Reader) and row.reader not in READERS] == []
     assert all(row.why for row in ROWS if isinstance(row, Reason))
-
-
-# --- its lines --------------------------------------------------------------------------------------------------------
 
 
 class Things:

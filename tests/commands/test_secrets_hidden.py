@@ -275,9 +275,6 @@ def test_a_broken_error_text() -> None:
             assert not leaks(redacted_text(f"cannot use {value}, says the node")), value
 
 
-# --- what is public stays -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -299,8 +296,6 @@ def test_a_broken_error_text() -> None:
 def test_what_a_release_defines_as_public_is_shown(line: str) -> None:
     assert redact_config(line + "\n") == line + "\n"
 
-
-# --- time ------------------------------------------------------------------------------------------------------------
 
 HOSTILE = [
     "a" * 150_000, "password" * 19_000, "secret " * 22_000, "://" * 50_000, "://a@ " * 30_000, "a=" * 75_000,

@@ -59,8 +59,6 @@ class FaultyFilesystem:
         self._paths: dict[int, str] = {}  # inode -> where it is now
         self._kept = 0
 
-    # --- the port
-
     def open_folder(self, path: str, *, at: int | None = None) -> int:
         return int(self._step("open folder", lambda: self.real.open_folder(path, at=at)))
 
@@ -150,8 +148,6 @@ class FaultyFilesystem:
         self._step("rmdir", lambda: self.real.rmdir(path, at=at))
         self._changed(path, lambda: Path(path).mkdir(parents=True, exist_ok=True))
 
-    # --- faults
-
     def _step(self, name: str, operation: Callable[..., Any], *arguments: Any, short: Any = None) -> Any:
         if self.dead:
             raise Killed
@@ -186,8 +182,6 @@ class FaultyFilesystem:
     def _kill(self) -> None:
         self.dead = True
         raise Killed
-
-    # --- what a power loss takes
 
     def lose_power(self) -> None:
         """Remove from the scratch directory what was never synced. Call after `Killed`."""

@@ -105,8 +105,6 @@ class LivingQuorum:
         self._todo = sorted(self.events, key=lambda event: event.at_ms)
         self._happen()
 
-    # --- time ---
-
     def now_ms(self) -> float:
         return self.at_ms
 
@@ -228,8 +226,6 @@ class LivingQuorum:
         elif self.at_ms - self.lost_majority_ms >= FETCH_TIMEOUT_MS * 3 // 2:
             self._resign(1_000.0, None)
 
-    # --- what is true ---
-
     @property
     def true_life(self) -> frozenset[ReplicaKey]:
         """Who follows, or leads."""
@@ -238,8 +234,6 @@ class LivingQuorum:
     @property
     def voter_keys(self) -> frozenset[ReplicaKey]:
         return frozenset(key(voter, self.nodes[voter].directory) for voter in self.voters)
-
-    # --- the port ---
 
     def observe(self) -> QuorumState:
         hangs = any(node.runs and node.paused for node in self.nodes.values()) and not self.out_of_reach
@@ -291,8 +285,6 @@ class LivingQuorum:
             self._resign(200.0, None)
         self.sleep_ms(20.0)
         return Answer(code=0)
-
-    # --- states ---
 
     def _state(self, *, full: bool) -> QuorumState:
         asked = {} if self.out_of_reach else self.nodes

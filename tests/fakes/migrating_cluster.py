@@ -124,8 +124,6 @@ class FakeCluster:
             self.start(node.id)
         self.tick()
 
-    # --- parts ---
-
     @property
     def log(self) -> FakeLog:
         """The quorum's log; after a new format another one."""
@@ -168,8 +166,6 @@ class FakeCluster:
             return None
         known: dict[str, Any] = json.loads(found.data) if found.data and found.data.startswith(b"{") else {}
         return known or {"brokerid": -1, "kraftControllerEpoch": -1}
-
-    # --- processes ---
 
     def start(self, id: int) -> None:
         """The process begins with the file that is there."""
@@ -237,8 +233,6 @@ class FakeCluster:
         if self.nodes[id].running:
             self.harm.append(f"disks of {id} wiped while it runs")
         self.nodes[id].formatted = None
-
-    # --- what happens without a request ---
 
     def advance(self, duration_ms: float) -> None:
         """Time passes."""
@@ -375,8 +369,6 @@ class FakeCluster:
         if json.loads(self.znodes["/migration"].data or b"{}")["kraft_metadata_offset"] < 0:
             self.put("/migration", _migration(-1, self.leader, -1, self.log.epoch))
 
-    # --- what can be seen ---
-
     def tree(self) -> Tree:
         """ZooKeeper's tree."""
         return tree_of(self.znodes.values(), "")
@@ -429,8 +421,6 @@ class FakeCluster:
             voters=tuple(ReplicaSeen(id=controller.id, **at) for controller in self.controllers),
             observers=tuple(ReplicaSeen(id=follower.id, **at) for follower in followers),
         )
-
-    # --- ZooKeeper's writes ---
 
     def read(self, path: str) -> Znode | None:
         """One znode."""

@@ -77,8 +77,6 @@ class FakeWorld:
         self.unreachable = 0  # so many of the next calls of ZooKeeper fail
         self.before_write: Callable[[str], None] = lambda path: None
 
-    # --- the port ---
-
     def observe(self) -> Observation:
         self.on_act()
         self._pass()
@@ -136,8 +134,6 @@ class FakeWorld:
             run = self._badly(request, struck[2])
         self.on_act()
         return run
-
-    # --- hooks ---
 
     def carry_out(self, request: Request) -> HookRun:
         """What a good hook does."""

@@ -67,8 +67,6 @@ class FakeRoll:
         for id in roll.nodes:
             roll.change(id, installed=self._installed[id])
 
-    # --- the cluster ---
-
     @property
     def down(self) -> set[int]:
         return {id for id, node in self.roll.nodes.items() if node.alive is False}
@@ -141,8 +139,6 @@ class FakeRoll:
         self._join(id)
         held["new"] = False
         del self._starting[id]
-
-    # --- the port ---
 
     def observe(self, refresh: frozenset[int] | None) -> RollObservation:
         self.fuse()

@@ -72,8 +72,6 @@ class TieredBrokers:
         """The requests of a kind that came to a broker."""
         return [asked for asked in self.brokers[broker].asked if asked.name == name]
 
-    # --- answers ---
-
     def _answer(self, broker: int, asked: Asked) -> Action | None:
         overridden = self.override(broker, asked)
         if overridden is not None:

@@ -207,8 +207,6 @@ def test_application_that_the_jvm_shut_down_is_reported_with_its_cause(after: st
     assert found.cause is not None and "SparkContext was shut down" in found.cause
 
 
-# --- applications that fail ---------------------------------------------------------------------------------------
-
 FAILING = """
 import json, os, signal, sys
 from kafkactl.jobs.session import spark_session

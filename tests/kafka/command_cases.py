@@ -76,9 +76,6 @@ class CommandCase:
         return f"{self.command.name}, {self.request} {self.at + 1}: {self.fault.name.lower()}"
 
 
-# --- what answers must be -------------------------------------------------------------------------------------------
-
-
 def _same_cluster(found: object, cluster: Cluster) -> Iterable[str]:
     if found != cluster.cluster_id:
         yield f"the answer is about cluster {found}"
@@ -153,9 +150,6 @@ UPGRADE = Command(
     quorum={"controllers": 2, "voters": (1, 2), "metadata_version": 20},
 )
 EVERY_COMMAND = (*QUESTIONS, CONVERT, UNREGISTER, UPGRADE)
-
-
-# --- cases ----------------------------------------------------------------------------------------------------------
 
 
 def requests_of(command: Command, folder: Path) -> Counter[str]:

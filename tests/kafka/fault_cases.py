@@ -110,9 +110,6 @@ class Ended:
     wrong: tuple[str, ...]
 
 
-# --- the changes ----------------------------------------------------------------------------------------------------
-
-
 def client_for(quorum: Quorum, limits: Limits) -> Client:
     """A client of all controllers, bounded as a test needs it."""
     return Client(quorum.addresses, Role.CONTROLLER, limits=limits, randomness=lambda: 0.5)
@@ -192,9 +189,6 @@ _REPLACE = Change(
     (("add", 4), ("remove", 1)),
 )
 EVERY_CHANGE = (_UP, _DOWN, _GROW, _REPLACE)
-
-
-# --- cases ----------------------------------------------------------------------------------------------------------
 
 
 def requests_of(change: Change, folder: Path) -> Counter[str]:

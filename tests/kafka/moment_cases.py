@@ -69,9 +69,6 @@ class MomentCase:
         return f"{self.command.name}, {self.request} {self.at + 1}: {self.trouble.name.lower()}"
 
 
-# --- questions ------------------------------------------------------------------------------------------------------
-
-
 def _quorum(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterable[str]]:
     with client_for(quorum, limits) as client:
         answer = describe_quorum(client, patience_ms=limits.request_timeout_ms)
@@ -147,9 +144,6 @@ QUESTIONS = (
     Question("nodes list", _nodes),
     Question("metadata log", _log),
 )
-
-
-# --- cases ----------------------------------------------------------------------------------------------------------
 
 
 def requests_of(command: Change | Question, folder: Path) -> Counter[str]:

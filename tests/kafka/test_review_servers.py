@@ -43,9 +43,6 @@ def deadline(duration_ms: float = 2_000) -> Deadline:
     return Deadline.after(duration_ms, SystemClock())
 
 
-# --- Kafka ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("lifetime_ms", [(1 << 63) - 1, -5, -(1 << 63)])
 def test_the_life_of_a_session_may_be_any_number(lifetime_ms: int) -> None:
     broker = Server(b"", lifetime_ms=lifetime_ms)
@@ -134,9 +131,6 @@ class TestTls:
             assert broker.asked == []
 
 
-# --- OAuth ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("status", ["302 Found", "307 Temporary Redirect", "308 Permanent Redirect"])
 def test_a_secret_follows_no_redirect(status: str) -> None:
     met: list[bytes] = []
@@ -176,9 +170,6 @@ def _token_error(url: str) -> KafkactlError:
         token_source(entry, properties).token(deadline())
     assert SECRET not in str(caught.value.to_dict())
     return caught.value
-
-
-# --- ZooKeeper --------------------------------------------------------------------------------------------------------
 
 
 def read(talker: ZooKeeperTalker, capfd: pytest.CaptureFixture[str], *, with_login: bool = False) -> KafkactlError:

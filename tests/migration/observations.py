@@ -118,8 +118,6 @@ class World:
     servers: tuple[ServerSeen, ...] | None = None
     addresses: dict[int, str] = field(default_factory=dict)
 
-    # --- changes
-
     def but(self, **changes: Any) -> Self:
         """With fields set."""
         for name, value in changes.items():
@@ -161,8 +159,6 @@ class World:
         )
         self.log["scram_removed_since_snapshot"] = (*self.log.get("scram_removed_since_snapshot", ()), *removed)
         return self
-
-    # --- the observation
 
     def observation(self) -> Observation:
         """The value."""

@@ -49,8 +49,6 @@ class SimulatedQuorum:
         self._asked = 1_000_000
         self.world.on_answer = self._answered
 
-    # --- the clock --------------------------------------------------------------------------------------------------
-
     def now_ms(self) -> float:
         return self.world.now / 1000
 
@@ -75,8 +73,6 @@ class SimulatedQuorum:
                 self.at_event()
             return
         world.run_until(until_us, stops)
-
-    # --- what is seen -----------------------------------------------------------------------------------------------
 
     cluster_id = CLUSTER_ID
 
@@ -146,8 +142,6 @@ class SimulatedQuorum:
         """A node that is cut off from all others is cut off from the client, too."""
         others = [other for other in self.world.machines if other != node]
         return not all((other, node) in self.world.network.cuts for other in others)
-
-    # --- requests ---------------------------------------------------------------------------------------------------
 
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
         leader = self._leader()

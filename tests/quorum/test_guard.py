@@ -264,8 +264,6 @@ def test_controllers_on_3_9_are_reported():
     assert "controller-on-3-9" in {finding.id for finding in plan.findings}
 
 
-# --- the window of a leader without a majority ----------------------------------------------------------------------
-
 LOST = replace(
     world("1 2", observers="3").observe(),
     voters=tuple(replace(voter, alive=voter.id == 1) for voter in world("1 2").observe().voters),
@@ -287,9 +285,6 @@ def test_what_does_not_rescue_is_a_wedge_as_ever():
 def test_no_plan_of_several_steps_counts_on_the_window():
     plan = plan_reassignment(LOST, parse_target("1,3"), Circumstances(overrides=ALL_FLAGS))
     assert _blockers(plan) == ["majority-lost"]
-
-
-# --- conversion, foreign changes ------------------------------------------------------------------------------------
 
 
 def test_conversion_is_refused_where_the_release_only_pretends():

@@ -256,9 +256,6 @@ def test_a_set_is_committed_once_everything_up_to_its_first_sight_is():
     assert not is_committed(first, _state())
 
 
-# --- what nameless nodes and configurations tell --------------------------------------------------------------------
-
-
 def test_the_level_of_a_node_without_a_name_counts_where_no_other_is_known():
     heard = {"b1:9092": versions(finalized={"kraft.version": 1})}
     state = _state(_answer(HEALTHY), heard=heard)

@@ -107,9 +107,6 @@ def test_registration_of_a_broker_that_is_gone_forbids_nothing():
     assert all(gate.passed for gate in gates_before(changed(case, observation=seen), [11]))
 
 
-# --- after a start ----------------------------------------------------------------------------------------------------
-
-
 def test_broker_is_back_only_after_it_is_registered_unfenced_and_in_every_isr():
     assert after(healthy().kill(12), 12).keys() >= {"new-incarnation", "unfenced"}
     assert after(healthy().fence(12), 12) == {"unfenced": False}

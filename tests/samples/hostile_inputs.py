@@ -54,9 +54,6 @@ class Kind:
     feed: Feed
 
 
-# --- logins -----------------------------------------------------------------------------------------------------------
-
-
 def scram() -> Kind:
     """What a server says in a SCRAM exchange: its first message, and its last after a sound first one."""
     client = Scram("SCRAM-SHA-256", "user", "hunter2", nonce=b"n" * 18)
@@ -134,9 +131,6 @@ def client_properties(folder: Path) -> Kind:
     return Kind(samples, feed)
 
 
-# --- ZooKeeper --------------------------------------------------------------------------------------------------------
-
-
 def zookeeper_answers(talker: ZooKeeperTalker) -> Kind:
     """What a server says: to the session, to a first question, to the reads of a tree, and in a login."""
     session = struct.pack(">iiqi16s?", 0, 18_000, 77, 16, bytes(16), False)
@@ -188,9 +182,6 @@ def zookeeper_properties() -> Kind:
         zookeeper_settings(mapping)
 
     return Kind((text,), feed)
-
-
-# --- what kafkactl has written, and others may have changed -----------------------------------------------------------
 
 
 def contexts() -> Kind:

@@ -90,9 +90,6 @@ def points(operations: list[str]) -> list[Point]:
     ]
 
 
-# --- format and apply ---------------------------------------------------------------------------------------------
-
-
 def format_point(root: Path, scenario: Scenario, point: Point, *, same_plan: bool) -> None:
     """One failure of a format; then the same plan once more (as `apply` does), or a new plan (as `format`)."""
     scenario.build(root)
@@ -220,9 +217,6 @@ def check_bytes(plan: FormatPlan) -> None:
             assert file.mode is None or path.stat().st_mode & 0o7777 == file.mode
 
 
-# --- unformat ------------------------------------------------------------------------------------------------------
-
-
 def unformat_plan(root: Path, scenario: Scenario) -> UnformatPlan:
     config = scenario.config(root)
     return plan_unformat(config, observe_node(config))
@@ -250,9 +244,6 @@ def unformat_point(root: Path, scenario: Scenario, point: Point) -> None:
     assert apply_unformat(again, OsFilesystem()).outcome in {Outcome.DONE, Outcome.NOTHING_TO_DO}
     left = [name for place in places for name in tree(Path(place)) if LOST_AND_FOUND not in name]
     assert [name for name in left if Path(name).name != KAFKACTL_LOCK] == []
-
-
-# --- the runs --------------------------------------------------------------------------------------------------------
 
 
 FORMATTED = tuple(

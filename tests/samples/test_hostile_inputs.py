@@ -60,9 +60,6 @@ class Place:
         assert "Traceback" not in run.stderr, run.stderr
 
 
-# --- what a command reads ---------------------------------------------------------------------------------------------
-
-
 def plan(place: Place) -> Kind:
     made = FleetOnDisk(place.folder, FleetBuilder())
     place.kafkactl("storage", "plan", made.inventory, "--out", made.plan)

@@ -122,9 +122,6 @@ def test_a_login_line_in_the_settings():
         assert caught.value.id == id_
 
 
-# --- many reads in one request ----------------------------------------------------------------------------------------
-
-
 def _header(kind: int, done: int, code: int) -> bytes:
     return struct.pack("!iBi", kind, done, code)
 

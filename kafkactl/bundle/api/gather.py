@@ -87,8 +87,6 @@ class Gatherer:
         self.findings.setdefault(part.name, []).extend(answer.get("findings", ()))
         self._staged.add(f"{ANSWERS}/{name}.json", (json_text(answer, indent=1).encode() + b"\n",))
 
-    # --- a node of this host ------------------------------------------------------------------------------------------
-
     def config(self, part: Part) -> int:
         """Return the configuration without secrets."""
         assert part.source is not None
@@ -115,8 +113,6 @@ class Gatherer:
         self._answer(part, found.to_dict())
         return PROBLEMS if found.has_problems else SOUND
 
-    # --- metadata logs ------------------------------------------------------------------------------------------------
-
     def log(self, part: Part) -> int:
         """Add the answers about a log, and the log itself if it is requested."""
         codes = [SOUND]
@@ -132,8 +128,6 @@ class Gatherer:
         found, code = self.logs.verify()
         self._answer(part, found.to_dict())
         return code
-
-    # --- a live cluster -----------------------------------------------------------------------------------------------
 
     def quorum(self, part: Part) -> int:
         """Return the quorum as its nodes show it."""
@@ -162,8 +156,6 @@ class Gatherer:
     def _client(self) -> Client:
         assert self._sources.client is not None
         return self._sources.client
-
-    # --- a migration, tiered storage, this host -----------------------------------------------------------------------
 
     def migration(self, part: Part) -> int:
         """Return an observation, made now or saved earlier, without secrets."""

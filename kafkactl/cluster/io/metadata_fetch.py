@@ -289,9 +289,6 @@ def _controllers(client: Client, quorum: QuorumAnswer | None = None) -> Iterator
             controllers.close()
 
 
-# --- requests and answers -------------------------------------------------------------------------------------------
-
-
 def _fetch_request(offset: int, last_epoch: int, leader_epoch: int, cluster_id: str | None) -> dict[str, Any]:
     partition = {
         "Partition": 0,

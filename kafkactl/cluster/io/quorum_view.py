@@ -163,8 +163,6 @@ class QuorumObserver(Closing):
             state = self.observe()
         return state
 
-    # --- the tour ---
-
     def _start(self) -> list[Visit]:
         """Visit the nodes named at the start: all controllers, or brokers until one knows the leader."""
         if self._client.role is Role.CONTROLLER:
@@ -299,9 +297,6 @@ def _check_allowed(visits: Sequence[Visit]) -> None:
     if refused:
         where = ", ".join(str(visit.address) for visit in refused)
         raise not_authorised("DescribeQuorum", where, refused[0].login)
-
-
-# --- from visits to a state -----------------------------------------------------------------------------------------
 
 
 def assembled(

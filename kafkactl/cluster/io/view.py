@@ -199,8 +199,6 @@ class _ClusterObserver:
         self.quorum = None
         return None
 
-    # --- what is asked of the cluster as a whole ---
-
     def ask_quorum(self) -> UnreachableError | None:
         try:
             self.quorum = describe_quorum(self._client)
@@ -253,8 +251,6 @@ class _ClusterObserver:
             self.findings.append(
                 _not_seen("metadata-log-not-read", "metadata log", "who is registered is not known", error)
             )
-
-    # --- who is where ---
 
     def _seats(self, places: Iterable[Place]) -> tuple[Seat, ...]:
         return seats(
@@ -366,9 +362,6 @@ def _finalized(
         return {}, None
     kraft = {KRAFT_VERSION: registrations.kraft_version} if registrations.kraft_version else {}
     return {**registrations.levels, **kraft}, None
-
-
-# --- what there is to say -------------------------------------------------------------------------------------------
 
 
 def _not_asked(error: KafkactlError | None) -> NotAsked | None:

@@ -261,9 +261,6 @@ def is_itself(node: ClusterNode, cluster_id: str | None) -> bool:
     return node.answers is True and node.named_itself and cluster_id in (None, node.cluster_id or cluster_id)
 
 
-# --- one replica ----------------------------------------------------------------------------------------------------
-
-
 def _glimpse(replica: Replica, state: QuorumState, alive_within_ms: int) -> Life:
     node = state.nodes.get(replica.id)
     answers = None if node is None else node.answers
@@ -359,9 +356,6 @@ def _last_fetch(replica: Replica, state: QuorumState) -> str:
 
 def _with_life(replica: Replica, life: Life) -> Replica:
     return changed(replica, alive=life.alive, evidence=life.reason)
-
-
-# --- one observation ------------------------------------------------------------------------------------------------
 
 
 def _is_settled(observation: Observation, needed: frozenset[ReplicaKey], *, is_over: bool) -> bool:

@@ -138,9 +138,6 @@ def quorum_state(
     return state if best is None else by_one_answer(state, alive_within_ms=alive_within_ms)
 
 
-# --- voters and who is alive ----------------------------------------------------------------------------------------
-
-
 def _voters(
     best: QuorumAnswer | None,
     disks: Sequence[DiskSeen],
@@ -220,9 +217,6 @@ def _replica_of(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, Clu
     )
 
 
-# --- kraft.version and contradictions -------------------------------------------------------------------------------
-
-
 def _levels(
     best: QuorumAnswer | None,
     nodes: Mapping[int, ClusterNode],
@@ -281,9 +275,6 @@ def _contradictions(best: QuorumAnswer | None, answers: Sequence[QuorumAnswer], 
             message=f"kraft.version {level} is finalized, but no voter has a directory id: the quorum is static",
             evidence={"kraft_version": level},
         )
-
-
-# --- small readings -------------------------------------------------------------------------------------------------
 
 
 def _replica(data: Mapping[str, Any], endpoints: Mapping[int, tuple[Endpoint, ...]]) -> Replica:

@@ -25,9 +25,6 @@ _NO_HOST_CHARACTER = r"[^0-9a-zA-Z\-%._:]"
 _HOST_PORT = rf"(?:[0-9a-zA-Z\-%._]*://)?\[?({_HOST_CHARACTERS})\]?:([0-9]+)"
 
 
-# --- dynamic voters -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class DynamicVoter:
     """A voter of a dynamic quorum as an operator writes it: `id@host:port:directory-id`."""
@@ -148,9 +145,6 @@ def _refuse(id: str, words: str, where: str) -> NoReturn:
     raise InputError(words + where, id=id, next_step=f"A voter is written {GRAMMAR}, several with commas between.")
 
 
-# --- static voters --------------------------------------------------------------------------------------------------
-
-
 @frozen
 class StaticVoter:
     """An entry of `controller.quorum.voters`: `id@host:port`."""
@@ -225,9 +219,6 @@ def _refuse_entry(words: str, entry: str) -> NoReturn:
         f"{words} Found {entry!r}; each entry should be in the form `{{id}}@{{host}}:{{port}}`.",
         id="invalid-quorum-voters",
     )
-
-
-# --- order and hosts on disk ----------------------------------------------------------------------------------------
 
 
 def hash_order(node_ids: Iterable[int]) -> list[int]:

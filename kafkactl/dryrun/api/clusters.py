@@ -143,9 +143,6 @@ def _same(sources: Sequence[_Source]) -> Cluster:
     )
 
 
-# --- names --------------------------------------------------------------------------------------------------------
-
-
 def _pattern(text: str | None) -> re.Pattern[str] | None:
     try:
         return None if text is None else re.compile(text)
@@ -163,9 +160,6 @@ def _name(pattern: re.Pattern[str] | None, path: str) -> str | None:
     if not name:
         raise InputError(f"--cluster-of {pattern.pattern!r} gives {path} no name", id="cluster-not-named")
     return name
-
-
-# --- logs ---------------------------------------------------------------------------------------------------------
 
 
 def _opened(paths: Mapping[str, str]) -> Iterator[LogSource]:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kafkactl.metadata.log.frame import MetadataRecord
     from kafkactl.report.model import Timeline
 
-# --- tables -------------------------------------------------------------------------------------------------------
-
 
 def check_details(path: str | None, tags: Iterable[str]) -> None:
     """Refuse what could not be written in the end, before a log is read; nothing where no folder was named.
@@ -121,9 +119,6 @@ def _data(record: MetadataRecord) -> dict[str, Any]:
 
     shown = to_json(message(record.type), record.version, record.data)
     return redacted(record.type, shown)
-
-
-# --- the page -----------------------------------------------------------------------------------------------------
 
 
 def check_html(path: str | None) -> None:

@@ -118,8 +118,6 @@ class ShapedController(ActiveController):
         )
         return super()._done(name, *items)
 
-    # --- spread over all ----------------------------------------------------------------------------------------
-
     @property
     def written(self) -> int:
         """Return the number of records written so far."""

@@ -62,8 +62,6 @@ class ActiveController:
         self._topics = sorted(image.topics.values(), key=lambda topic: topic.name)
         self._settings: dict[str, tuple[int, bool]] = {}
 
-    # --- looking ----------------------------------------------------------------------------------------------------
-
     def partition(self, key: Key) -> Partition:
         """Return a partition as it is now."""
         found = self.changed.get(key)
@@ -173,8 +171,6 @@ class ActiveController:
         self._tally[2] += by * (not led or in_sync < enough)
         self._tally[3] += by * (led and in_sync == enough)
 
-    # --- events -----------------------------------------------------------------------------------------------------
-
     def fence(self, broker_id: int, keys: Iterable[Key] | None = None) -> Operation:
         """Fence a broker after its session expired, or its stop: it leaves every ISR first (`handleBrokerFenced`)."""
         items = self._update(self.with_isr(broker_id) if keys is None else keys, remove=broker_id)
@@ -277,8 +273,6 @@ class ActiveController:
         """Return an operation whose records are already known."""
         return self._done(name, *items)
 
-    # --- one partition ----------------------------------------------------------------------------------------------
-
     def change(self, key: Key, target: Target, may_lead: Callable[[int], bool]) -> list[Changed]:
         """Change a partition towards a target; nothing or one change. `may_lead` is asked before the directory is."""
         before = self.partition(key)
@@ -332,8 +326,6 @@ class ActiveController:
         if not broker.directories:
             return MIGRATING
         return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED
-
-    # --- records ----------------------------------------------------------------------------------------------------
 
     @property
     def next_offset(self) -> int:

@@ -103,9 +103,6 @@ def _read(deltas: Deltas, segment: LogFile, from_offset: int) -> bool:
     return is_sound
 
 
-# --- by columns ---------------------------------------------------------------------------------------------------
-
-
 def _quickly(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool) -> Started | None:
     """Return the same as `by_the_record` by columns; None if something is odd, which only that can judge."""
     if begin.image.transaction is not None:

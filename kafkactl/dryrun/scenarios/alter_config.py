@@ -251,9 +251,6 @@ def _findings(
         )
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Input:
     """The keys of an entity (`topic:NAME`, `broker:ID` or `cluster`) that are set and deleted."""

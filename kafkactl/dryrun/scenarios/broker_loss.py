@@ -164,9 +164,6 @@ def _input(brokers: Sequence[int], mode: LossMode, in_order: bool) -> dict[str, 
     return {"brokers": list(brokers), "mode": mode.value, "in_order": in_order}
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Input:
     """The brokers that are lost together; or `worst`: all sets of so many live brokers are searched."""

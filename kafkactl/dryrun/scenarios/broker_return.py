@@ -350,9 +350,6 @@ def _assumptions(
     yield "incarnation ids, and directory ids of empty disks, stand for those that the brokers will make"
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Input:
     """The brokers that come back. `clean` None: whether they went down in order is taken from the log."""

@@ -316,9 +316,6 @@ def _change_dict(change: VoterChange) -> dict[str, Any]:
     return {"id": change.node_id, "directory_id": directory, "endpoint": change.endpoint}
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 def _is_voter_change(value: Any) -> bool:
     known = {"id", "directory_id", "endpoint"}
     if not isinstance(value, Mapping) or not set(value) <= known or not is_number(value.get("id")):

@@ -203,9 +203,6 @@ def _text(wanted: tuple[str, int | None]) -> str:
     return topic if partition is None else f"{topic}:{partition}"
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Input:
     """Election, and its partitions (`TOPIC` or `TOPIC:PARTITION`); all partitions if none is named."""

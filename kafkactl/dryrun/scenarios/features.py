@@ -246,9 +246,6 @@ def _ranges_asked(state: ClusterState, name: str) -> Iterator[tuple[str, Version
         yield f"{member.role.value.capitalize()} {member.id}", member.listed.get(name)
 
 
-# --- records ------------------------------------------------------------------------------------------------------
-
-
 def _operations(image: Image, facts: Facts, levels: Mapping[str, int]) -> Iterator[Operation]:
     """Yield one batch: configurations first, then the levels; kraft.version is in control records from 4.1 on.
 
@@ -289,9 +286,6 @@ def _input(request: FeatureRequest, down: frozenset[int]) -> dict[str, Any]:
         "release_version": request.release_version,
         "down": sorted(down),
     }
-
-
-# --- the scenario -------------------------------------------------------------------------------------------------
 
 
 @frozen

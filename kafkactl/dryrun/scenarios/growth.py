@@ -256,9 +256,6 @@ def _harmful(limits: Limits, kept: int, snapshots_a_day: int, load_s: float, day
         )
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Input:
     """Number of days to predict."""

@@ -299,9 +299,6 @@ def _shown(move: Move) -> dict[str, Any]:
     return {"topic": move.topic, "partition": move.partition, "replicas": replicas}
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 def _is_move(value: Any) -> bool:
     if not isinstance(value, Mapping) or set(value) != {"topic", "partition", "replicas"}:
         return False

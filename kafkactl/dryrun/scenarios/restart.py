@@ -121,9 +121,6 @@ def _findings(offset: int, started: Started, differences: Sequence[Difference]) 
         )
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Input:
     """The node whose files these are."""

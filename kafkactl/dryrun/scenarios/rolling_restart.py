@@ -110,8 +110,6 @@ def _assumptions(order: Sequence[int] | None) -> Iterator[str]:
         yield "brokers that are down are brought back first"
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
 AUTO: Final = "auto"
 _ORDER: Final = Kind(
     words='"auto" or a list of node ids',

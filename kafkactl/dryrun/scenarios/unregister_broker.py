@@ -121,9 +121,6 @@ def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding
         )
 
 
-# --- the scenario -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class Input:
     """The broker that is unregistered."""

@@ -192,9 +192,6 @@ def _state(path: str) -> os.stat_result | None:
         return None
 
 
-# --- client properties ----------------------------------------------------------------------------------------------
-
-
 def _login(config: ClientConfig) -> Iterator[Finding]:
     mechanism = str(config.properties.get("sasl.mechanism", "GSSAPI"))
     what = _READABLE_LOGINS.get(mechanism)

@@ -74,9 +74,6 @@ class Sasl:
         )
 
 
-# --- from properties ------------------------------------------------------------------------------------------------
-
-
 def authenticator(properties: ClientProperties) -> Sasl:
     """Return the exchange that a client's properties ask for. Raises InputError."""
     name = properties.get("sasl.mechanism", "GSSAPI")

@@ -218,9 +218,6 @@ def _with_cluster_action(case: CheckCase, *, of_zookeeper: bool) -> frozenset[st
     )
 
 
-# --- ZooKeeper's own rights -----------------------------------------------------------------------------------------
-
-
 def _zookeeper_rights(case: CheckCase) -> Said:
     """C-15. Where znodes belong to the brokers, controllers have to come as the same identity."""
     tree = case.observation.tree
@@ -250,9 +247,6 @@ def _zookeeper_rights(case: CheckCase) -> Said:
         f"{len(closed)} znodes{first} are owned by one ZooKeeper identity, and the controllers' files do not show which"
         " identity they use: if it is another, the copy fails with NoAuth"
     )
-
-
-# --- secrets --------------------------------------------------------------------------------------------------------
 
 
 def _encoder_secret(case: CheckCase) -> Said:
@@ -365,9 +359,6 @@ def _token_key(case: CheckCase) -> Said:
 
 def _token_key_of(node: NodeSeen) -> str | None:
     return next((text for key in _TOKEN_KEYS if (text := given(node, key))), None)
-
-
-# --- sizes ----------------------------------------------------------------------------------------------------------
 
 
 def _sizes(case: CheckCase) -> Said:

@@ -102,9 +102,6 @@ def _epochs(case: CheckCase) -> Said:
         )
 
 
-# --- /migration and /controller -------------------------------------------------------------------------------------
-
-
 def _migration_znode(case: CheckCase) -> Iterator[Finding]:
     """C-58. The driver makes /migration 2 s after its start, and needs it until the end."""
     if not case.lacks("/migration"):
@@ -216,9 +213,6 @@ def _persistent_controller(case: CheckCase) -> Iterator[Finding]:
             "/controller",
             f"/controller names broker {holder.broker_id} and belongs to no session: it remains when that broker stops",
         )
-
-
-# --- contents -------------------------------------------------------------------------------------------------------
 
 
 def _names(case: CheckCase) -> Iterator[Finding]:

@@ -96,9 +96,6 @@ def _lag_metric(case: CheckCase) -> Iterator[Finding]:
             )
 
 
-# --- what cannot be mirrored ----------------------------------------------------------------------------------------
-
-
 def _client_metrics(case: CheckCase) -> Said:
     """Report client metrics (D4): accepted everywhere, but the driver of the next controller that starts is stuck."""
     image = _whole(case)
@@ -241,9 +238,6 @@ def _other_than_topics(case: CheckCase) -> Iterator[Finding]:
             f"{names}: ZooKeeper and KRaft do not say the same, and nothing explains it",
             differences=len(odd),
         )
-
-
-# --- SCRAM ----------------------------------------------------------------------------------------------------------
 
 
 def _scram(case: CheckCase) -> Said:

@@ -158,9 +158,6 @@ def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
         )
 
 
-# --- brokers --------------------------------------------------------------------------------------------------------
-
-
 def _brokers_alive(case: CheckCase) -> Said:
     """C-32. Every broker that should be there is."""
     down = [broker for broker in case.brokers if broker.alive is False]

@@ -95,9 +95,6 @@ def _who_they_are(case: CheckCase) -> Said:
             yield Unknown(f"which node answers at {node.address}, where the inventory has {node.name}, is unknown")
 
 
-# --- versions -------------------------------------------------------------------------------------------------------
-
-
 def _versions(case: CheckCase) -> Said:
     """C-03. One release everywhere, new enough; and which known faults it has."""
     versions = [(node, version_of(node)) for node in case.observation.nodes]
@@ -178,9 +175,6 @@ def _contents(case: CheckCase) -> frozenset[str]:
         ),
     }
     return frozenset(name for name, held in kinds.items() if held)
-
-
-# --- levels ---------------------------------------------------------------------------------------------------------
 
 
 def _ibp(case: CheckCase) -> Said:
@@ -296,9 +290,6 @@ def _features(case: CheckCase) -> Said:
             "/feature",
             f"/feature contains finalized features ({levels}), which are not migrated",
         )
-
-
-# --- the quorum -----------------------------------------------------------------------------------------------------
 
 
 def _quorum_kind(case: CheckCase) -> Iterator[Finding]:

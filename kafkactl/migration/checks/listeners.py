@@ -34,9 +34,6 @@ _MAP: Final = "listener.security.protocol.map"
 _KEYS: Final = (_ADVERTISED, _LISTENERS, _MAP)
 
 
-# --- dynamic configs ------------------------------------------------------------------------------------------------
-
-
 def _dynamic(case: CheckCase) -> Said:
     """C-64. What /config/brokers/N says of listeners is in the broker's file, too."""
     names = _controller_names(case)
@@ -136,9 +133,6 @@ def _moved(case: CheckCase) -> Iterator[Finding]:
                 f"broker {id} is registered on KRaft with other addresses than in migration mode: {how}",
                 listeners=differ,
             )
-
-
-# --- logins ---------------------------------------------------------------------------------------------------------
 
 
 def _scram(case: CheckCase) -> Iterator[Finding]:

@@ -121,9 +121,6 @@ def _ids_apart(case: CheckCase) -> Iterator[Finding]:
             yield blocker("controller-id-is-broker-id", node.name, f"{held[node.id]} has the id {node.id}, too", step)
 
 
-# --- brokers --------------------------------------------------------------------------------------------------------
-
-
 def _migrating_file(case: CheckCase) -> Iterator[Finding]:
     """C-12. A file with the flag has all that a broker in migration mode needs; one without has none of it."""
     for node in case.brokers:
@@ -219,9 +216,6 @@ def _control_plane(case: CheckCase) -> Iterator[Finding]:
                 f"{node.name} has {CONTROL_PLANE}, which its KRaft file must not have",
                 "`kafkactl migrate render` leaves it out.",
             )
-
-
-# --- files ----------------------------------------------------------------------------------------------------------
 
 
 def _plugins(case: CheckCase) -> Iterator[Finding]:

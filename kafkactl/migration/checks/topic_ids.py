@@ -26,9 +26,6 @@ from kafkactl.storage.partition_folders import LivePartition, live_partition, pa
 _EACH: Final = 20  # topics that have a finding of their own; the rest share one
 
 
-# --- ids on disks ---------------------------------------------------------------------------------------------------
-
-
 def ids_on_disks(brokers: Iterable[NodeSeen]) -> dict[str, dict[str, list[str]]]:
     """Return the ids that the disks have of each topic, each with the brokers (`broker 1`) that have it."""
     found: dict[str, dict[str, list[str]]] = {}
@@ -125,9 +122,6 @@ def _staying(case: CheckCase) -> Iterator[tuple[str, ZkTopic]]:
         yield from ((name, topic) for name, topic in case.tree.topics.items() if name not in gone)
 
 
-# --- ids that differ ------------------------------------------------------------------------------------------------
-
-
 def _expected(case: CheckCase) -> dict[str, str] | None:
     """Return the id of each topic by the side that decides; None if that side was not observed."""
     if case.stage in (Stage.DUAL, Stage.FINAL):
@@ -208,9 +202,6 @@ def _folders_without_id(case: CheckCase, broker: NodeSeen, expected: Mapping[str
 def _topic_of(path: str) -> str:
     live = live_partition(path.rpartition("/")[2])
     return "" if live is None else live.topic
-
-
-# --- strays ---------------------------------------------------------------------------------------------------------
 
 
 class _Cause(StrEnum):

@@ -103,9 +103,6 @@ def _shown(entries: set[_Entry]) -> list[str] | None:
     ] or None
 
 
-# --- delegation tokens ----------------------------------------------------------------------------------------------
-
-
 def tokens(case: Case) -> Iterator[Answer]:
     """Compare tokens by id. Renewers are a set."""
     if case.image.delegation_tokens and not case.is_kept(_top(_TOKENS)):

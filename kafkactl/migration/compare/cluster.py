@@ -77,9 +77,6 @@ def _registration(broker: Broker) -> dict[str, Any]:
     }
 
 
-# --- producer ids ---------------------------------------------------------------------------------------------------
-
-
 def producer_ids(case: Case) -> Iterator[Answer]:
     """KRaft goes on behind ZooKeeper's last block, or at the start of a block that its own mirror wrote.
 
@@ -105,9 +102,6 @@ def _next_ids(block: ZkProducerIds | None) -> tuple[int | None, ...]:
     if block is None:
         return None, 0
     return (block.end + 1, block.start) if block.broker_id == _KRAFT_WRITES else (block.end + 1,)
-
-
-# --- release and cluster id -----------------------------------------------------------------------------------------
 
 
 def features(case: Case) -> Iterator[Answer]:

@@ -248,9 +248,6 @@ def _answers(case: Case, comparisons: tuple[EntityComparison, ...]) -> Iterator[
             yield Difference(entity=entity_of, key=finding.subject, znode=finding.subject, zookeeper=left, kraft=None)
 
 
-# --- what an observation says ---------------------------------------------------------------------------------------
-
-
 def phase_facts(observation: Observation) -> PhaseFacts:
     """Return the facts of an observation that decide about the phase."""
     tree, log = observation.tree, observation.log
@@ -294,9 +291,6 @@ def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
     """Return the encoder secrets of all nodes, for the one that encrypted a value; without those that are not shown."""
     given = (node.config.get(key) for node in nodes if node.config is not None for key in SECRET_KEYS)
     return tuple(dict.fromkeys(text for text in given if text and text != REDACTED))
-
-
-# --- findings -------------------------------------------------------------------------------------------------------
 
 
 def _findings(facts: PhaseFacts, differences: Sequence[Difference]) -> Iterator[Finding]:

@@ -118,9 +118,6 @@ def _shown(kind: int, config: Mapping[str, str], names: Iterable[str]) -> dict[s
     return redacted_configs(kind, kept)
 
 
-# --- quotas ---------------------------------------------------------------------------------------------------------
-
-
 def quotas(case: Case) -> Iterator[Answer]:
     """Compare quotas of users, clients, clients of users, and addresses."""
     yield from _absent(case, CLIENT_QUOTA, _KINDS.values())
@@ -168,9 +165,6 @@ def _absent(case: Case, entity: str, paths: Iterable[str]) -> Iterator[Answer]:
     for path in paths:
         if not case.is_kept(path) and path != _KINDS["ip"]:  # which a cluster of before 2.7 does not have
             yield Unknown(entity=entity, key="*", reason=f"{path} is not in the observation")
-
-
-# --- SCRAM ----------------------------------------------------------------------------------------------------------
 
 
 def scram_credentials(case: Case) -> Iterator[Answer]:

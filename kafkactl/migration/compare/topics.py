@@ -82,9 +82,6 @@ def _summary(topic: Topic | None) -> dict[str, Any] | None:
     return None if topic is None else {"topic_id": str(topic.id), "partitions": len(topic.partitions)}
 
 
-# --- partitions -----------------------------------------------------------------------------------------------------
-
-
 def _partition(case: Case, name: str, number: int, left: ZkPartition | None, topic: Topic) -> Iterator[Answer]:
     right = topic.partitions.get(number)
     path = f"{TOPICS_PATH}/{name}/partitions/{number}/state"
@@ -160,9 +157,6 @@ def _only(fields: Mapping[str, Any] | None, others: Mapping[str, Any] | None) ->
     if fields is None or others is None:
         return None if fields is None else dict(fields)
     return {name: value for name, value in fields.items() if others[name] != value}
-
-
-# --- configs --------------------------------------------------------------------------------------------------------
 
 
 def topic_configs(case: Case) -> Iterator[Answer]:

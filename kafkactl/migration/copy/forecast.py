@@ -200,9 +200,6 @@ def _reads(tree: KafkaTree) -> int:
     return 2 * sizes["topics"] + sizes["partitions"] + sum(sizes[name] for name in others)
 
 
-# --- bytes ------------------------------------------------------------------------------------------------------------
-
-
 def _size(batch: Batch) -> int:
     """Return the size in the log, with the headers of the batches."""
     size = 0
@@ -215,9 +212,6 @@ def _size(batch: Batch) -> int:
 def _framed(record: MetadataRecord) -> bytes:
     content = encoder(message(record.type), record.version)(record.data)
     return bytes([FRAME_VERSION]) + base128(record.api_key) + base128(record.version) + content
-
-
-# --- passwords --------------------------------------------------------------------------------------------------------
 
 
 class _Passwords:

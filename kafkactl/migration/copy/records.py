@@ -90,9 +90,6 @@ def copy_parts(
         yield tuple(_token(token) for token in tree.delegation_tokens.values())
 
 
-# --- topics and configs ---------------------------------------------------------------------------------------------
-
-
 def _topic(topic: ZkTopic, topic_id: Uuid, config: Mapping[str, str], decode: Callable[[str], str]) -> Batch:
     return (
         _record("TopicRecord", Name=topic.name, TopicId=topic_id),
@@ -130,9 +127,6 @@ def _configs(type_: int, name: str, config: Mapping[str, str], decode: Callable[
         )
         for key, value in sorted(config.items())
     )
-
-
-# --- clients --------------------------------------------------------------------------------------------------------
 
 
 def _clients(tree: KafkaTree, rules: CopyRules) -> Iterator[Batch]:
@@ -190,9 +184,6 @@ def sanitize(name: str) -> str:
     """
     raw = name.encode("utf-8", "replace")
     return "".join(chr(byte) if _SAFE.match(bytes([byte])) else f"%{byte:02X}" for byte in raw)
-
-
-# --- access ---------------------------------------------------------------------------------------------------------
 
 
 def _acls(acls: Iterable[ZkAcl], acl_id: Callable[[int], Uuid]) -> Iterator[Batch]:

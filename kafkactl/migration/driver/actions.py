@@ -60,9 +60,6 @@ class Place:
     seq: int
 
 
-# --- files and processes --------------------------------------------------------------------------------------------
-
-
 def read_file(world: MigrationPort, place: Place) -> tuple[bytes | None, Finding | None]:
     """Read the node's configuration file as it is now; return None without a finding if no hook can read it."""
     if not world.has_hook(Verb.GET_CONFIG, place.node):
@@ -182,9 +179,6 @@ def wipe_disk(world: MigrationPort, place: Place, *, metadata_dir: str, cluster_
     )
 
 
-# --- controllers ----------------------------------------------------------------------------------------------------
-
-
 def stop_controllers(
     world: MigrationPort, places: Iterable[Place], *, patience: MigrationWaitPolicy, waits: Waits = in_silence
 ) -> Applied:
@@ -242,9 +236,6 @@ def verified_gone(
         world.clock.sleep_ms(patience.observe_every_ms)
     world.clock.sleep_ms(min(patience.apart_ms, 3_000))
     return next(iter(controllers_alive(world, every)), None)
-
-
-# --- znodes ---------------------------------------------------------------------------------------------------------
 
 
 def raise_epoch(world: MigrationPort, controllers: Iterable[Place], *, patience: MigrationWaitPolicy) -> Applied:
@@ -323,9 +314,6 @@ def _vanishes(world: MigrationPort, path: str, patience: MigrationWaitPolicy, wa
         waits(f"the ZooKeeper session of the stopped broker to end ({path} to go)", f"{path} is there")
         world.clock.sleep_ms(min(patience.observe_every_ms, 1_000))
     return True
-
-
-# --- hooks ----------------------------------------------------------------------------------------------------------
 
 
 def _request(place: Place, verb: Verb, instruction: str, *, text: bytes = b"", **extra: Value) -> Request:

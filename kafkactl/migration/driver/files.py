@@ -111,8 +111,6 @@ class RenderedFiles:
             return made.content
         return from_folder(Path(self.folder), mine, made, self._operator_files.rendered)
 
-    # --- what an operator changed ---
-
     def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
         """Report files edited by hand, and files that the steps need and that cannot be made, each node once."""
         edited = [

@@ -115,8 +115,6 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         self.seen_done: set[tuple[str, str]] = set()
         self._earlier: Pending | None = None  # the open intent of an earlier run
 
-    # --- observing ---
-
     def observe(self) -> Observed:
         """Return the present observation and what follows from it.
 
@@ -171,8 +169,6 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
     def _wait_for_zookeeper(self, error: UnreachableError) -> None:
         self._wait("ZooKeeper to answer again", error.message)
         self.context.world.clock.sleep_ms(self.context.patience.observe_every_ms)
-
-    # --- planning ---
 
     def plan(self, seen: Observed) -> StepPlan:
         """Return the plan with the outcome for this run: refused, reached, or with a step to do."""
@@ -258,8 +254,6 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         if (refusal := self.ask(seen.route, step)) is not None:
             return self.run.refused((*plan.findings, refusal), seen)
         return Ready(step=step, plan=plan, seen=seen)
-
-    # --- one step ---
 
     def begin(self, ready: Ready) -> Mapping[str, Any]:
         """Return the goal, and which migration this is."""
@@ -362,8 +356,6 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
                     return Applied(finding=error_finding(step.target, error))
                 self._wait_for_zookeeper(error)
 
-    # --- gates ---
-
     def _gate(self, step: Step, *, asked: bool, limit_ms: int | None = None) -> Finding | None:
         """Wait until a step's gate was seen open twice; the reason where it stays closed."""
         key = (step.action.value, step.target)
@@ -420,8 +412,6 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         """Observe and plan again for a gate: no step is begun on this plan."""
         found = self.observe()
         return found.seen, found.route
-
-    # --- the answer ---
 
     def error_finding(self, error: KafkactlError) -> Finding:
         """Return the finding for an error that ended the run in the middle."""

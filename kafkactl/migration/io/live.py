@@ -68,8 +68,6 @@ class LiveWorld:
         """Return everything that can be observed now."""
         return self._observe()
 
-    # --- nodes ---
-
     def has_hook(self, verb: Verb, node: int) -> bool:
         """Return True if the inventory has a command for a verb, or the files are of this machine."""
         hooks = self._node(node).hooks
@@ -115,8 +113,6 @@ class LiveWorld:
         except (UnreachableError, UnknownOutcomeError):
             return False
         return error is None and seen.node_id in (None, node) and seen.role is known.role
-
-    # --- ZooKeeper ---
 
     def lock(self, journal: str) -> DriverLock:
         """Take the lock in ZooKeeper, for as long as its own session lasts."""

@@ -139,8 +139,6 @@ class _Looking:
     def _access_by(self, path: str | None) -> Access:
         return load_client_config(None if path is None else str(self._folder / path)).access()
 
-    # --- ZooKeeper ---
-
     def tree(self) -> Tree | None:
         """Return the whole tree; None if ZooKeeper is not reached."""
         from kafkactl.zookeeper.client import open_zookeeper
@@ -174,8 +172,6 @@ class _Looking:
             return None
         self.findings += (finding for finding in tree.findings if finding.id not in _OF_THE_TREE_ITSELF)
         return tree
-
-    # --- nodes ---
 
     def answers(self, *, asks_zookeeper_brokers: bool, cluster_id: str | None) -> dict[int, NodeAnswers | _Unmet]:
         """Return the answers by node id. Nodes of a role are asked in parallel, with the credentials of the role.
@@ -271,8 +267,6 @@ class _Looking:
             text = f"the tree belongs to cluster {found}, the inventory names {wanted}"
             step = "Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
             self.findings.append(blocker("zookeeper-of-another-cluster", subject, text, step, found=found))
-
-    # --- logs ---
 
     def logs(self, nodes: Sequence[RawNode], places: Mapping[int, PlaceFacts]) -> dict[int, LogSource]:
         """Return the logs that can be read from here, and, fetched, the leader's if it is not among them."""

@@ -45,9 +45,6 @@ def diffs(nodes: Iterable[NodeFile], rendered: Iterable[Rendered]) -> dict[tuple
     return found
 
 
-# --- what was rendered before ---------------------------------------------------------------------------------------
-
-
 def read_manifest(folder: Path) -> Mapping[str, Any]:
     """Return the manifest of an earlier rendering; empty if there is none, or if the file is something else."""
     try:
@@ -91,9 +88,6 @@ def _kept(node: NodeFile, path: Path, known: Iterable[tuple[Any, Any]], name: st
     if (name, sha256(content)) not in set(known):
         return node
     return node_file(node.id, node.role, content, file=str(path), kafka_version=node.kafka_version)
-
-
-# --- writing --------------------------------------------------------------------------------------------------------
 
 
 def write_rendered(

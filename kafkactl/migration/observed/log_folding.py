@@ -149,8 +149,6 @@ class LogFolding:
             findings=tuple(findings),
         )
 
-    # --- records ----------------------------------------------------------------------------------------------------
-
     def _take(self, entry: LogRecord) -> None:
         record = entry.record
         if isinstance(record, ControlRecord):
@@ -314,9 +312,6 @@ def _features(data: Message) -> dict[str, FeatureRange]:
         feature["Name"]: FeatureRange(feature["MinSupportedVersion"], feature["MaxSupportedVersion"])
         for feature in data["Features"]
     }
-
-
-# --- batches --------------------------------------------------------------------------------------------------------
 
 
 def _interesting(data: bytes, at: int, base: int) -> Iterator[LogRecord]:

@@ -90,9 +90,6 @@ class RawObservation:
     findings: tuple[Finding, ...] = ()
 
 
-# --- writing --------------------------------------------------------------------------------------------------------
-
-
 def render_observation(raw: RawObservation) -> bytes:
     """Return the bytes of `observation.json`; the same observation always gives the same bytes."""
     table = {
@@ -181,9 +178,6 @@ def _answer_table(answer: RawAnswer | None) -> dict[str, Any] | None:
     if answer is None:
         return None
     return {"version": answer.version, "body": base64.b64encode(answer.body).decode("ascii")}
-
-
-# --- reading --------------------------------------------------------------------------------------------------------
 
 
 def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[Finding, ...]]:

@@ -121,9 +121,6 @@ def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) 
     return None if any(finding.id == "no-kafka-tree" for finding in tree.findings) else tree
 
 
-# --- nodes ----------------------------------------------------------------------------------------------------------
-
-
 def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
     """Return a node, and which of its answers could not be read."""
     findings: list[Finding] = []

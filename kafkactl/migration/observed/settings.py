@@ -141,9 +141,6 @@ def is_encrypted(key: str, value: str) -> bool:
     return is_password_config(key) and (value == Hidden.REDACTED.value or "encryptedPassword:" in value)
 
 
-# --- versions -------------------------------------------------------------------------------------------------------
-
-
 def release_of(node: NodeSeen) -> Release | None:
     """Return the release that the node runs; None if it is unknown."""
     if node.kafka_version is None:

@@ -87,9 +87,6 @@ def _combined(node: NodeFile) -> Finding:
     return blocker("render-combined-node", node.name, text)
 
 
-# --- what both phases share -----------------------------------------------------------------------------------------
-
-
 def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
     """Return the settings for the controllers' addresses and the connections to them."""
     wanted: dict[str, str] = {}
@@ -168,9 +165,6 @@ def _access(node: NodeFile) -> Iterator[Finding]:
     if name and name not in ZOOKEEPER_AUTHORIZERS and name != STANDARD_AUTHORIZER:
         text = f"its authorizer {name} is none of Kafka's: whether it works with KRaft is for its makers to say"
         yield warning("render-custom-authorizer", node.name, text, authorizer=name)
-
-
-# --- the two phases -------------------------------------------------------------------------------------------------
 
 
 def _migration(node: NodeFile, wanted: dict[str, str], findings: list[Finding]) -> Edits:

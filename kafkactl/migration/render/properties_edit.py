@@ -153,9 +153,6 @@ def _closed(piece: _Piece, end: str) -> _Piece:
     return _Piece(raw=text + (last or end), key=piece.key, value=piece.value)
 
 
-# --- diffs ----------------------------------------------------------------------------------------------------------
-
-
 def shown_diff(before: bytes, after: bytes, *, before_name: str, after_name: str) -> str:
     """Return the changes between two files as a unified diff, without secrets, also without those in comments."""
     secrets = _changed_secrets(before, after)

@@ -270,9 +270,6 @@ def file_has_flag(controller: NodeSeen) -> bool | None:
     return None if controller.config is None else controller.config.get(MIGRATION_ENABLE, "").strip().lower() == "true"
 
 
-# --- how each is found --------------------------------------------------------------------------------------------
-
-
 def _log(observation: Observation, marker: CopyMarker) -> LogFacts | None:
     """Return the newest log of the controllers that answer; of all if none does.
 

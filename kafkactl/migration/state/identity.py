@@ -114,9 +114,6 @@ def answered_cluster(node: NodeSeen) -> str | None:
     return seen.cluster_id or (seen.asked_cluster_id if seen.is_of_asked else None)
 
 
-# --- by a node's own answers ------------------------------------------------------------------------------------------
-
-
 def _stranger(node: NodeSeen, expected: str | None) -> Finding | None:
     """Return the reason why nothing may follow from a node's answers.
 
@@ -175,9 +172,6 @@ def _several(observation: Observation) -> Iterator[Finding]:
                 f"the nodes of the inventory are of different clusters ({text}), and /cluster/id was not observed",
                 _INVENTORY + " Reach ZooKeeper, or name cluster_id in the inventory.",
             )
-
-
-# --- by disks ---------------------------------------------------------------------------------------------------------
 
 
 def _disks(observation: Observation, expected: str | None) -> Iterator[Finding]:
@@ -296,9 +290,6 @@ def _swapped(node: NodeSeen, text: str, found: Set[str], expected: Set[str]) -> 
 
 def _on_disk(node: NodeSeen, key: str) -> str | None:
     return ((node.meta_properties or {}).get(key) or "").strip() or None
-
-
-# --- the inventory and what names nodes ----------------------------------------------------------------------------
 
 
 def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Finding]:

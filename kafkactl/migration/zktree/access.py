@@ -148,9 +148,6 @@ def _note_words(reader: TreeReader, path: str, principal: str, operation: int, p
         reader.note("acl-with-unknown-word", Severity.BLOCKER, path, text, principal=principal)
 
 
-# --- delegation tokens ----------------------------------------------------------------------------------------------
-
-
 def read_tokens(reader: TreeReader) -> dict[str, DelegationToken]:
     """Delegation tokens by id."""
     found = {}

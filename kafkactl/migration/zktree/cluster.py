@@ -114,9 +114,6 @@ def _migration(znode: Znode) -> ZkMigration:
     )
 
 
-# --- brokers --------------------------------------------------------------------------------------------------------
-
-
 def read_brokers(reader: TreeReader) -> dict[int, ZkBroker]:
     """Read the live brokers by id."""
     found = {}
@@ -174,9 +171,6 @@ def _ranges(value: object) -> dict[str, tuple[int, int]]:
         levels = as_object(feature, f"features.{name}")
         found[name] = needed(levels, "min_version", as_int), needed(levels, "max_version", as_int)
     return found
-
-
-# --- features -------------------------------------------------------------------------------------------------------
 
 
 def read_features(reader: TreeReader) -> ZkFeatures | None:

@@ -76,9 +76,6 @@ def _inside(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-# --- typed answers ------------------------------------------------------------------------------------------------
-
-
 def as_object(value: object, what: str = "it") -> Mapping[str, object]:
     """Return a JSON object. Raises BrokenError for anything else."""
     if not isinstance(value, dict):

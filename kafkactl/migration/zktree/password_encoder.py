@@ -120,7 +120,7 @@ def _without_padding(data: bytes) -> bytes | None:
     return data[:-size] if 1 <= size <= _BLOCK and data.endswith(bytes([size]) * size) else None
 
 
-# --- AES (FIPS 197), decryption only ------------------------------------------------------------------------------
+# AES (FIPS 197), decryption only.
 
 
 def _doubled(value: int) -> int:

@@ -60,9 +60,6 @@ def desanitize(name: str) -> str | None:
     return _ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), raw).decode("utf-8", "replace")
 
 
-# --- configs --------------------------------------------------------------------------------------------------------
-
-
 def read_topic_configs(reader: TreeReader) -> dict[str, dict[str, str]]:
     """Read configs by topic, also of topics that do not exist, which are reported by an id of their own."""
     found = {}
@@ -119,9 +116,6 @@ def _config_of(znode: Znode) -> dict[str, str]:
     if not isinstance(fields, dict):
         raise NotJsonError("it is not a JSON object with an object named config")
     return {name: as_text(value, name) for name, value in fields.items()}
-
-
-# --- quotas and SCRAM -----------------------------------------------------------------------------------------------
 
 
 def read_client_settings(reader: TreeReader) -> ClientSettings:

@@ -108,9 +108,6 @@ def _note_ids(reader: TreeReader, topics: Mapping[str, ZkTopic]) -> None:
             owners[topic.id] = name
 
 
-# --- partitions -----------------------------------------------------------------------------------------------------
-
-
 def _state_of(reader: TreeReader, topic: str, partition: int) -> ZkPartitionState | None:
     path = f"{TOPICS}/{topic}/partitions/{partition}/state"
     if reader.tree.get(path) is None:

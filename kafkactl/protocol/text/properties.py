@@ -101,9 +101,6 @@ def _read(data: bytes, file: str | None) -> Properties:
 _read_once = functools.lru_cache(maxsize=256)(_read)
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
 def _logical_lines(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (text, line number, offset) of each logical line: no comments, no blank lines, continuations joined.
 
@@ -176,9 +173,6 @@ def _unescape(text: str) -> str:
     parts.append(text[at:])
     # Two escapes may be the halves of one character; Java counts in halves, Python does not.
     return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
-# --- warnings -----------------------------------------------------------------------------------------------------
 
 
 def _warnings(data: bytes, entries: tuple[Entry, ...]) -> Iterator[PropertyWarning]:
@@ -264,9 +258,6 @@ def _control_character(entry: Entry) -> PropertyWarning | None:
         key=re.sub(_CONTROL, "?", _shown(entry.key)),
         message=f"line {entry.line} holds the control character U+{ord(match[0]):04X}",
     )
-
-
-# --- writing ------------------------------------------------------------------------------------------------------
 
 
 def render_property(key: str, value: str, *, ascii_only: bool) -> str:

@@ -35,9 +35,6 @@ class Key:
     required: bool = False
 
 
-# --- readers --------------------------------------------------------------------------------------------------------
-
-
 def a_text(value: object) -> str:
     """Return a text with something in it."""
     if not isinstance(value, str) or not value.strip():
@@ -82,9 +79,6 @@ def one_of(*words: str) -> Reader:
         return value
 
     return read
-
-
-# --- tables ---------------------------------------------------------------------------------------------------------
 
 
 def parse_toml(data: bytes, file: str) -> TomlTable:

@@ -98,8 +98,6 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         self.settling: Step | None = None  # done, and the quorum is not known to be well since
         self.sent_at_ms = 0.0
 
-    # --- observing and planning ---
-
     def observe(self) -> QuorumState:
         """Return the whole state, with the nodes that are observed to follow the leader now. Raise UnreachableError.
 
@@ -151,8 +149,6 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
     def changes(self, step: Step) -> bool:
         """Return True unless the step is a wait."""
         return step.action is not Action.WAIT
-
-    # --- one step ---
 
     def admit(self, plan: QuorumChange, seen: QuorumState) -> Ready | End | None:
         """Return the first step that changes something, once its gate is open."""
@@ -254,8 +250,6 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         step = _shown(taken)
         self.tell(Event(kind="done", text=_words(step), step=step, state=self.watcher.last))
 
-    # --- resuming where another run ended ---
-
     def resume(self, seen: QuorumState) -> QuorumState | End:
         """Find out what the last request of an earlier run did; then no request is on its way any longer."""
         journal = self.run.journal
@@ -283,8 +277,6 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         if is_same:
             self.planned_voter_sets = recorded.planned_voter_sets
         return seen
-
-    # --- the answer ---
 
     def error_finding(self, error: KafkactlError) -> Finding:
         """Return the finding for an error that ended a run before its goal."""

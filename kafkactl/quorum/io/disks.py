@@ -86,9 +86,6 @@ def _names(path: str, log: Path) -> list[str]:
         ) from error
 
 
-# --- small files ----------------------------------------------------------------------------------------------------
-
-
 def _meta(directory: Path, findings: list[Finding]) -> MetaProperties | None:
     file = directory / META_PROPERTIES
     try:
@@ -116,9 +113,6 @@ def _small(file: Path) -> bytes:
 def _unread(file: Path, what: str, error: OSError | DecodeError | str) -> Finding:
     words = error if isinstance(error, str) else error.message if isinstance(error, DecodeError) else error.strerror
     return warning("disk-not-read", str(file), f"{file}: {what} is not known: {words}")
-
-
-# --- the log --------------------------------------------------------------------------------------------------------
 
 
 class _LogEnd:

@@ -211,9 +211,6 @@ def _steps(plan: RecoveryPlan, outcome: Outcome) -> tuple[Step, ...]:
     )
 
 
-# --- a plan that was kept -------------------------------------------------------------------------------------------
-
-
 @frozen
 class KeptPlan:
     """Content of a kept plan: the input that a later run must equal, and that `verify` compares."""

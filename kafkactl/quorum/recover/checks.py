@@ -71,9 +71,6 @@ def refusal(id: str, subject: str, message: str, step: str = "", *, allowed: boo
     return Finding(id=id, severity=severity, subject=subject, message=message, evidence=evidence, next_step=step)
 
 
-# --- who is left ----------------------------------------------------------------------------------------------------
-
-
 def _majority(case: Case) -> Iterator[Finding]:
     sound = [voter.id for voter in case.voters if voter.state == SHOWN and voter.is_sound]
     needed = majority(len(case.voters))
@@ -218,9 +215,6 @@ def _clusters(case: Case) -> Iterator[Finding]:
         )
 
 
-# --- which disk -----------------------------------------------------------------------------------------------------
-
-
 def _better(case: Case) -> Iterator[Finding]:
     best = ranked(case.read.disks)[0]
     if best.place > case.source.place:
@@ -276,9 +270,6 @@ def _readable(case: Case) -> Iterator[Finding]:
                 "metadata-version-unknown", finding.subject, f"a record cannot be read: {finding.message}", step
             )
             return
-
-
-# --- brokers --------------------------------------------------------------------------------------------------------
 
 
 def _brokers_not_shown(case: Case) -> Iterator[Finding]:
@@ -368,9 +359,6 @@ def _running_brokers(case: Case) -> Iterator[Finding]:
         why.append("offset or epoch is not raised")
     if why:
         yield refusal("brokers-must-stop", "brokers", "brokers cannot go on running: " + "; ".join(why))
-
-
-# --- the new directory ----------------------------------------------------------------------------------------------
 
 
 def _target(case: Case) -> Iterator[Finding]:

@@ -60,9 +60,6 @@ def parse_largest_epoch(content: bytes) -> int | None:
     return max(epochs, default=None)
 
 
-# --- against an image -----------------------------------------------------------------------------------------------
-
-
 def becomes_stray(image: Image, folder: PartitionFolder) -> bool:
     """Return True if the broker that has this folder renames it when it loads the image."""
     topic = None if folder.topic_id is None else image.topics.get(folder.topic_id)
@@ -118,9 +115,6 @@ def epochs_are_ahead(image: Image, folders: Iterable[PartitionFolder]) -> bool:
         ):
             return True
     return False
-
-
-# --- adoption -------------------------------------------------------------------------------------------------------
 
 
 class Adoptable(NamedTuple):
@@ -199,9 +193,6 @@ def _one_a_broker(held: Iterable[PartitionFolder]) -> tuple[PartitionFolder, ...
     for copy in ordered:
         best.setdefault(copy.broker, copy)
     return tuple(sorted(best.values(), key=lambda copy: (-copy.place[0], -copy.place[1], copy.broker)))
-
-
-# --- brokers --------------------------------------------------------------------------------------------------------
 
 
 def brokers_shown(image: Image, disks: Sequence[DiskSeen]) -> tuple[set[int], dict[int, list[Uuid]]]:

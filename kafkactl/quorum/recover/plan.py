@@ -199,9 +199,6 @@ def _planned(case: Case, repairs: Repairs, endpoints: tuple[Endpoint, ...]) -> R
     )
 
 
-# --- the parts ------------------------------------------------------------------------------------------------------
-
-
 def _node_id(request: Request, source: DiskSeen, voters: Sequence[OldVoter]) -> int | None:
     """Return the given id, else the voter of the source disk, else (a broker's copy) the only voter that was given."""
     if request.target.node_id is not None:

@@ -87,9 +87,6 @@ def role_of(disk: DiskSeen, image: Image, voter_ids: Sequence[int]) -> Literal["
     return CONTROLLER
 
 
-# --- voters ---------------------------------------------------------------------------------------------------------
-
-
 def old_voters(
     image: Image, disks: Sequence[DiskSeen], target: RecoveryTarget, lost: Sequence[int]
 ) -> tuple[OldVoter, ...]:

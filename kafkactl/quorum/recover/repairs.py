@@ -176,9 +176,6 @@ def _raised_state(state: PartitionState, on_disk: int) -> PartitionState:
     return (*state[:_EPOCH_AT], epoch, *state[_EPOCH_AT + 1 :])  # type: ignore[return-value]
 
 
-# --- adoption -------------------------------------------------------------------------------------------------------
-
-
 def _with(topic: Topic | None, adoptable: Adoptable) -> Topic:
     held: dict[int, PartitionState] = {} if topic is None else dict(topic.partitions.states)
     held[adoptable.partition] = _state(adoptable)

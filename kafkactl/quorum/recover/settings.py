@@ -27,9 +27,6 @@ _DAY_MS: Final = 24 * 60 * 60 * 1000
 _DEFAULT_RETENTION_MS: Final = 7 * _DAY_MS  # log.retention.hours (ServerLogConfigs)
 
 
-# --- adopted topics -------------------------------------------------------------------------------------------------
-
-
 @frozen
 class AdoptedSettings:
     """Settings of an adopted topic in the image that is written."""
@@ -78,9 +75,6 @@ def _unknown() -> Mapping[str, Settings]:
     return {"": table["any"], **table["topics"]}
 
 
-# --- tiered topics --------------------------------------------------------------------------------------------------
-
-
 def tiered_topics(image: Image, folders: Sequence[PartitionFolder]) -> frozenset[Uuid]:
     """Return the ids of topics whose logs begin in tiered storage, by what folders show; none in a cluster without it.
 
@@ -99,9 +93,6 @@ def untiered(image: Image, tiered: Collection[Uuid]) -> tuple[str, ...]:
     (key, value), *_ = TIERING.items()
     found = [image.topics[id].name for id in tiered if id in image.topics]
     return tuple(sorted(name for name in found if image.configs.get((TOPIC_CONFIG, name), {}).get(key) != value))
-
-
-# --- retention ------------------------------------------------------------------------------------------------------
 
 
 @frozen

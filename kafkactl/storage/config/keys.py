@@ -213,9 +213,6 @@ def _invalid(key: ServerKey, text: str, complaint: str) -> Problem:
     return Problem(id="invalid-config-value", key=key.name, words=words, next_step=f"Correct {key.name}.")
 
 
-# --- types ----------------------------------------------------------------------------------------------------------
-
-
 def _number(parse: Callable[[str], int | float | None]) -> Callable[[ServerKey, str], Any]:
     def read(key: ServerKey, text: str) -> int | float:
         number = parse(trim(text))
@@ -251,9 +248,6 @@ _PARSERS: Mapping[str, Callable[[ServerKey, str], Any]] = {
     "CLASS": _class,
     "LIST": lambda _, text: split_list(text),
 }
-
-
-# --- checks ---------------------------------------------------------------------------------------------------------
 
 
 def _complaints(key: ServerKey, value: Any, rules: ReadingRules) -> Iterator[str]:
@@ -351,8 +345,6 @@ _NAMED_CHECKS: Mapping[str, Callable[[Any, ReadingRules], Iterator[str]]] = {
     "throttled-replicas": _throttle_complaints,
 }
 
-
-# --- inter.broker.protocol.version ----------------------------------------------------------------------------------
 
 # Versions before feature levels (up to 2.8) and the first without KRaft: names as in server configurations of old.
 _BEFORE_LEVELS = (

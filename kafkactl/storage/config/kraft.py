@@ -24,9 +24,6 @@ BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
 _SASL = ("SASL_PLAINTEXT", "SASL_SSL")
 
 
-# --- read while the configuration is put together -------------------------------------------------------------------
-
-
 def check_roles(view: ConfigView) -> Iterator[Problem]:
     """Check that no role is named twice; each single role is checked already."""
     if len(set(view.roles)) != len(view.roles):
@@ -81,9 +78,6 @@ def check_group_protocols(view: ConfigView) -> Iterator[Problem]:
         yield Problem(id="classic-protocol-disabled", key=key, words=words)
 
 
-# --- ids ------------------------------------------------------------------------------------------------------------
-
-
 def check_ids(view: ConfigView) -> Iterator[Problem]:
     """Check that a KRaft node has an id: node.id, or broker.id, which means the same."""
     node_id, broker_id = view.get("node.id"), view.get("broker.id")
@@ -120,9 +114,6 @@ def check_zookeeper(view: ConfigView) -> Iterator[Problem]:
             key="zookeeper.connect",
             words=f"If using `{MIGRATION_ENABLE}` in KRaft mode, `zookeeper.connect` must also be set.",
         )
-
-
-# --- quorum ---------------------------------------------------------------------------------------------------------
 
 
 def check_quorum(view: ConfigView) -> Iterator[Problem]:
@@ -166,9 +157,6 @@ def check_membership(view: ConfigView) -> Iterator[Problem]:
             f" voters {VOTERS}={ids}"
         )
         yield Problem(id="controller-not-among-voters", key=VOTERS, words=words)
-
-
-# --- listeners ------------------------------------------------------------------------------------------------------
 
 
 def check_broker_only_listeners(view: ConfigView) -> Iterator[Problem]:
@@ -287,9 +275,6 @@ def check_routable(view: ConfigView) -> Iterator[Problem]:
         yield Problem(
             id="nonroutable-advertised-listener", key="advertised.listeners", words=words, next_step=next_step
         )
-
-
-# --- the rest -------------------------------------------------------------------------------------------------------
 
 
 def check_sasl(view: ConfigView) -> Iterator[Problem]:

@@ -95,9 +95,6 @@ def _refuse(key: str, words: str, next_step: str) -> NoReturn:
     raise ProblemFound(Problem(id="invalid-listeners", key=key, words=f"{key}: {words}", next_step=next_step))
 
 
-# --- values of type STRING that are lists or maps -------------------------------------------------------------------
-
-
 def csv_items(text: str | None) -> list[str]:
     """Return the items between commas, blanks around them removed, empty ones dropped (`Csv.parseCsvList`)."""
     return [item for item in split_at_commas(text) if item] if text else []

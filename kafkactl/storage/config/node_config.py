@@ -246,9 +246,6 @@ def _endpoints(listeners: Iterable[Listener]) -> tuple[Endpoint, ...]:
     )
 
 
-# --- findings ---------------------------------------------------------------------------------------------------------
-
-
 def _error(file: str, findings: list[Finding], warnings: Iterable[Finding] = ()) -> ConfigError:
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""

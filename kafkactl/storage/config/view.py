@@ -49,8 +49,6 @@ class ConfigView:
         """Return True if the file has the key."""
         return key in self.values.given
 
-    # --- who the node is ------------------------------------------------------------------------------------------
-
     @cached_property
     def roles(self) -> tuple[str, ...]:
         """Return the roles as written.
@@ -96,8 +94,6 @@ class ConfigView:
         """Their ids."""
         return frozenset(voter.node_id for voter in self.voters)
 
-    # --- directories --------------------------------------------------------------------------------------------------
-
     @cached_property
     def log_dirs(self) -> tuple[str, ...]:
         """Return the log directories as written, in order, duplicates included."""
@@ -107,8 +103,6 @@ class ConfigView:
     def _items(self, value: str | list[str] | None) -> list[str]:
         """Return a list, whether the release has it as a LIST (4.2 and later) or as a STRING with commas."""
         return csv_items(value) if isinstance(value, str) else list(value or ())
-
-    # --- listeners ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def controller_listener_names(self) -> tuple[str, ...]:

@@ -119,9 +119,6 @@ def _with_planned_files(
     return tuple(merged)
 
 
-# --- rules ------------------------------------------------------------------------------------------------------
-
-
 def _config_findings(planned: PlannedNode, error: InputError) -> list[Finding]:
     subject = f"node {planned.id}"
     if isinstance(error, ConfigError) and error.findings:
@@ -223,9 +220,6 @@ def _majority_stays(plan: FleetPlan, here: Sequence[NodeHere]) -> Iterator[Findi
             " a majority. Formatted together they would elect a leader without the cluster's metadata",
             evidence={"blank": lost, "voters": list(plan.static_voters)},
         )
-
-
-# --- outcomes ---------------------------------------------------------------------------------------------------
 
 
 def _refuse(plan: FormatPlan, findings: Iterable[Finding]) -> FormatPlan:

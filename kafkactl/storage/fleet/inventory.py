@@ -93,9 +93,6 @@ class Inventory:
     controller_addresses: tuple[str, ...] = ()
 
 
-# --- the keys -----------------------------------------------------------------------------------------------
-
-
 def _scram_file(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or value.lstrip().startswith("SCRAM-"):
         raise ValueError("the path of a file of credentials (they do not stand in an inventory)")
@@ -162,9 +159,6 @@ _OTHER_WORDS = {
     "add_scram": "scram_file",
     "feature": "features",
 }
-
-
-# --- reading ------------------------------------------------------------------------------------------------
 
 
 def parse_inventory(data: bytes, *, file: str) -> Inventory:

@@ -69,9 +69,6 @@ def voter_roles(fleet: Fleet) -> dict[int, VoterRole]:
     return {node.entry.id: node.entry.voter or default for node in fleet.controllers}
 
 
-# --- words ----
-
-
 def nodes_text(ids: Iterable[int]) -> str:
     """Return `nodes 1, 2, 3`, cut short after ten."""
     every = [str(node_id) for node_id in ids]

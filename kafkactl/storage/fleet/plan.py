@@ -101,9 +101,6 @@ def plan_fleet(request: FleetRequest, source: Source) -> FleetPlan:
     return _fleet_plan(fleet, shared, done, findings, request)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------
-
-
 def _read_nodes(request: FleetRequest, release: Release) -> tuple[tuple[FleetNode, ...], list[Finding]]:
     findings: list[Finding] = []
     nodes = []
@@ -138,9 +135,6 @@ def _read_config(file: ConfigFile, release: Release) -> NodeConfig:
             next_step=file.next_step or "Correct config (or root) in the inventory.",
         )
     return read_node_config(file.data, file=file.path, release=release)
-
-
-# --- planning ---------------------------------------------------------------------------------------------------
 
 
 @frozen
@@ -268,9 +262,6 @@ def _fixed_ids(fleet: Fleet) -> set[Uuid]:
     return {found for entry in fleet.inventory.nodes if (found := _parsed_id(entry)) is not None}
 
 
-# --- findings ---------------------------------------------------------------------------------------------------
-
-
 def _levels_fit_binaries(fleet: Fleet, level: int, features: Mapping[str, int]) -> Iterable[Finding]:
     """Check that metadata.version and every feature level are in the range of every binary of the fleet."""
     for node in fleet.nodes:
@@ -339,9 +330,6 @@ def _merged(group: Sequence[tuple[int, Finding]]) -> Finding:
         if len(messages) > 1
         else {**first.evidence, "nodes": ids},
     )
-
-
-# --- the plan ---------------------------------------------------------------------------------------------------
 
 
 def _fleet_plan(

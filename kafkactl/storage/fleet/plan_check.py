@@ -153,9 +153,6 @@ def _mode(file: PlannedFile) -> str:
     return "of the umask" if file.mode is None else f"{file.mode:04o}"
 
 
-# --- SCRAM users ----------------------------------------------------------------------------------------------------
-
-
 def _credentials(files: Iterable[PlannedFile], subject: str) -> Iterator[ScramCredential]:
     for file in files:
         if file.name != META_PROPERTIES:
@@ -184,9 +181,6 @@ def _credential(data: Mapping[str, object], subject: str) -> ScramCredential:
 
 
 _DIGEST_BYTES = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}
-
-
-# --- words ----------------------------------------------------------------------------------------------------------
 
 
 def _initial_controllers(plan: FleetPlan, node: PlannedNode) -> str:

@@ -127,9 +127,6 @@ def node_format_plan(plan: FleetPlan, node: PlannedNode) -> FormatPlan:
     )
 
 
-# --- to JSON ------------------------------------------------------------------------------------------------
-
-
 def render_plan(plan: FleetPlan) -> bytes:
     """Return the plan file: JSON with sorted keys, its checksum included."""
     return render_document(_document(plan))
@@ -258,9 +255,6 @@ def _file_to_dict(directory: str, file: PlannedFile, contents: dict[str, str]) -
         "sha256": digest,
         "mode": file.mode,
     }
-
-
-# --- from JSON ----------------------------------------------------------------------------------------------
 
 
 def parse_plan(data: bytes, *, file: str) -> tuple[FleetPlan, str]:

@@ -16,9 +16,6 @@ from kafkactl.storage.fleet.model import FLEET, Fleet, address_of, host_of, node
 _EVERY_ADDRESS = frozenset({"", "0.0.0.0", "::", "0:0:0:0:0:0:0:0"})
 
 
-# --- who is who -------------------------------------------------------------------------------------------------
-
-
 def _duplicate_node_ids(fleet: Fleet) -> Iterator[Finding]:
     counts = Counter(entry.id for entry in fleet.inventory.nodes)
     for node_id, count in counts.items():
@@ -62,9 +59,6 @@ def _migration_needs_its_id(fleet: Fleet) -> Iterator[Finding]:
             next_step="Give the ZooKeeper cluster's id (znode /cluster/id): the controllers take over that cluster.",
             nodes=migrating,
         )
-
-
-# --- directory ids, disks, ports ----------------------------------------------------------------------------------
 
 
 def _directory_ids(fleet: Fleet) -> Iterator[Finding]:
@@ -152,9 +146,6 @@ def _advertised_twice(fleet: Fleet) -> Iterator[Finding]:
                 next_step="An address leads to one node: correct advertised.listeners.",
                 nodes=sorted(ids),
             )
-
-
-# --- binaries ------------------------------------------------------------------------------------------------------
 
 
 def _layout_fits_binaries(fleet: Fleet) -> Iterator[Finding]:

@@ -80,9 +80,6 @@ def in_kafkas_order(classified: Sequence[ClassifiedDirectory]) -> list[Classifie
     return [classified[position] for position in hash_map_order(string_hash(disk.path) for disk in classified)]
 
 
-# --- what the formatted ones say -------------------------------------------------------------------------------
-
-
 def check_stored_ids(
     classified: Sequence[ClassifiedDirectory], *, cluster_id: str, node_id: int, release: Release
 ) -> Iterator[Finding]:
@@ -191,9 +188,6 @@ def is_interrupted(classified: Sequence[ClassifiedDirectory]) -> bool:
     """Return True if a format by kafkactl was killed half-way: its traces are there, and no node has run since."""
     formatted = [disk.directory for disk in classified if disk.kind is DirectoryClass.FORMATTED]
     return any(has_own_traces(disk.directory) for disk in classified) and all(map(is_only_formatted, formatted))
-
-
-# --- what cannot be read -------------------------------------------------------------------------------------------
 
 
 def check_error_directories(

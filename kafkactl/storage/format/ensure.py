@@ -158,9 +158,6 @@ class _DiskSource:
         return self._source.scram_salt(position)
 
 
-# --- comparing --------------------------------------------------------------------------------------------------
-
-
 def check_formatted(expected: FormatPlan, observed: ObservedNode) -> Iterator[Finding]:
     """Report differences between formatted directories and what `expected` (a plan for blank disks) would have
     written.
@@ -337,9 +334,6 @@ def _decided_elsewhere(finding: Finding) -> Finding:
         message=finding.message + "; the node has started since, so its metadata log decides",
         next_step="Change feature levels, users and voters in the running cluster.",
     )
-
-
-# --- reading what is there --------------------------------------------------------------------------------------
 
 
 def _stored(directory: ObservedDirectory | None) -> MetaProperties | None:

@@ -91,9 +91,6 @@ def foreign_directories(directory: ObservedDirectory) -> list[str]:
     ]
 
 
-# --- one rule each -------------------------------------------------------------------------------------------------
-
-
 def _check_in_use(directory: ObservedDirectory) -> Iterable[Finding]:
     if directory.locked_by_process:
         pid = directory.lock_holder_pid

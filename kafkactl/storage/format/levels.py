@@ -109,9 +109,6 @@ def _not_understood(argument: str, why: str) -> InputError:
     return InputError(f"Can't parse feature=level string {argument}: {why}", id="feature-argument-not-understood")
 
 
-# --- metadata.version -----------------------------------------------------------------------------------------------
-
-
 def _check_flag(request: FormatRequest, asked: Mapping[str, int], release: Release) -> Iterator[Finding]:
     if not asked:
         return
@@ -231,9 +228,6 @@ def _ambiguous(level: int) -> Finding:
         "Use --release-version instead of --feature metadata.version=X to avoid ambiguity",
         level=level,
     )
-
-
-# --- the other features -----------------------------------------------------------------------------------------
 
 
 def _all_levels(

@@ -180,9 +180,6 @@ class _Facts:
         }
 
 
-# --- rules ---------------------------------------------------------------------------------------------------------
-
-
 def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
     request, config, release = facts.request, facts.config, facts.release
     yield from check_stored_ids(facts.classified, cluster_id=cluster_id, node_id=config.node_id, release=release)
@@ -304,9 +301,6 @@ def _writes_metadata_directory(directories: Sequence[PlannedDirectory]) -> bool:
 
 def _own_voter(voters: Sequence[DynamicVoter] | None, node_id: int) -> DynamicVoter | None:
     return next((voter for voter in voters or () if voter.node_id == node_id), None)
-
-
-# --- directories and the result --------------------------------------------------------------------------------
 
 
 def _directories(

@@ -151,9 +151,6 @@ def _old_components(text: str) -> tuple[dict[str, str], bool]:
     return components, cut
 
 
-# --- checks both grammars share -------------------------------------------------------------------------------------
-
-
 def _mechanism(name: str) -> ScramMechanism:
     mechanism = MECHANISMS.get(name)
     if mechanism is None:

@@ -100,9 +100,6 @@ def _is_first_checkpoint(name: str) -> bool:
     return name.startswith("00000000000000000000-0000000000") and name.endswith((".checkpoint", ".checkpoint.part"))
 
 
-# --- rules ---------------------------------------------------------------------------------------------------------
-
-
 def _check(disk: ClassifiedDirectory, node_id: int) -> Iterator[Finding]:
     directory, subject = disk.directory, f"directory {disk.path}"
     if disk.kind is DirectoryClass.ERROR:
@@ -166,9 +163,6 @@ def _check_one_cluster(classified: Sequence[ClassifiedDirectory]) -> Iterator[Fi
             "Name those of one cluster with --only DIR.",
             found=sorted(ids),
         )
-
-
-# --- directories ---------------------------------------------------------------------------------------------------
 
 
 def _directory(disk: ClassifiedDirectory, config: NodeConfig) -> UnformatDirectory:

@@ -171,8 +171,6 @@ class _Work:
             if left is None and KAFKACTL_LOCK in directory.found:
                 raise RefusedError(f"{directory.path} was formatted after this plan was made", id="formatted-meanwhile")
 
-    # --- 1: directories
-
     def _is_done_already(self, target: PlannedDirectory) -> bool:
         """Return True if this plan was applied before; refuse a directory that was formatted after the plan was
         made."""
@@ -191,8 +189,6 @@ class _Work:
         path = Path(target.path, name)
         self.folders.at = str(path)
         return str(path), self.folders[str(path.parent)]
-
-    # --- 2: staging
 
     def _stage(self, target: PlannedDirectory) -> None:
         self._touched.add(target.path)
@@ -235,8 +231,6 @@ class _Work:
                 raise OSError(errno.EIO, os.strerror(errno.EIO), self.at)
             left = left[taken:]
 
-    # --- 3: publishing
-
     def _publish(self, target: PlannedDirectory) -> None:
         """Publish the files of the directory; change its owner right before its commit mark, after which one name
         changes."""
@@ -258,8 +252,6 @@ class _Work:
         except FileExistsError:
             raise _ReadBackError(appeared_finding(path)) from None
 
-    # --- 4: reading back
-
     def _read_back(self, target: PlannedDirectory) -> None:
         for file in target.files:
             path, at = self._of(target, file.name)
@@ -268,8 +260,6 @@ class _Work:
                 raise _ReadBackError(_differs(path, found.error or "other bytes than those written"))
             if file.mode is not None and found.mode != file.mode:
                 raise _ReadBackError(_differs(path, f"mode {found.mode:04o} instead of {file.mode:04o}"))
-
-    # --- how it ended
 
     def withdraw(self) -> None:
         """Remove the temporary files and new directories as far as possible; none of them is visible yet."""

@@ -48,8 +48,6 @@ class Folders:
         """Return the descriptor of a directory; None where it is not open."""
         return self._open.get(path)
 
-    # --- making and opening
-
     def make(self, target: PlannedDirectory) -> int:
         """Open a log directory, which is made with its parents where it is missing.
 
@@ -106,8 +104,6 @@ class Folders:
     def _keep(self, path: str, descriptor: int) -> None:
         self._open[path] = descriptor
 
-    # --- what is there
-
     def check(self, target: PlannedDirectory) -> None:
         """Raise RefusedError where the directory is another one, or holds more, than when the plan was made."""
         at = self._open[str(Path(target.path))]
@@ -118,8 +114,6 @@ class Folders:
         new = sorted(name for name in names - target.found - _OURS - KAFKA_TEMPORARIES if not is_staged_name(name))
         if new:
             raise _changed(target.path, f"holds {', '.join(new[:8])}, which came after it was looked at")
-
-    # --- giving away, going back, closing
 
     def give(self, descriptor: int) -> None:
         """Give an open file or directory to the owner that was asked for."""

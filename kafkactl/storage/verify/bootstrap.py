@@ -98,9 +98,6 @@ def _of(contents: Contents, source: str) -> BootstrapRecords:
     return BootstrapRecords(source=source, levels=contents.levels, scram=frozenset(contents.scram))
 
 
-# --- reading the file ---------------------------------------------------------------------------------------------
-
-
 def _file_rules(context: StartContext, read: FileRead) -> Iterator[RuleResult]:
     subject = file_subject(read.path)
     if read.content is None:
@@ -220,9 +217,6 @@ def _wrong_crc(context: StartContext, subject: str, problem: str) -> RuleResult:
     return warns("bootstrap-checkpoint-crc-mismatch", subject, message, next_step=step)
 
 
-# --- what a new cluster would be founded with -----------------------------------------------------------------------
-
-
 def _founding_rules(context: StartContext, read: FileRead | None) -> Iterator[RuleResult]:
     records = founding_records(context)
     yield from _ignored_checkpoint(context, records)
@@ -316,8 +310,6 @@ def _default_used(context: StartContext, records: BootstrapRecords) -> RuleResul
         default_metadata_version=records.levels[METADATA_VERSION],
     )
 
-
-# --- the migration flag of the file against the founding ----------------------------------------------------------
 
 _FOUNDED_WITHOUT = 0  # ZkMigrationState.NONE, also where no record says anything
 _SAYS = "Should not have ZK migrations enabled on a cluster that was created in KRaft mode"

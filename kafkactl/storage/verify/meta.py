@@ -78,9 +78,6 @@ def meta_rules(context: StartContext) -> Iterator[RuleResult]:
     yield from _remarks(context)
 
 
-# --- 3.7 and later ------------------------------------------------------------------------------------------------
-
-
 def _checked_together(context: StartContext) -> Iterator[RuleResult]:
     good = [directory for directory in context.directories if directory.kind is DirectoryClass.GOOD]
     if not good:
@@ -242,9 +239,6 @@ def _without_directory_id(context: StartContext, directory: DirectoryFacts) -> I
         f"Kafka {context.release.version_text} makes a directory.id and rewrites meta.properties.",
         next_step="Nothing to do for a static quorum; a voter of a dynamic quorum is known by its directory id.",
     )
-
-
-# --- what does not stop a node ----------------------------------------------------------------------------------------
 
 
 def _remarks(context: StartContext) -> Iterator[RuleResult]:

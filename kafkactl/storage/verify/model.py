@@ -273,9 +273,6 @@ class Verification:
     findings: tuple[Finding, ...]
 
 
-# --- making results ------------------------------------------------------------------------------------------------
-
-
 def stops(
     id: str,
     phase: Phase,

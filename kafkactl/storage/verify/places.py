@@ -45,9 +45,6 @@ def place_rules(context: StartContext) -> Iterator[RuleResult]:
         yield from _same_partition_twice(context)
 
 
-# --- the metadata log's place ---------------------------------------------------------------------------------------
-
-
 def unexpected_metadata_log(context: StartContext) -> Iterator[RuleResult]:
     """Report a metadata log outside the metadata log directory, after a reorder of log.dirs for example."""
     metadata_dir = context.config.metadata_log_dir
@@ -122,9 +119,6 @@ def refusal(error: str | None) -> str:
     return "java.nio.file.AccessDeniedException" if denied else "java.nio.file.FileSystemException"
 
 
-# --- locks ------------------------------------------------------------------------------------------------------------
-
-
 def _locked(context: StartContext) -> Iterator[RuleResult]:
     """Report locked directories. The roles and the release decide which directories a node locks."""
     own = context.running_on
@@ -164,9 +158,6 @@ def _locked_paths(context: StartContext) -> list[str]:
         paths.append(config.metadata_log_dir)
     online = {directory.path for directory in context.directories if directory.kind is not DirectoryClass.ERROR}
     return [path for path in dict.fromkeys(paths) if path in online]
-
-
-# --- log directories of a broker ------------------------------------------------------------------------------------
 
 
 def _same_place_twice(context: StartContext) -> Iterator[RuleResult]:

@@ -169,9 +169,6 @@ def loaded_from(found: Prepared, ledger: Ledger) -> Loaded:
     )
 
 
-# --- what is known in addition to the metadata topic --------------------------------------------------------------
-
-
 def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> tuple[ClusterView, tuple[Finding, ...]]:
     view = ClusterView() if saved is None else saved.view
     if request.live is not None:
@@ -310,9 +307,6 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
     ]
     if judged:
         yield f"{counted(len(judged), 'partition')} judged by the log of another replica than their leader's"
-
-
-# --- replicas of metadata partitions --------------------------------------------------------------------------------
 
 
 def _compared(replicas: Sequence[MetadataReplica]) -> tuple[list[MetadataReplica], Replicas]:

@@ -196,9 +196,6 @@ def _is_cut(bucket: Bucket, segment: Segment, sizes: dict[str, int]) -> bool:
     return expected is not None and expected != sum(sizes.values())
 
 
-# --- objects that no segment needs ----------------------------------------------------------------------------------
-
-
 def _strangers(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
     unreachable = [
         (segment.segment_id, found)

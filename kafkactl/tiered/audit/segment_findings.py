@@ -45,9 +45,6 @@ def _leftover(partition: PartitionCase) -> Iterator[Finding]:
         )
 
 
-# --- deletes --------------------------------------------------------------------------------------------------------
-
-
 def _deletes(partition: PartitionCase) -> Iterator[Finding]:
     deleting = partition.in_state[DELETING]
     if not deleting:
@@ -133,9 +130,6 @@ def below_log_start(partition: PartitionCase) -> list[Segment]:
     return [segment for segment in partition.in_state[COPIED] if segment.end_offset < start]
 
 
-# --- holes ----------------------------------------------------------------------------------------------------------
-
-
 def _holes(partition: PartitionCase) -> Iterator[Finding]:
     found = gaps(partition)
     if found:
@@ -165,9 +159,6 @@ def _holes(partition: PartitionCase) -> Iterator[Finding]:
             **place_of(partition),
             **hole.to_dict(),
         )
-
-
-# --- copies ---------------------------------------------------------------------------------------------------------
 
 
 def _copies(partition: PartitionCase) -> Iterator[Finding]:
@@ -224,9 +215,6 @@ def certain_orphan(partition: PartitionCase, segment: Segment) -> str | None:
     if partition.log_end is not None and segment.start_offset >= partition.log_end:
         return "after-log-end"
     return None
-
-
-# --- complete segments ----------------------------------------------------------------------------------------------
 
 
 def _copied(partition: PartitionCase) -> Iterator[Finding]:

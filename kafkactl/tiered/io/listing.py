@@ -101,9 +101,6 @@ def _folder(folder: Path) -> Iterator[StoredObject]:
             yield StoredObject(str(file.relative_to(folder)), found.st_size, int(found.st_mtime * 1000))
 
 
-# --- S3 Inventory ---------------------------------------------------------------------------------------------------
-
-
 def _manifest(text: str) -> dict[str, Any] | None:
     if not text.lstrip().startswith("{") or '"fileSchema"' not in text:
         return None

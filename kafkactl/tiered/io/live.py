@@ -177,9 +177,6 @@ def _epochs(topics: Iterable[Mapping[str, Any]]) -> dict[PartitionName, int]:
     }
 
 
-# --- what was not answered ------------------------------------------------------------------------------------------
-
-
 def _not_answered(
     tiered: Iterable[PartitionName],
     answers: Mapping[str, Mapping[PartitionName, AnsweredOffset]],
@@ -263,9 +260,6 @@ def _hidden_findings(hidden: Mapping[bytes, TopicView], login: Login) -> Iterato
         topics=[{"topic": topic.name, "topic_id": str(Uuid(raw))} for raw, topic in list(hidden.items())[:_MOST_SHOWN]],
         topics_total=len(hidden),
     )
-
-
-# --- topics, settings, metadata partitions --------------------------------------------------------------------------
 
 
 def _offsets(answers: Mapping[str, AnsweredOffset | None]) -> Offsets:

@@ -79,9 +79,6 @@ def _topics(report: TieredReport) -> dict[str, _Topic]:
     return found
 
 
-# --- the first screen -----------------------------------------------------------------------------------------------
-
-
 def _source(report: TieredReport) -> Facts:
     source, totals = report.audit.source, report.audit.totals
     read = source.metadata_partitions
@@ -128,9 +125,6 @@ def _overview(sections: Iterable[Section], topics: Iterable[_Topic], report: Tie
         rows=rows,
         more=len(every) - len(rows),
     )
-
-
-# --- findings and what they cost ------------------------------------------------------------------------------------
 
 
 def _summary(report: TieredReport) -> Iterator[Block]:
@@ -236,9 +230,6 @@ def _shown(findings: Sequence[Finding]) -> Iterator[Mapping[str, Any]]:
         yield {"id": "", "severity": severity, "subject": "", "message": text, "next_step": "All of them: -o json."}
 
 
-# --- a topic --------------------------------------------------------------------------------------------------------
-
-
 def _section(number: int, topic: _Topic) -> Section:
     blocks: list[Block] = [_topic_facts(topic)]
     if topic.findings:
@@ -287,9 +278,6 @@ def _topic_findings(findings: Sequence[Finding]) -> Table:
     )
     columns = ("finding", "severity", "partition", "what")
     return Table(title="Findings of this topic", columns=columns, rows=rows, more=len(findings) - len(rows))
-
-
-# --- the metadata topic and the forecast ----------------------------------------------------------------------------
 
 
 def _metadata(report: TieredReport) -> Iterator[Block]:

@@ -138,9 +138,6 @@ def _ranges(lane: Offsets) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-# --- orphans --------------------------------------------------------------------------------------------------------
-
-
 def orphan_bars(ages: OrphanAges) -> Bars:
     """Return the orphaned copies of a topic by age."""
     oldest = "" if ages.oldest_ms is None else f"; the oldest is {age_text(ages.oldest_ms)} old"
@@ -162,8 +159,6 @@ def _age_name(part: OrphansOfAge) -> str:
         f"under {age_text(part.below_ms)}"
     )  # fmt: skip
 
-
-# --- the metadata topic ---------------------------------------------------------------------------------------------
 
 _AT: Final = {
     "poison-record": ("bad", "a record at which metadata consumers end"),

@@ -60,9 +60,6 @@ def overrides_of_files(paths: Iterable[str]) -> tuple[Finding, ...]:
     return tuple(host.finding(path) for path in paths if (host := overrides_on_host(path)) is not None)
 
 
-# --- processes --------------------------------------------------------------------------------------------------------
-
-
 def _by_processes(running: list[tuple[int, tuple[str, ...]]]) -> tuple[HostNodes, tuple[Finding, ...]]:
     used: dict[str, NodeFile] = {}
     passed: list[PassedOver] = []
@@ -132,9 +129,6 @@ def _name_of(user: int | None) -> str | None:
     return None if user is None or user == os.geteuid() else user_name(user)
 
 
-# --- usual places -----------------------------------------------------------------------------------------------------
-
-
 def usual_folders() -> tuple[str, ...]:
     """Return the folders in which the configuration of a node usually is."""
     home = os.environ.get("KAFKA_HOME")
@@ -158,9 +152,6 @@ def _at_places() -> HostNodes:
 def _is_zookeepers(file: NodeFile) -> bool:
     """Return True for the file of a broker in ZooKeeper mode: releases with ZooKeeper ship one with those of KRaft."""
     return file.config is not None and file.config.is_zookeeper_mode
-
-
-# --- one file ---------------------------------------------------------------------------------------------------------
 
 
 def _usable(path: str, process: NodeProcess | None = None) -> NodeFile | PassedOver:

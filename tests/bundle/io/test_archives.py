@@ -214,9 +214,6 @@ def test_a_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) ->
     assert error.value.id == "bundle-not-staged"
 
 
-# --- archives of strangers --------------------------------------------------------------------------------------------
-
-
 def archive(path: Path, *members: tuple[zipfile.ZipInfo | str, bytes], manifest: bytes | None = None) -> Path:
     """A ZIP file with any content, valid or not."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:

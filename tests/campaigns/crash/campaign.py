@@ -141,8 +141,6 @@ class Campaign:
                 self._error(Injected(at, fault), tracer.labels[at])
         return self.figures
 
-    # --- runs
-
     def _fresh(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir(parents=True)

@@ -105,8 +105,6 @@ class Disk:
                 _apply(self.folders, operation)
         self.pending = [operation for operation in self.pending if id(operation) not in ids]
 
-    # --- states
-
     def states(self, point: int) -> Iterator[State]:
         """What a crash leaves here: first the tree after a kill, then those after a power loss."""
         every = tuple(range(len(self.pending)))

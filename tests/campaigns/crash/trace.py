@@ -94,8 +94,6 @@ class Tracer:
         self._watched: dict[int, int] = {}
         self._real: dict[str, Callable[..., Any]] = {}
 
-    # --- what is patched
-
     @contextlib.contextmanager
     def recording(self) -> Iterator[Tracer]:
         """Patch, and undo it at the end."""
@@ -128,8 +126,6 @@ class Tracer:
         for descriptor in self._watched.values():
             self._real["close"](descriptor)
         self._watched.clear()
-
-    # --- recording
 
     def look(self) -> None:
         """Notice what was written past `os.write`."""
@@ -186,8 +182,6 @@ class Tracer:
 
     def _at(self, place: Place) -> int | None:
         return self.model.folders[place[0]].get(place[1])
-
-    # --- the functions
 
     def _open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         place = self._place(path, dir_fd) if flags & _WRITING else None

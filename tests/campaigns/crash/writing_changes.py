@@ -69,9 +69,6 @@ def _ended(subject: str, cluster_id: str) -> Callable[[Flat, Flat, Flat], str | 
     return rule
 
 
-# --- voters -----------------------------------------------------------------------------------------------------------
-
-
 def _reassign(variant: str, target: str, start: Callable[[], SteppedQuorum]) -> Command:
     wanted = parse_target(target)
 
@@ -106,9 +103,6 @@ def _reassignments() -> Iterator[Command]:
         "answer lost", "1,2,3",
         lambda: SteppedQuorum(world=world("1", observers="2 3"), reactions=[Reaction(answer=LOST)]),
     )  # fmt: skip
-
-
-# --- ZooKeeper to KRaft -----------------------------------------------------------------------------------------------
 
 
 def _migrate(

@@ -27,9 +27,6 @@ from tests.storage.nodes import CLUSTER_ID, FixedSource
 _OF_A_FORMAT = frozenset({META_PROPERTIES, BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT})
 
 
-# --- disks ------------------------------------------------------------------------------------------------------------
-
-
 def _metadata_folder(scenario: Scenario) -> str:
     return scenario.metadata or scenario.log_dirs[0]
 

@@ -90,9 +90,6 @@ _CATCHING_UP = (
 )
 
 
-# --- hooks ------------------------------------------------------------------------------------------------------------
-
-
 def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> None:
     notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
@@ -149,9 +146,6 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
 def is_claimed(cluster: MigrationCluster) -> bool:
     """Whether KRaft has taken `/controller`, which the copy begins with."""
     return int(cluster.controller().get("kraftControllerEpoch", -1)) >= 0
-
-
-# --- ZooKeeper --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -246,9 +240,6 @@ def test_a_slow_zookeeper(tmp_path: Path) -> None:
     write_section("3.9.2: a slow ZooKeeper", notes, None)
 
 
-# --- epochs -----------------------------------------------------------------------------------------------------------
-
-
 def test_the_driver_raises_a_low_epoch_in_its_rollback(tmp_path: Path) -> None:
     """KAFKA-20488: partitions carry KRaft's epoch, which is above /controller_epoch after many elections."""
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
@@ -302,9 +293,6 @@ def leaders(cluster: MigrationCluster) -> list[int]:
     return [part.state.leader for part in parts if part.state is not None]
 
 
-# --- nodes ------------------------------------------------------------------------------------------------------------
-
-
 def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
     """The controller in the copy, ZooKeeper in dual write, a broker while another one is rolled; all come back."""
     notes = []
@@ -344,9 +332,6 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
             assert [difference for difference in compared["differences"] if difference["explained"] is None] == []
         assert canary.result["lost"] == 0
     write_section("3.9.2: nodes killed under the driver", notes, canary.result)
-
-
-# --- two drivers ------------------------------------------------------------------------------------------------------
 
 
 def test_two_drivers_at_once(tmp_path: Path) -> None:

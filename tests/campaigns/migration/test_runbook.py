@@ -164,8 +164,6 @@ def in_order(wanted: Sequence[str], seen: Sequence[str]) -> bool:
     return all(line in left for line in wanted)
 
 
-# --- when the operator does not answer ---
-
 _QUICK_S = 25.0
 _PROBLEMS = 7
 

@@ -74,9 +74,6 @@ def only(findings: tuple[Finding, ...], id: str) -> Finding:
     return found
 
 
-# --- one forwarded port -----------------------------------------------------------------------------------------------
-
-
 def test_leader_out_of_reach_differs_from_a_missing_leader() -> None:
     with Bastion().client() as client, pytest.raises(UnreachableError) as caught:
         plan_change(client, UP)
@@ -133,9 +130,6 @@ def test_whom_a_follower_follows_may_be_denied() -> None:
     assert "--allow-principal User:ops --operation ClusterAction --cluster" in caught.value.advice
 
 
-# --- rights -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("role", list(Role))
 def test_leader_that_may_not_be_asked_for_differs_from_a_missing_leader(role: Role) -> None:
     cluster = FakeCluster()
@@ -158,9 +152,6 @@ def test_levels_that_no_node_shows_are_unknown() -> None:
         with pytest.raises(UnreachableError) as caught:
             plan_change(client, UP)
     assert "ClusterAction on the cluster is missing" in caught.value.message
-
-
-# --- another login at the controllers ---------------------------------------------------------------------------------
 
 
 class OtherLogin:

@@ -49,9 +49,6 @@ def ids(findings) -> set[str]:
     return {finding.id for finding in findings}
 
 
-# --- with a leader --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("start", [(1,), (2,), (1, 2, 3)])
 def test_any_controller_leads_to_the_leader_and_to_all_the_others(start):
     with running(Quorum(observers=(11,))) as quorum:
@@ -143,9 +140,6 @@ def test_directory_ids_in_a_static_quorum_are_not_shown():
         assert {voter.directory_id for voter in look(quorum, 2).voters} == {None}
 
 
-# --- the voter set against the world --------------------------------------------------------------------------------
-
-
 def test_a_port_without_a_listener_is_found():
     with running(Quorum(endpoints={3: Address("127.0.0.1", 1)})) as quorum:
         state = look(quorum)
@@ -179,9 +173,6 @@ def test_a_port_of_another_cluster_in_the_voter_set_is_found():
         quorum.endpoints[3] = other.endpoints[3]
         found = check_health(look(quorum))
     assert "voter-endpoint-of-another" in ids(found)
-
-
-# --- without a leader -----------------------------------------------------------------------------------------------
 
 
 def test_without_a_leader_every_controller_is_asked_whom_it_follows():
@@ -258,9 +249,6 @@ def test_controllers_configured_with_different_voters_are_reported():
         assert "configured-voters-differ" in ids(check_health(look(quorum)))
 
 
-# --- split answers --------------------------------------------------------------------------------------------------
-
-
 def test_of_two_leaders_the_one_of_the_newer_epoch_counts():
     old = quorum_body(leader=1, epoch=6, voters=[Quorum()._replica(id, 2) for id in (1, 2, 3)])
     with running(Quorum(overrides={(1, "DescribeQuorum"): Reply(body=old)})) as quorum:
@@ -274,9 +262,6 @@ def test_controllers_of_two_clusters_are_not_mixed():
         state = look_at(quorum.controllers[1].address, other.controllers[2].address)
     assert (state.cluster_id, state.leader_epoch) == (CLUSTER_ID, 7)
     assert "node-of-another-cluster" in ids(check_health(state))
-
-
-# --- in part --------------------------------------------------------------------------------------------------------
 
 
 def test_what_may_not_be_asked_is_unknown_and_reported():
@@ -351,9 +336,6 @@ def test_a_silent_bootstrap_node_is_reported_and_the_others_answer():
     with running(Quorum()) as quorum:
         state = look_at(Address("127.0.0.1", 1), quorum.controllers[1].address)
     assert (state.leader_id, ids(state.findings)) == (2, {"bootstrap-node-silent"})
-
-
-# --- bad ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -434,9 +416,6 @@ def test_a_node_that_does_not_say_who_it_is_stays_nameless(words):
         state = look(quorum, 1)
     assert state.leader_id == 2
     assert [probe.node_id for probe in state.probes if probe.endpoint.port == quorum.endpoints[2].port] == [None]
-
-
-# --- again and again ------------------------------------------------------------------------------------------------
 
 
 def test_an_observer_keeps_its_connections_and_sees_what_changes():

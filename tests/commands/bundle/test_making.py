@@ -217,9 +217,6 @@ def test_names_from_elsewhere_stay_text_in_the_page(kafkactl: Callable[..., Run]
     assert "\x1b" not in page and "\u202e" not in page
 
 
-# --- secrets ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Options that name something of every kind, all with secrets in it; more of them in contexts and environment."""

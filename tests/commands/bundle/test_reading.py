@@ -192,9 +192,6 @@ def test_a_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
     assert kafkactl("quorum", "describe", "--bundle", path, "--log-dir", "x").code == 2
 
 
-# --- bundles that cannot be read --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("verb", READERS)
 def test_a_file_that_is_not_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
     words = [*verb.split(), *READERS[verb], "-o", "json"]

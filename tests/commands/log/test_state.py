@@ -41,9 +41,6 @@ def image(kafkactl, *arguments: object) -> dict[str, Any]:
     return run.json
 
 
-# --- image --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("release", RELEASES)
 def test_snapshot_and_log_come_to_the_same(kafkactl, tmp_path: Path, release: str):
     """The state at a snapshot's offset, out of the log alone, is that of the snapshot."""
@@ -312,9 +309,6 @@ def test_an_empty_log(kafkactl, tmp_path: Path):
     assert "empty" in kafkactl("log", "image", tmp_path).stdout
 
 
-# --- diff ---------------------------------------------------------------------------------------------------------
-
-
 def test_diff_of_two_points(kafkactl, log: Path, last: int):
     run = kafkactl("log", "diff", f"{log}@66", log, "-o", "json")
     assert run.code == 0
@@ -344,9 +338,6 @@ def test_equal_states(kafkactl, log: Path):
     assert answer["differences"] == []
     assert "Equal" in kafkactl("log", "diff", log, log.parent).stdout
     assert kafkactl("log", "diff", log).code == 2
-
-
-# --- history ------------------------------------------------------------------------------------------------------
 
 
 def test_the_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
@@ -456,9 +447,6 @@ def test_the_configuration_goes_with_its_topic(kafkactl, log: Path):
     assert reported[-1]["offset"] == removed["offset"]
 
 
-# --- browse, lint -------------------------------------------------------------------------------------------------
-
-
 def test_browsing_without_a_terminal(kafkactl, log: Path):
     root = kafkactl("log", "browse", log, "-o", "json").json
     assert (root["path"], root["type"], root["names"]) == ("/", "directory", ["image"])
@@ -519,8 +507,6 @@ def test_a_person_walks_through_the_tree(
     assert talk.count("ls [PATH]") == 2
     assert "No closing quotation" in talk
 
-
-# --- nothing ------------------------------------------------------------------------------------------------------
 
 _VERBS = (
     ("log", "image"), ("log", "lint"), ("log", "browse"), ("log", "dump"), ("log", "history", "--broker", "1"),

@@ -202,9 +202,6 @@ def test_single_files(kafkactl, tmp_path: Path):
     assert (code, answer["sources"][0]["records"] > 5) == (0, True)
 
 
-# --- leader-epoch-checkpoint ----------------------------------------------------------------------------------------
-
-
 def epochs_in(log: Path, text: str) -> Path:
     (log / "leader-epoch-checkpoint").write_text(text)
     return log
@@ -267,9 +264,6 @@ def test_an_epoch_behind_the_end_shows_that_the_log_lost_its_end(kafkactl, node)
 def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), "x\n")
     assert verified(kafkactl, log)[::2] == (7, {"broken-leader-epoch-checkpoint": "blocker"})
-
-
-# --- the better disk ----------------------------------------------------------------------------------------------
 
 
 def hurt(data: bytes, batch: int) -> bytes:
@@ -341,9 +335,6 @@ def test_a_snapshot_beyond_the_damage_is_a_place(kafkactl, node):
     assert (answer["ranking"][0]["path"], answer["ranking"][0]["end_offset"]) == (str(with_snapshot), 25)
     (with_snapshot / name).write_bytes(SNAPSHOT[:-70])
     assert verified(kafkactl, short, with_snapshot)[1]["ranking"][0]["path"] == str(short)
-
-
-# --- nothing ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

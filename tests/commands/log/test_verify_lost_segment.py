@@ -73,9 +73,6 @@ def test_a_recovery_from_a_log_without_its_last_segment_names_the_damage(kafkact
     assert "zeros are in place of the segment" in reported["message"]
 
 
-# --- other names ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["copy.bak", "snapshot.checkpoint", f"{SNAPSHOT_NAME}.old"])
 def test_a_renamed_snapshot_is_read_as_one(kafkactl: Kafkactl, tmp_path: Path, name: str) -> None:
     log_dir(tmp_path / "files", {name: SNAPSHOT})

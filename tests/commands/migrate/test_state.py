@@ -35,9 +35,6 @@ def migrate(kafkactl, tmp_path):
     return run
 
 
-# --- status ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", [name for name in HEALTHY if name != "M10"])
 def test_a_saved_observation_is_in_the_state_that_it_shows(migrate, name: str) -> None:
     run = migrate("status", HEALTHY[name], "-o", "json")
@@ -183,9 +180,6 @@ def test_the_board_begins_with_what_needs_the_operator(tmp_path: Path) -> None:
     assert table > next(at for at, line in enumerate(lines) if line.startswith("CONTROLLER"))
 
 
-# --- plan -----------------------------------------------------------------------------------------------------------
-
-
 def test_the_plan_goes_to_the_end_and_predicts_the_copy(migrate) -> None:
     run = migrate("plan", HEALTHY["M3"], "-o", "json")
     answer = run.json
@@ -215,9 +209,6 @@ def test_people_read_the_plan(migrate) -> None:
     text = migrate("plan", HEALTHY["M4L"]).stdout
     for word in ("planned: from M4L", "restart-node broker 3 (migration)", "done", "wait-copy", "no rollback"):
         assert word in text
-
-
-# --- rollback -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", one_in(4, WAYS))

@@ -195,9 +195,6 @@ def test_a_port_that_speaks_something_else(kafkactl: Kafkactl, verb: list[str]) 
     assert run.error["next_step"]
 
 
-# --- verify ---------------------------------------------------------------------------------------------------------
-
-
 def differing() -> FakeCluster:
     cluster = FakeCluster()
     cluster.files = {11: {"min.insync.replicas": "2"}, 12: {"min.insync.replicas": "2"}}

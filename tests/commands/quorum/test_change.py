@@ -280,8 +280,6 @@ def test_two_at_once(run_quorum, tmp_path):
     assert (run.code, run.error["id"], quorum.sent) == (3, "another-kafkactl-is-changing", [])
 
 
-# --- rights -----------------------------------------------------------------------------------------------------------
-
 DENIAL = blocker("not-authorised", "cluster", "User:ops may not change the cluster", "kafka-acls.sh …")
 DENIED = Answer(code=31, message="Cluster authorization failed.", next_step="kafka-acls.sh … --operation Alter …")
 TO_TWO = ("reassign", "--target", "1,2", "--allow-size", "--accept-zero-tolerance", "--yes")

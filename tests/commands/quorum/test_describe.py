@@ -134,9 +134,6 @@ def _state(**seen: Any) -> QuorumState:
     return QuorumState(**unknown, **seen)
 
 
-# --- not healthy ----------------------------------------------------------------------------------------------------
-
-
 def test_without_a_leader_it_answers_and_ends_with_7(describe):
     with running(Quorum(leader_id=9), down=()) as quorum:
         run = describe(quorum, "-o", "json")
@@ -215,9 +212,6 @@ def test_the_page_fits_a_terminal(describe, monkeypatch, columns):
     show(page, screen, color=False)
     assert max(map(len, screen.getvalue().splitlines())) <= int(columns)
     assert str(directory(1)) in screen.getvalue()
-
-
-# --- any answer -----------------------------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 2**32), version=st.integers(0, 2))

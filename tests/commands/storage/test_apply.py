@@ -148,9 +148,6 @@ def test_a_reformat_names_a_node_and_a_directory(apply, text):
     assert (run.code, run.error["id"]) == (2, "invalid-reformat")
 
 
-# --- the plan and the host have moved since ---------------------------------------------------------------------
-
-
 def test_an_edited_plan_is_refused(apply, fleet):
     document = fleet.planned()
     document["nodes"][0]["directories"][0]["directory_id"] = "AAAAAAAAAAAAAAAAAAAAAg"
@@ -252,9 +249,6 @@ def test_a_node_that_runs_is_refused(apply, fleet):
     assert run.code == 3
     assert "directory-in-use" in ids(run)
     assert list(fleet.tree()) == ["4/a/.lock"]
-
-
-# --- formatted before -------------------------------------------------------------------------------------------
 
 
 def lose(fleet, node_id, name="a"):

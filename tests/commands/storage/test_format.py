@@ -60,9 +60,6 @@ def blockers(run: Run) -> list[str]:
     return [finding["id"] for finding in run.json["findings"] if finding["severity"] == "blocker"]
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
-
-
 def test_formats_and_answers_with_every_field_of_the_contract(format_: Callable[..., Run], node: Node) -> None:
     run = format_("-s", "--kafka-version", "4.3.1")
     answer = run.json
@@ -126,9 +123,6 @@ def test_a_new_disk_is_formatted_and_the_others_stay(format_: Callable[..., Run]
     run = format_("-s", "-g")
     assert (run.code, [directory["action"] for directory in run.json["directories"]]) == (0, ["keep", "format"])
     assert before.items() <= node.tree().items()
-
-
-# --- flags ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -219,9 +213,6 @@ def test_a_configuration_that_kafka_would_not_load_is_a_usage_error(
     assert id_ in {None, run.error["id"]}
 
 
-# --- secrets ----------------------------------------------------------------------------------------------------------
-
-
 def stored_users(node: Node) -> int:
     return sum(content.count(b"alice") for content in node.tree().values())
 
@@ -263,9 +254,6 @@ def test_a_user_that_cannot_be_read_is_reported_without_the_password(format_: Ca
 def test_an_empty_scram_file_is_a_mistake(format_: Callable[..., Run]) -> None:
     run = format_("-s", "--scram-file", "-", input="\n# nobody\n")
     assert (run.code, run.error["id"]) == (2, "scram-file-empty")
-
-
-# --- the guard --------------------------------------------------------------------------------------------------------
 
 
 def test_a_directory_that_is_not_blank_is_refused_and_can_be_allowed(format_: Callable[..., Run], node: Node) -> None:
@@ -310,9 +298,6 @@ def test_a_directory_in_use_is_refused(format_: Callable[..., Run], node: Node) 
         run = format_("-s", "--allow-not-blank", node.root / "d1")
         running.communicate(b"\n")
     assert (run.code, blockers(run)) == (3, ["directory-in-use"])
-
-
-# --- disks that fail --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

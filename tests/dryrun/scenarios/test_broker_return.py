@@ -205,9 +205,6 @@ def test_unregister_an_unknown_broker() -> None:
     }  # fmt: skip
 
 
-# --- several at once ----------------------------------------------------------------------------------------------
-
-
 def outcomes(found: Prediction, number: int = 0) -> set[tuple[int, frozenset[int], frozenset[int]]]:
     (change,) = (change for change in found.changes if change.partition == number)
     return {(outcome.leader, frozenset(outcome.isr), frozenset(outcome.elr)) for outcome in change.outcomes}
@@ -302,8 +299,6 @@ def test_every_order_that_a_controller_can_see_is_among_those_reported(
             )
             assert real in expected, f"{topic.name}-{number}: {before}"
 
-
-# --- brokers that are not registered ------------------------------------------------------------------------------
 
 GONE = "brokers 1 2 3\ntopic a min.insync.replicas=2\n  1 | 1 2 | 1 2\n  2 | 2 | 2"
 

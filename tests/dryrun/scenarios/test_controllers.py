@@ -147,9 +147,6 @@ def test_wishes() -> None:
             parse_voter_change(wrong)
 
 
-# --- feature levels -----------------------------------------------------------------------------------------------
-
-
 def registered(text: str, kafka: str = "4.3", ranges: dict[str, tuple[int, int]] | None = None) -> tuple[Image, Facts]:
     image, facts = cluster(text)
     features = {name: FeatureRange(*held) for name, held in (ranges or _ranges(kafka)).items()}

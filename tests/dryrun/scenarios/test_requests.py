@@ -32,8 +32,6 @@ def types(found: Prediction) -> list[str]:
     return [record.type for record in records_of(found.operations or (), found.facts.rules)]
 
 
-# --- elections ----------------------------------------------------------------------------------------------------
-
 MOVED = """\
 brokers 1 2 3
 broker 3 fenced
@@ -94,9 +92,6 @@ def test_unclean() -> None:
 def test_every_partition_errs_is_refused() -> None:
     found = elect_leaders(*cluster(MOVED), Election.PREFERRED, [("a", 2), ("b", None), ("a", 9)])
     assert (codes(found), found.verdict) == ([80, 3, 3], Verdict.REFUSED)
-
-
-# --- configuration ------------------------------------------------------------------------------------------------
 
 
 def test_min_isr_forgets_who_may_lead() -> None:
@@ -217,8 +212,6 @@ def test_entities(text: str) -> None:
         parse_entity(text)
     assert caught.value.id == "unknown-entity"
 
-
-# --- reassignment -------------------------------------------------------------------------------------------------
 
 FOUR = "brokers 1 2 3 4\nbroker 4 fenced\ntopic a\n  1 | 1 2 | 1 2\n  2 | 2 1 | 2"
 

@@ -65,8 +65,6 @@ class SimulatedCluster:
         self.sent.append(request)
         return reaction
 
-    # --- levels ---
-
     def observe(self, request: FeatureRequest | None = None) -> ClusterState:
         self._act()
         return self.cluster.state()

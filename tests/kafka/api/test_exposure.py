@@ -215,9 +215,6 @@ config = "zk"
     ]  # fmt: skip
 
 
-# --- TLS settings that cannot be followed ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("line", "is_refused"),
     [

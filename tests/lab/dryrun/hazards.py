@@ -34,9 +34,6 @@ def ids(found: Prediction) -> set[str]:
     return {finding.id for finding in found.findings}
 
 
-# --- brokers --------------------------------------------------------------------------------------------------------
-
-
 def lose_worst(size: int) -> Experiment:
     """The worst set that the controller's own node is not in; the reported harm is the worst of all orders."""
 
@@ -239,9 +236,6 @@ def behead(stage: Stage) -> object:
     stage.settle(back(*stage.cluster.broker_ids))
     stage.checked += 1
     return found
-
-
-# --- what a restart brings back -------------------------------------------------------------------------------------
 
 
 def retention_printed(stage: Stage, broker: int, topic: str) -> str | None:

@@ -26,9 +26,6 @@ _TYPES = {
 }
 
 
-# --- feature levels -------------------------------------------------------------------------------------------------
-
-
 def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) -> Experiment:
     """One request for all these levels, as Kafka's own tool sends it."""
 
@@ -116,8 +113,6 @@ def features_of(release: str) -> tuple[Experiment, ...]:
     )
 
 
-# --- what a restart forgets -----------------------------------------------------------------------------------------
-
 USERS = ("alice", "bob@x.com", "carol")
 _SHOWN = re.compile(r"user-principal '([^']+)'")
 
@@ -150,9 +145,6 @@ def forget_users(stage: Stage, gone: str) -> tuple[set[str], set[str], set[str]]
     stage.cluster.kill(*nodes)
     stage.cluster.start()
     return before, lost, scram_users(stage)
-
-
-# --- voters ---------------------------------------------------------------------------------------------------------
 
 
 def answered(stage: Stage, log_of: int, name: str, asked: Mapping[str, Any], body: Mapping[str, Any]) -> Prediction:

@@ -66,8 +66,6 @@ class KafkaCluster:
         for port in (*self.disks.controller_ports.values(), *self.disks.broker_ports.values()):
             release_port(port)
 
-    # --- what it is made of ---
-
     @property
     def cluster_id(self) -> str:
         """The id on every disk."""
@@ -124,8 +122,6 @@ class KafkaCluster:
         )
         limits = Limits(timeout_ms=timeout_ms, request_timeout_ms=request_timeout_ms)
         return Client([address(node_id) for node_id in ids], role, limits=limits)
-
-    # --- start, and evidence ---
 
     def start(self, *node_ids: int, timeout_s: float = READY_S) -> Self:
         """Start these nodes, or all that do not run, at once; returns when the cluster is complete."""
@@ -265,8 +261,6 @@ class KafkaCluster:
 
     def _alive_controllers(self) -> list[int]:
         return [controller_id for controller_id in self.controller_ids if self._nodes[controller_id].alive]
-
-    # --- what happens to nodes ---
 
     def kill(self, *node_ids: int) -> None:
         """SIGKILL."""

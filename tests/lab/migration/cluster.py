@@ -102,8 +102,6 @@ class MigrationCluster:
         for port in (*ports, *self.plan.controllers.values(), *self.zookeeper.ports):
             release_port(port)
 
-    # --- what it is made of ---
-
     @property
     def broker_ids(self) -> tuple[int, ...]:
         """1, 2 …"""
@@ -143,8 +141,6 @@ class MigrationCluster:
             file = self.config_file(node_id)
             self._nodes[node_id] = KafkaNode(self.release, file, self.logs, name=f"node-{node_id}")
         return self._nodes[node_id]
-
-    # --- single nodes ---
 
     def write(self, node_id: int, phase: str, **changed: str | None) -> Path:
         """Give a node the file of a phase; keys (`_` for `.`) are put in, or taken out where None."""
@@ -195,8 +191,6 @@ class MigrationCluster:
             applied = apply_plan(plan_format(request, node, observe_node(node), known, SystemSource()), OsFilesystem())
             if applied.outcome is not Outcome.DONE:
                 raise LabError(f"controller {node_id} is not formatted: {applied.findings}")
-
-    # --- from phase to phase ---
 
     def reach(self, state: str) -> None:
         """From nothing to that state, forward, over all states before it that were not reached yet."""
@@ -265,8 +259,6 @@ class MigrationCluster:
         )
         return sum(record.data["BrokerId"] == broker_id for record in found)
 
-    # --- ZooKeeper ---
-
     def znode(self, path: str) -> Znode | None:
         """One znode, below the chroot."""
         with self.open_zookeeper() as zookeeper:
@@ -292,8 +284,6 @@ class MigrationCluster:
         znode = self.znode(path)
         found: dict[str, Any] = {} if znode is None or not znode.data else json.loads(znode.data)
         return found
-
-    # --- data ---
 
     def fill(self) -> str:
         """Every kind of metadata (see `MigrationChores.java`); what was done and what was refused, a line each."""

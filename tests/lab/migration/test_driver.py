@@ -88,9 +88,6 @@ def said(line: Line) -> list[str]:
     return answers.get(line.verb, [])
 
 
-# --- the campaign ---
-
-
 @pytest.mark.campaign
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])

@@ -137,9 +137,6 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
         assert ended(colleague, "rollback").answer["outcome"] == "refused"  # its journal knows no original file
 
 
-# --- the campaign -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.campaign
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("release", "controllers"), [("3.6.2", 1), ("3.7.2", 3), ("3.9.2", 3)])

@@ -91,9 +91,6 @@ def secure(node: ZooKeeperNode, host: str = "127.0.0.1") -> str:
     return f"{host}:{next(line for line in lines if line.startswith('secureClientPort=')).partition('=')[2]}/kafka"
 
 
-# --- the tree ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_whole_tree_as_kazoo_reads_it(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
     tree = zookeeper.read_tree()
     assert tree.zxid_before == tree.zxid_after and not tree.findings
@@ -208,9 +205,6 @@ def test_the_copy_is_predicted_of_a_live_tree(
     assert secured.code == 0 and secured.json["effects"] == run.json["effects"]
 
 
-# --- changes ----------------------------------------------------------------------------------------------------------
-
-
 def test_changes_check_versions(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
     kazoo.create("/migration", b"{}")
     assert zookeeper.set("/migration", b"{1}", 0) == 1
@@ -238,9 +232,6 @@ def test_waiting_for_a_znode(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
         zookeeper.wait_for("/controller", lambda znode: znode is None, Deadline.after(300, SystemClock()))
     assert caught.value.id == "znode-state-not-reached"
     kazoo.delete("/controller")
-
-
-# --- losses -----------------------------------------------------------------------------------------------------------
 
 
 def started_by(pool: Pool, server: ZooKeeperNode, thread: int) -> None:
@@ -271,9 +262,6 @@ def test_a_server_that_stops_for_a_while_and_one_that_is_gone(lab_pool: Pool, tm
     with pytest.raises(UnreachableError) as caught:
         open_zookeeper(server.connect, timeout_ms=5_000)
     assert caught.value.id == "zookeeper-unreachable" and "refused" in str(caught.value.cause)
-
-
-# --- who is who -------------------------------------------------------------------------------------------------------
 
 
 def test_tls_with_a_certificate_of_our_own(node: ZooKeeperNode) -> None:
@@ -343,9 +331,6 @@ def test_server_that_enforces_sasl_names_the_missing_line(lab_pool: Pool, tmp_pa
         line = {"java.security.auth.login.config": str(jaas)}  # the remedy, carried out
         with open_zookeeper(server.connect, settings=zookeeper_settings(line), timeout_ms=15_000) as zookeeper:
             assert zookeeper.read("/zookeeper") is not None
-
-
-# --- a server that has lost the others --------------------------------------------------------------------------------
 
 
 @pytest.mark.campaign

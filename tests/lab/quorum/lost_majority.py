@@ -180,9 +180,6 @@ def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 
         consumer.close()
 
 
-# --- after the recovery ---------------------------------------------------------------------------------------------
-
-
 def start_recovered(scene: Scene, node_id: int, directory: Path) -> None:
     """Point every node to the recovered controller, and start that one alone."""
     cluster = scene.cluster

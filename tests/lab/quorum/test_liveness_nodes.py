@@ -84,9 +84,6 @@ def test_who_is_alive_is_who_was_seen_to_advance(kafkactl: Kafkactl, new_cluster
     assert ours.level() == before, "nothing of it was committed later"
 
 
-# --- the campaign -----------------------------------------------------------------------------------------------------
-
-
 def _row(
     ours: Cluster, event: str, struck: tuple[int, ...], delay_s: float, words: tuple[object, ...], **texts: str
 ) -> Row:

@@ -13,9 +13,6 @@ WORKS, NOTHING, REFUSED, CLAIMED, ALLOWED, LATER = (
 )  # fmt: skip
 
 
-# --- words ----------------------------------------------------------------------------------------------------------
-
-
 def upgrade(*levels: str) -> tuple[str, ...]:
     """`features upgrade --feature …`."""
     return ("features", "upgrade", *_named(levels))
@@ -39,8 +36,6 @@ def scene(name: str, words: tuple[str, ...], verdict: Verdict, *because: str, **
     """A row of the table."""
     return Scene(name=name, words=words, verdict=verdict, because=because, **more)  # type: ignore[arg-type]
 
-
-# --- courses --------------------------------------------------------------------------------------------------------
 
 _LOSES = "metadata-downgrade-loses-metadata"
 _BOTH_WAYS = (

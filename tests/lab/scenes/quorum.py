@@ -27,9 +27,6 @@ WORKS, NOTHING, REFUSED, CLAIMED, ALLOWED, WEDGES, KILLS, LATER = (
 )  # fmt: skip
 
 
-# --- words ----------------------------------------------------------------------------------------------------------
-
-
 def reassign(target: str, *options: str) -> tuple[str, ...]:
     """`quorum reassign --target`."""
     return ("quorum", "reassign", "--target", target, *options)
@@ -44,8 +41,6 @@ def add(who: str) -> tuple[str, ...]:
     """`quorum add-controller`."""
     return ("quorum", "--command-config", f"{{{who}_config}}", "add-controller")
 
-
-# --- courses --------------------------------------------------------------------------------------------------------
 
 _THREE = reassign("1,2,3")
 

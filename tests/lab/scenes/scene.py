@@ -221,9 +221,6 @@ def _blockers(dry: Mapping[str, Any]) -> list[str]:
     return [finding["id"] for finding in dry.get("findings", ()) if finding["severity"] == "blocker"]
 
 
-# --- the truth ------------------------------------------------------------------------------------------------------
-
-
 def _done_by_us(scene: Scene, stage: Stage, words: Sequence[str], dry: Mapping[str, Any]) -> str:
     before = _picture(stage)
     yes = ["--yes"] if words[0] == "nodes" or "reassign" in words else []
@@ -300,8 +297,6 @@ def kafkas_tool(stage: Stage, words: Sequence[str]) -> int:
     name = FEATURES if words[0] == "features" else QUORUM
     return stage.tool.run_tool(version, name, [*where, *words[1:]], timeout_s=90).exit_code
 
-
-# --- what the cluster is --------------------------------------------------------------------------------------------
 
 Picture = tuple[dict[str, int], frozenset[tuple[int, str]], frozenset[tuple[str, int]]]
 

@@ -80,9 +80,6 @@ def chance(rng: random.Random, percent: int) -> bool:
     return rng.randrange(100) < percent
 
 
-# --- the configuration ------------------------------------------------------------------------------------------------
-
-
 def _configure(case: Case, rng: random.Random) -> None:
     roles = rng.choice(("controller", "broker", "broker,controller", "broker,controller"))
     case.names = [f"d{number}" for number in range(rng.choice((1, 1, 2, 3)))]
@@ -128,9 +125,6 @@ def _configure_levels(case: Case, config: dict[str, str], rng: random.Random) ->
         config[rng.choice(("unstable.metadata.versions.enable", "unstable.feature.versions.enable"))] = "true"
     if case.number < (4, 0) and chance(rng, 12):
         config["inter.broker.protocol.version"] = rng.choice(("3.3", "3.3-IV3"))
-
-
-# --- the arguments ----------------------------------------------------------------------------------------------------
 
 
 def _ask_for_cluster(case: Case, rng: random.Random) -> None:
@@ -180,9 +174,6 @@ def _ask_for_levels(case: Case, rng: random.Random) -> None:
     if chance(rng, 25 if case.number >= (3, 5) else 3):
         for _ in range(rng.choice((1, 1, 2))):
             case.arguments += ["--add-scram", rng.choice(SCRAM if chance(rng, 30) else SCRAM[:2])]
-
-
-# --- the disks --------------------------------------------------------------------------------------------------------
 
 
 def _prepare_disks(case: Case, rng: random.Random) -> None:

@@ -75,9 +75,6 @@ def check_levels(node: KafkaNode, answer: Any) -> None:
     assert wait_for_features(*node.address, levels) == levels
 
 
-# --- the four kinds ---------------------------------------------------------------------------------------------------
-
-
 def boot_static(version: str, root: Path, format_node: Format, port: Port) -> None:
     broker, controller = port(), port()
     quorum = configs.static_quorum({1: controller})

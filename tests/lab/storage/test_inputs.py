@@ -79,9 +79,6 @@ def or_none(read: Callable[[], object]) -> object:
         return None
 
 
-# --- java.util.Properties -------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_properties_are_read_as_java_reads_them(oracle: InputOracle, text: str):
     data = text.encode("latin-1")
@@ -107,9 +104,6 @@ def test_properties_are_written_as_java_writes_them(oracle: InputOracle, key: st
     for question, ascii_only in (("store-bytes", True), ("store-text", False)):
         line = render_property(key, value, ascii_only=ascii_only)
         assert oracle.about(question, f"{key}\0{value}") == hex8(line)
-
-
-# --- text, numbers, order -------------------------------------------------------------------------------------------
 
 
 NUMBERS = st.one_of(
@@ -200,9 +194,6 @@ def test_addresses(oracle: InputOracle, host: str):
     assert oracle.about("socket-host", host) == hex8(socket_host(host))
 
 
-# --- Kafka's own grammars -------------------------------------------------------------------------------------------
-
-
 VOTERS = st.lists(st.sampled_from(["1", "2", "-", "@", "a", ":", "[", "]", "::1", "9093", ",", " ", ID, f"1@a:1:{ID}"]))
 
 
@@ -277,9 +268,6 @@ def test_meta_properties(oracle: InputOracle, lines: list[str]):
     node_id = "OptionalInt.empty" if read.stored_id is None else f"OptionalInt[{read.stored_id}]"
     directory_id = "Optional.empty" if read.directory_id is None else f"Optional[{read.directory_id}]"
     assert answer == f"V{read.version} {cluster_id} {node_id} {directory_id}"
-
-
-# --- what the storage tool writes -----------------------------------------------------------------------------------
 
 
 def formatted(tool: StorageToolServer, release: str, folder: Path, *arguments: str) -> Path | None:

@@ -148,8 +148,6 @@ def test_the_one_file_that_is_refused_on_purpose(storage_tool: StorageToolServer
     assert error.id == "empty-metadata-log-dir"
 
 
-# --- config providers -----------------------------------------------------------------------------------------------
-
 CLASS = "org.apache.kafka.common.config.provider."
 FILE = {"config.providers": "file", "config.providers.file.class": f"{CLASS}FileConfigProvider"}
 DIRECTORY = {"config.providers": "dir", "config.providers.dir.class": f"{CLASS}DirectoryConfigProvider"}
@@ -183,9 +181,6 @@ def test_config_providers(storage_tool: StorageToolServer, tmp_path: Path, relea
         else:
             assert isinstance(mine, NodeConfig)
             assert set(mine.all_directories) == directories
-
-
-# --- the table of keys ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("release", releases.VERSIONS)

@@ -191,9 +191,6 @@ def case_named(name: str) -> Case:
     return next(case for case in ALL_CASES if case.name == name)
 
 
-# --- tests ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "release"), (*REPRESENTATIVES, *SETTING_REPRESENTATIVES))
 def test_what_is_foretold_happens(name: str, release: str, disks: Disks) -> None:
     runs = run_case(case_named(name), release, disks)

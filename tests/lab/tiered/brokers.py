@@ -144,8 +144,6 @@ class TieredCluster(KafkaCluster):
         """A client of the brokers that run."""
         return self.client(Role.BROKER)
 
-    # --- doing --------------------------------------------------------------------------------------------------------
-
     def fault(self, name: str, topic: str = "", *, on: bool = True) -> None:
         """Switch a fault of the store on or off."""
         file = self.disks.control / (f"{name}.{topic}" if topic else name)

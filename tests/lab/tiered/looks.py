@@ -139,9 +139,6 @@ def _same_offsets(
             yield f"{source}: {field} {getattr(status, field)}, Kafka answers {name} {offsets.get(name)}"
 
 
-# --- which offsets can be read --------------------------------------------------------------------------------------
-
-
 def readable_wrong(stage: Stage) -> dict[str, str]:
     """By topic: which offsets consumers get, where they are not those that the audit leaves."""
     stage.refresh()
@@ -187,9 +184,6 @@ def spans(offsets: Iterable[int]) -> str:
         else:
             found.append([offset, offset])
     return ", ".join(f"{low}-{high}" for low, high in found) or "none"
-
-
-# --- forecasts ------------------------------------------------------------------------------------------------------
 
 
 class Forecast(NamedTuple):

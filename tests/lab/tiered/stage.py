@@ -114,8 +114,6 @@ class Hand:
         self.cluster.chore("move", self.topic, replicas)
         self.cluster.chore("elect", "preferred", self.topic)
 
-    # --- what there is ---
-
     def segments(self, *states: str) -> list[RemoteSegment]:
         """Its segments in some states, of all ids of the topic, in order."""
         found = self.stage.segments.get(self.topic, [])
@@ -143,8 +141,6 @@ class Hand:
     def leads(self, broker: int) -> Callable[[], bool]:
         """Whether a broker leads the topic."""
         return lambda: self.stage.leaders().partitions[self.topic, 0].leader == broker
-
-    # --- by hand ---
 
     @property
     def topic_id(self) -> Uuid:

@@ -123,9 +123,6 @@ def test_topics_without_partitions_are_there_too():
     assert packed == plain
 
 
-# --- what lint asks of the columns ------------------------------------------------------------------------------------
-
-
 def _odd(image: Image, rng: random.Random) -> Image:
     """With brokers that are gone, fenced, or have other directories, or a directory id that is not one."""
     brokers = dict(image.brokers)

@@ -111,9 +111,6 @@ def test_a_length_that_leads_over_the_end() -> None:
         assert_same(with_bytes(data, [(-cut, 0xFF), (-cut - 1, 0xFF)]))
 
 
-# --- metadata.version within a batch, and transactions that begin or end in one ---------------------------------------
-
-
 def test_the_rest_of_the_first_batch_of_a_snapshot_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     data = in_one_batch([LEVEL, topic(1), *(partition(1, number) for number in range(9)), change(1, 3, Leader=2)])
     taken: list[int] = []

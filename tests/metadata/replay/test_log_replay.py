@@ -223,9 +223,6 @@ def test_a_transaction_is_withheld_and_resumed():
     assert replayed(end, first.image).image == replay(placed(VERSION, TOPIC, records.partition())).image
 
 
-# --- what is taken by columns, and what is not ----------------------------------------------------------------------
-
-
 def passes(monkeypatch: pytest.MonkeyPatch, data: bytes, **options: object) -> tuple[int, int]:
     """Return how many partition records the reference took, and how often columns were put back before the end."""
     taken, settled = [], []

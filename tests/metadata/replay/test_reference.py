@@ -54,9 +54,6 @@ def test_what_kafka_wrote_replays_without_a_word(name):
     assert bool(found.image.features) == ("first-3.9" not in name and "first-4.3" not in name)
 
 
-# --- partitions -----------------------------------------------------------------------------------------------------
-
-
 def test_a_partition_is_what_its_record_says():
     assert foo() == Partition(
         replicas=(1, 2, 3),
@@ -130,9 +127,6 @@ def test_a_removed_topic_takes_its_configs_with_it():
     assert image.configs == {(4, "foo"): {"retention.ms": "1"}}
 
 
-# --- registrations --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("changed", "field", "value"),
     [
@@ -176,9 +170,6 @@ def test_registrations_end():
     assert image.brokers == image.controllers == {}
 
 
-# --- the rest -------------------------------------------------------------------------------------------------------
-
-
 def test_what_is_set_to_nothing_is_gone():
     quota = {"Entity": [{"EntityType": "user", "EntityName": None}], "Key": "producer_byte_rate"}
     image = image_of(
@@ -207,8 +198,6 @@ def test_an_entity_of_a_quota_is_a_set():
     )
     assert image.client_quotas == {(("client-id", None), ("user", "alice")): {"a": 1.0, "b": 2.0}}
 
-
-# --- what contradicts -----------------------------------------------------------------------------------------------
 
 UNKNOWN_BROKER = [
     record("UnregisterBroker", BrokerId=1),
@@ -292,9 +281,6 @@ def test_a_log_that_is_wrong_throughout_says_so_in_few_findings():
     assert found.findings[-1].severity is Severity.BLOCKER
 
 
-# --- transactions ---------------------------------------------------------------------------------------------------
-
-
 def test_records_of_a_transaction_count_when_it_ends():
     open_one = replay(placed(VERSION, BEGIN, TOPIC))
     assert not open_one.image.topics
@@ -312,9 +298,6 @@ def test_a_transaction_is_resumed():
     first = replay(placed(VERSION, BEGIN, TOPIC)).image
     second = replay(placed(partition(), END, first=3), first)
     assert second.image == image_of(TOPIC, partition())
-
-
-# --- the value ------------------------------------------------------------------------------------------------------
 
 
 def test_an_image_does_not_change_when_the_replay_goes_on():

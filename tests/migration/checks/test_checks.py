@@ -114,9 +114,6 @@ def test_what_was_made_a_moment_ago_is_not_missing_yet():
     assert "topic-not-mirrored" not in {finding.id for finding in check(fresh.observation())}
 
 
-# --- unknown --------------------------------------------------------------------------------------------------------
-
-
 def test_nothing_observed_is_unknown_and_never_wrong():
     found = check(Observation(time_ms=TIME_MS))
     assert {finding.id for finding in found} == {UNKNOWN_ID}
@@ -269,9 +266,6 @@ def test_no_secret_is_reported():
         "/config/brokers/1", b'{"version":1,"config":{"listener.name.sasl.ssl.key.password":"encryptedPassword:zz"}}'
     )
     assert "hunter2" not in str([finding.to_dict() for finding in check(seen.observation())])
-
-
-# --- what controllers decide ----------------------------------------------------------------------------------------
 
 
 def _decided(rule):

@@ -132,9 +132,6 @@ def test_one_change_of_any_tree_is_one_difference(data, choice):
     assert all(difference.explained is None for difference in found)
 
 
-# --- what is the same though it does not look so --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("broker", "start", "end", "next_id", "equal"),
     [
@@ -228,9 +225,6 @@ def test_names_that_were_copied_with_their_escapes():
     assert ("client-quota", "user ") in _names(answer.unexplained)
 
 
-# --- passwords ------------------------------------------------------------------------------------------------------
-
-
 def test_a_password_without_its_secret_is_unknown():
     answer = compared(_small(), IMAGE, replace(DUAL, secrets=()))
     assert answer.unexplained == ()
@@ -250,9 +244,6 @@ def test_a_cipher_text_taken_for_the_password_is_found_without_any_secret(hidden
     assert (found.entity, found.key) == ("broker-config", "1")
     assert [finding.id for finding in answer.findings] == ["password-copied-encrypted"]
     assert not _repeats_a_secret(found)
-
-
-# --- brokers, release, cluster id -----------------------------------------------------------------------------------
 
 
 def _with_broker(id, **changes):

@@ -115,8 +115,6 @@ def test_words_for_what_is_withheld():
     assert not is_withheld(b"\xff")
 
 
-# --- phases ---------------------------------------------------------------------------------------------------------
-
 EMPTY = copied(tree_from({path: None for path in small() if path.count("/") <= 2}))
 
 

@@ -62,8 +62,6 @@ def registered(id, broker, **changes) -> Broker:
     return replace(held, **changes)
 
 
-# --- generated ------------------------------------------------------------------------------------------------------
-
 NAMES = st.text(string.ascii_lowercase + "._-", min_size=1, max_size=6)
 PEOPLE = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/"), min_size=1, max_size=6).filter(
     lambda name: name not in (".", "..", "<default>")

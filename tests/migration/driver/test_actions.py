@@ -45,9 +45,6 @@ def copied(world: FakeWorld) -> FakeWorld:
     return world
 
 
-# --- files ---
-
-
 def put(world: FakeWorld, content: bytes = b"new=1\n", *, before: str | None = None) -> apply.Applied:
     return apply.put_file(world, place(1), content, before=(before or broker_file(1)).encode())
 
@@ -76,9 +73,6 @@ def test_hooks_that_put_files_badly(world: FakeWorld, fault: str, id: str | None
     found = put(world).finding
     assert (None if found is None else found.id) == id
     assert world.cluster.nodes[1].file == (broker_file(1) if fault in (FAIL, LIE) else "new=1\n")
-
-
-# --- processes ---
 
 
 def test_a_broker_is_started_when_its_old_session_is_over(copied: FakeWorld) -> None:
@@ -115,9 +109,6 @@ def test_without_any_hook_the_operator_is_asked(world: FakeWorld) -> None:
     applied = apply.restart(world, place(1), in_zookeeper=True, patience=PATIENCE)
     assert applied.asked and applied.finding is None
     assert apply.read_file(world, place(1)) == (None, None)
-
-
-# --- what cannot be undone ---
 
 
 def test_nothing_is_deleted_while_a_controller_lives(copied: FakeWorld) -> None:

@@ -59,9 +59,6 @@ def stopped(world: FakeWorld) -> list[int]:
     return [node for verb, node in world.asked if verb in RESTARTS]
 
 
-# --- a quorum as a whole ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("until", ["M2", "M3"])
 def test_a_quorum_is_prepared_as_a_whole(until: str, tmp_path: Path) -> None:
     cluster = FakeCluster()
@@ -91,9 +88,6 @@ def test_back_from_one_controller_of_three(tmp_path: Path) -> None:
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M0"), result.findings
     assert cluster.harm == []
     assert not any(controller.running or controller.formatted for controller in cluster.controllers)
-
-
-# --- nodes that do not let kafkactl in --------------------------------------------------------------------------------
 
 
 class Closed(FakeWorld):
@@ -134,9 +128,6 @@ def test_rollback_begins_nothing_while_a_node_refuses_the_login(tmp_path: Path) 
     result = back(world, tmp_path)
     assert "node-refuses-client" in {finding.id for finding in result.findings}
     assert stopped(world) == []
-
-
-# --- strangers --------------------------------------------------------------------------------------------------------
 
 
 class Foreign(FakeWorld):
@@ -185,9 +176,6 @@ def test_what_listens_is_not_formatted(tmp_path: Path) -> None:
     result = forward(world, tmp_path, until="M3")
     assert result.findings[-1].id == "format-of-running-node"
     assert (Verb.FORMAT, 3002) not in world.asked
-
-
-# --- killed and paused ------------------------------------------------------------------------------------------------
 
 
 class Dying(FakeWorld):
@@ -286,9 +274,6 @@ def test_gate_of_a_started_node_stays_closed_until_the_node_answers(tmp_path: Pa
         assert why_closed(crew, changed(step, action=action), route, ended) == (
             "nothing listens at the address of broker 2",
         )
-
-
-# --- the lock ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_second_driver_is_refused_whatever_its_journal(tmp_path: Path) -> None:

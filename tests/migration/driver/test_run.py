@@ -93,9 +93,6 @@ def test_back_and_forward_again(tmp_path: Path) -> None:
     assert_on_kraft(cluster)
 
 
-# --- killed ---
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("every", EVERY)
@@ -147,9 +144,6 @@ def test_a_journal_of_the_version_before_is_resumed(
     result = (forward if go == "forward" else back)(FakeWorld(cluster), tmp_path)
     assert result.outcome is outcome, result.findings
     assert cluster.harm == []
-
-
-# --- stopped ---
 
 
 def test_what_is_not_known_has_to_be_accepted_by_name(tmp_path: Path) -> None:

@@ -46,9 +46,6 @@ def with_local_disks(crew: RunContext) -> RunContext:
     return changed(crew, inventory=changed(crew.inventory, nodes=nodes))
 
 
-# --- an operator without hooks ---
-
-
 def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Path) -> None:
     cluster, events, begged = FakeCluster(), [], []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
@@ -91,9 +88,6 @@ def test_a_format_that_cannot_be_observed_stays_asked_and_is_not_called_done(tmp
     assert not any(event.text.startswith("format-disk") and event.text.endswith("done") for event in events)
 
 
-# --- hooks that did nothing ---
-
-
 @pytest.mark.parametrize("verbs", [ALL, ALL - {Verb.IS_RUNNING}])
 def test_a_stop_hook_that_did_nothing_is_called_that(verbs, tmp_path: Path) -> None:
     cluster, events = at_phase("M3"), []
@@ -116,9 +110,6 @@ def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> 
     assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
     assert "broker 2 answers and runs on ZooKeeper" in result.findings[0].message
     assert not any("is still to be done" in event.seen for event in events)
-
-
-# --- a node that ends at once ---
 
 
 class EndsAtOnce(FakeWorld):
@@ -193,9 +184,6 @@ def test_node_without_is_running_is_awaited_for_the_whole_time_of_its_gate(tmp_p
     result = forward(crew_of(EndsAtOnce(cluster, verbs=ALL - {Verb.IS_RUNNING}), tmp_path, []), "M4L")
     assert "step-not-confirmed" in {finding.id for finding in result.findings}
     assert cluster.now_ms - began_ms >= PATIENCE.gate_ms
-
-
-# --- a node that boots ---
 
 
 class SlowBoot(FakeWorld):
@@ -278,9 +266,6 @@ def test_a_start_for_another_phase_is_not_a_boot(tmp_path: Path) -> None:
         crew.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
     assert forward(crew_of(FakeWorld(cluster), tmp_path, events), "M7").outcome is Outcome.DONE
     assert not any("is booting" in event.text for event in events)
-
-
-# --- what is reported ---
 
 
 def test_a_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_path: Path) -> None:

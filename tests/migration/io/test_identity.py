@@ -118,9 +118,6 @@ def test_a_controller_before_3_7_refuses_a_fetch_for_another_cluster(code: int, 
     assert partition["CurrentLeaderEpoch"] == 0  # of an epoch that no leader has: no record is asked for
 
 
-# --- a disk, in the moment before it is put aside -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("meta", "wiped"),
     [

@@ -140,9 +140,6 @@ def test_a_brokers_own_word_about_its_controller(tmp_path: Path) -> None:
     assert world.controller_of(1) is None
 
 
-# --- files of this machine ---
-
-
 def test_local_files_are_swapped_by_hash(tmp_path: Path) -> None:
     world, file = world_of(tmp_path), tmp_path / "broker.properties"
     file.write_bytes(b"old")
@@ -186,9 +183,6 @@ def test_a_local_controller_is_formatted_once_and_never_over(tmp_path: Path) -> 
     run = world.ask(request(Verb.FORMAT, 3001, **(asked | {"cluster_id": "qcW5mzVjTpOjVnxJ0WmYIg"})))
     assert run.end is HookEnd.FAILED and "MkU3OEVBNTcwNTJENDM2Qg" in run.message
     assert (tmp_path / "m/meta.properties").read_bytes() == before
-
-
-# --- files of every phase ---
 
 
 def rendered(folder: Path, world: FakeWorld) -> tuple[Inventory, RenderedFiles]:

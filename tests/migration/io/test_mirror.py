@@ -151,8 +151,6 @@ def test_lag_is_explained_by_the_state_at_the_mirror(captured, behind_ms):
     )
 
 
-# --- a cluster in every state, during a rollback, and broken (tests/golden/states) ----------------------------------
-
 PHASES = {
     "M0": None,
     "M2": None,

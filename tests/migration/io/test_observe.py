@@ -236,9 +236,6 @@ def test_another_cluster(tmp_path: Path, zookeeper: None):
     assert [(finding.id, finding.subject) for finding in reported] == [("node-of-another-cluster", "broker 11")]
 
 
-# --- places ---------------------------------------------------------------------------------------------------------
-
-
 def _one(folder: Path, more: str = "", each: str = "") -> Observation:
     with cluster(folder, zookeeper_broker(), more=more, each=each) as inventory:
         return seen(inventory, with_logs=False)
@@ -403,8 +400,6 @@ def test_metrics_by_hook(tmp_path: Path, zookeeper: None):
     assert metrics is not None
     assert metrics["ZkMigrationState"] == len("kafka.controller:type=KafkaController,name=ZkMigrationState")
 
-
-# --- the command ----------------------------------------------------------------------------------------------------
 
 Kafkactl = Callable[..., Run]
 

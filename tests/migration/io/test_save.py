@@ -133,8 +133,6 @@ def test_nothing_is_left_where_it_fails(tmp_path: Path, secrets: bool):
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
-# --- any observation ------------------------------------------------------------------------------------------------
-
 _TEXTS = st.text(max_size=8)
 _ANSWERS = st.none() | st.builds(RawAnswer, version=st.integers(0, 5), body=st.binary(max_size=8))
 _NODES = st.builds(

@@ -100,9 +100,6 @@ def test_any_configuration(lines):
     assert redact_config(hidden) == hidden
 
 
-# --- logs -----------------------------------------------------------------------------------------------------------
-
-
 def redacted(data: bytes) -> bytes:
     return b"".join(redact_runs(walk_runs([data])))
 

@@ -36,9 +36,6 @@ def zookeeper_alone(seen: Seen) -> Observation:
     return changed(seen.observation(), nodes=(), logs={})
 
 
-# --- znodes without what ZooKeeper says of them ---
-
-
 def test_numbers_that_a_line_leaves_out_are_unknown() -> None:
     znode = parse_znode(b'{"path": "/controller", "data": null, "version": 3, "mzxid": null}')
     assert "ephemeral_owner" in znode.untold
@@ -66,9 +63,6 @@ def test_deletions_name_no_version_that_was_not_seen() -> None:
     }
 
 
-# --- ZooKeeper and nothing else ---
-
-
 @pytest.mark.parametrize("name", ["M6", "M7", "M8"])
 def test_brokers_that_have_left_zookeeper_are_not_said_to_be_in_it(name: str) -> None:
     assert observed_state(zookeeper_alone(HEALTHY[name])).state.value == name
@@ -86,9 +80,6 @@ def test_where_no_broker_is_seen_at_all_the_end_is_not_excluded() -> None:
     ]
 
 
-# --- nodes ---
-
-
 def test_a_controller_whose_flag_only_the_log_shows() -> None:
     seen = HEALTHY["M10"].observation()
     bare = (changed(node, config=None, config_text=None, api_versions=None, quorum=None, metrics=None)
@@ -102,9 +93,6 @@ def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
     table = json.loads((folder / "observation.json").read_text())
     (folder / "observation.json").write_text(json.dumps({**table, "nodes": table["nodes"][::-1]}))
     assert check(load_observation(str(folder))) == expected
-
-
-# --- the chroot ---
 
 
 @pytest.mark.parametrize(

@@ -133,9 +133,6 @@ def test_any_file_around_it(lines):
             assert again.content == made.content
 
 
-# --- special cases of brokers ---------------------------------------------------------------------------------------
-
-
 def test_a_generated_id_is_written_down_and_let_through():
     node = broker(1001, broker_id=None)
     made = _made(node, MIGRATION)
@@ -196,9 +193,6 @@ def test_brokers_that_ask_controllers_for_credentials():
     assert _ids(_made(own, MIGRATION, *others)) == []
 
 
-# --- what cannot be known -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("nodes", "id"),
     [
@@ -254,9 +248,6 @@ def test_what_has_to_be_looked_at(node, phase, id):
     made = _made(node, phase)
     assert id in _ids(made)
     assert "hunter2" not in str([finding.to_dict() for finding in made.findings])
-
-
-# --- what controllers decide ----------------------------------------------------------------------------------------
 
 
 def test_a_controller_gets_what_the_brokers_decided():

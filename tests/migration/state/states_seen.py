@@ -92,8 +92,6 @@ class Seen:
             logs=self._logs(),
         )
 
-    # --- nodes
-
     def _broker(self, id: int) -> NodeSeen:
         mode = self.modes[id]
         file = FILES[self.files.get(id, mode or ZK)].format(id=id)
@@ -141,8 +139,6 @@ class Seen:
             observers=tuple(ReplicaSeen(id=id, log_end_offset=self.end) for id in observers),
         )
 
-    # --- the log
-
     def _logs(self) -> Mapping[int, LogFacts]:
         if self.log is None:
             return {}
@@ -179,8 +175,6 @@ class Seen:
             rack=None,
             ever_migrating=True,
         )
-
-    # --- ZooKeeper
 
     def _znodes(self) -> tuple[Znode, ...]:
         data: dict[str, bytes | None] = {
@@ -272,8 +266,6 @@ def answering(observation: Observation, name: str, **identity: Any) -> Observati
     )
     return changed(observation, nodes=tuple(nodes))
 
-
-# --- the states of the procedure ------------------------------------------------------------------------------------
 
 _UP = {3001: True}
 _COPIED = Seen(

@@ -244,9 +244,6 @@ def test_the_answers_are_saved_and_read_back() -> None:
     assert parse_observation(old, file="o")[0].nodes[0].identity is None
 
 
-# --- a quorum is up when its majority is ------------------------------------------------------------------------------
-
-
 def lone(**fields: object) -> Observation:
     """The first of three controllers has been started: it asks for votes, and has made /migration."""
     usual = {"controllers": {3001: True, 3002: False, 3003: False}, "migration": -1, "leader": False, "metric": None}

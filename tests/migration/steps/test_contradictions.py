@@ -44,9 +44,6 @@ def blocked(observation: Observation) -> set[str]:
     return {finding.id for finding in plan.findings if finding.severity is Severity.BLOCKER}
 
 
-# --- behind the point of no return ---
-
-
 @pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None)
 @given(data=st.data())
@@ -78,9 +75,6 @@ def test_where_no_source_says_that_it_is_not_finalized() -> None:
     assert plan_rollback(changed(without_state(_M6), nodes=())).outcome is Outcome.PLANNED  # brokers in ZooKeeper
 
 
-# --- logs that are not of now ---
-
-
 @pytest.mark.parametrize("name", ["M6", "M7", "M8"])
 @pytest.mark.parametrize("older", ["M3", "M4L"])
 def test_an_old_copy_of_the_log_says_nothing_of_now(name: str, older: str) -> None:
@@ -94,9 +88,6 @@ def test_an_old_copy_of_the_log_says_nothing_of_now(name: str, older: str) -> No
 def test_a_log_that_waits_for_the_copy_while_a_broker_runs_on_kraft() -> None:
     seen = changed(but(_M8.observation(), metrics=None, quorum=None), logs=HEALTHY["M3"].observation().logs)
     assert observed_state(seen).state is State.M8
-
-
-# --- ZooKeeper and the controllers without a log ---
 
 
 @pytest.mark.parametrize(
@@ -147,9 +138,6 @@ def test_no_controller_for_a_moment_is_not_a_reason_to_raise_the_epoch() -> None
     assert "raise-controller-epoch" in [step.action for step in plan_rollback(beaten.observation()).pending]
 
 
-# --- two clusters in one observation ---
-
-
 @pytest.mark.parametrize("name", HEALTHY)
 def test_brokers_of_another_cluster_than_zookeeper(name: str) -> None:
     own = HEALTHY[name].observation()
@@ -160,9 +148,6 @@ def test_brokers_of_another_cluster_than_zookeeper(name: str) -> None:
     assert plan_forward(seen).outcome is Outcome.REFUSED
     evidence = evidence_of(seen)
     assert next_step(evidence, state_of_evidence(evidence)) is None
-
-
-# --- Kafka 3.4, which writes no state but one, and numbers that differently ---
 
 
 @pytest.mark.parametrize(

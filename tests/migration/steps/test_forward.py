@@ -166,8 +166,6 @@ def test_no_partial_observation_raises_and_no_kraft_file_comes_early(data: st.Da
         assert first > moves.index(Move.WAIT_COPY)
 
 
-# --- gates ----------------------------------------------------------------------------------------------------------
-
 CLOSED: dict[str, tuple[str, Seen, str]] = {
     "a controller is not formatted": (
         "M2", HEALTHY["M2"].but(formatted=False), "controller-disk-not-seen",

@@ -170,8 +170,6 @@ def test_deletions_know_the_version_that_was_seen() -> None:
     assert steps[Move.DELETE_MIGRATION_ZNODE].version == 60
 
 
-# --- no way, or nothing to do ---------------------------------------------------------------------------------------
-
 REFUSED: dict[str, tuple[Seen, str]] = {
     "M10": (HEALTHY["M10"], "migration-finalized"),
     "M11": (HEALTHY["M11"], "migration-finalized"),
@@ -245,9 +243,6 @@ def test_a_kraft_file_before_the_copy_is_reported() -> None:
 def test_everything_that_is_said_is_explained() -> None:
     said = {finding.id for seen, _ in (*WAYS.values(), *REFUSED.values()) for finding in planned(seen).findings}
     assert said <= set(explanations())
-
-
-# --- what holds of every plan ---------------------------------------------------------------------------------------
 
 
 def test_where_no_controller_is_elected_in_time_one_broker_is_restarted_first():

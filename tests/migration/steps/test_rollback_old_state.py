@@ -54,9 +54,6 @@ def test_where_no_controller_could_write_it_again_the_rollback_continues() -> No
     assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
 
 
-# --- what lies outside of the topics ---
-
-
 def test_a_credential_that_only_kraft_has_is_not_lost_without_a_word() -> None:
     credential = {"Mechanism": 1, "Salt": b"s", "StoredKey": b"k", "ServerKey": b"v", "Iterations": 4096}
     seen = world("M6").replayed(("UserScramCredentialRecord", {"Name": "eve", **credential})).observation()

@@ -195,9 +195,6 @@ def test_a_healthy_cluster_on_zookeeper_leaves_nothing_to_say() -> None:
     assert (situation.findings, situation.leftovers) == ((), ())
 
 
-# --- evidence that is not there -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["M3", "M4", "M4L", "M6", "M7", "M8"])
 @pytest.mark.parametrize("gone", ["config", "meta_properties", "metrics", "quorum", "mode", "kafka_version", "alive"])
 def test_no_single_answer_decides(name: str, gone: str) -> None:

@@ -208,9 +208,6 @@ def test_a_saved_tree_under_a_chroot_is_the_same():
     assert str(tree.topics["logs"].id) == LOGS_ID
 
 
-# --- unknown is not wrong -------------------------------------------------------------------------------------------
-
-
 def test_hidden_znodes_are_unknown():
     hidden = [
         Znode(path=znode.path, data=None, hidden=Hidden.NO_PERMISSION)
@@ -246,9 +243,6 @@ def test_no_secret_is_shown():
     assert secret not in shown
     assert repr(b"\2" * 32) not in shown
     assert ids(tree, "/config/users/alice") == ["broken-scram-credential", "quota-not-a-number"]
-
-
-# --- any bytes ------------------------------------------------------------------------------------------------------
 
 
 @given(st.sampled_from(sorted(small())), st.none() | st.binary(max_size=20) | JSON.map(text))

@@ -136,9 +136,6 @@ def test_a_broken_znode_costs_only_itself():
     assert "logs" in tree.topics
 
 
-# --- the ways of Java -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "entity"),
     [("a%40b", "a@b"), ("a+b", "a b"), ("a%20b", "a b"), ("%C3%A4", "ä"), ("%C3", "\ufffd"), ("ä", "ä"), ("%", None),

@@ -158,9 +158,6 @@ def test_values_stay_out_of_reprs():
     assert "hunter2" not in repr(parse_properties(b"ssl.key.password=hunter2"))
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("value", "written"),
     [

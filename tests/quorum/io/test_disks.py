@@ -140,9 +140,6 @@ def test_a_disk_of_another_cluster_is_left_out(disk):
     ]
 
 
-# --- damage ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("tail", "finding"),
     [

@@ -74,8 +74,6 @@ def test_what_is_not_a_plan(kafkactl: Cli, tmp_path: Path):
     assert (run.code, run.error["id"]) == (2, "not-a-recovery-plan")
 
 
-# --- the cluster ----------------------------------------------------------------------------------------------------
-
 KEPT = KeptPlan(
     cluster_id=CLUSTER, node_id=2, directory_id=worlds.uuid(1), directory="/x", is_dynamic=True, offset=1, epoch=100,
     files=(), image_sha256="", planned_at_ms=1, plan_sha256="",
@@ -131,9 +129,6 @@ def test_a_partition_whose_last_in_sync_replica_is_not_shown():
     behind = worlds.image(changed(both, partitions=Partitions(states)), single)
     gone = without_in_sync_disk(behind, {12: [DIRECTORY[12]]})
     assert (gone.electable, gone.bare) == (("both-0", "both-1"), ("single-0",))
-
-
-# --- copies ---------------------------------------------------------------------------------------------------------
 
 
 def unpacked(kafkactl: Cli, source: Path, to: Path) -> Path:

@@ -146,9 +146,6 @@ def test_an_edited_plan_is_refused(recover: Recovery, tmp_path: Path):
     assert (run.code, run.error["id"]) == (2, "recovery-plan-edited")
 
 
-# --- which disk -----------------------------------------------------------------------------------------------------
-
-
 def test_a_brokers_copy_alone(recover: Recovery, tmp_path: Path):
     disks = broker_disks(tmp_path, log=whole_log())
     assert recover.refused("--lost", "1,2,3", disks=disks) == ["recovered-node-unknown"]
@@ -251,9 +248,6 @@ def test_tails_that_diverge(recover: Recovery, tmp_path: Path):
     assert recover.refused(*common, "--accept-loss", disks=[source, same, *brokers]) == ["disks-diverge"]
 
 
-# --- who is left ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("pair", [(1, 2), (1, 3), (2, 3)])
 def test_two_of_three_are_a_majority(recover: Recovery, tmp_path: Path, pair: tuple[int, int]):
     disks = [disk(tmp_path / f"c{node_id}", node_id, whole_log()) for node_id in pair]
@@ -331,9 +325,6 @@ def test_brokers_may_not_run_where_something_is_missing(recover: Recovery, tmp_p
     assert found == ["brokers-must-stop"]
 
 
-# --- brokers' folders -----------------------------------------------------------------------------------------------
-
-
 def test_strays_and_topics_that_return(recover: Recovery, tmp_path: Path):
     disks = [disk(tmp_path / "c1", 1, lagging_log()), *broker_disks(tmp_path)]
     planned = recover.plan("--lost", "2,3", disks=disks, code=3)
@@ -394,9 +385,6 @@ def test_retention_that_would_delete(recover: Recovery, tmp_path: Path):
     assert recover.plan(*words, "--accept-retention", disks=disks)["outcome"] == "planned"
 
 
-# --- static quorums, single voters ----------------------------------------------------------------------------------
-
-
 def test_a_static_quorum(recover: Recovery, tmp_path: Path):
     log = whole_log(dynamic=False)
     disks = [disk(tmp_path / "c2", 2, log), *broker_disks(tmp_path, log=log)]
@@ -418,9 +406,6 @@ def test_a_single_voter_is_replaced_only_to_adopt(recover: Recovery, tmp_path: P
     assert "quorum-has-majority" in recover.refused("--drop-empty", disks=disks)
     planned = recover.plan("--adopt", "--return-strays", "--drop-empty", disks=disks)
     assert len(planned["repairs"]["adopted"]) == 3
-
-
-# --- words ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -451,8 +436,6 @@ def test_the_page(kafkactl: Cli, recover: Recovery, tmp_path: Path):
         assert text in run.stdout
 
 
-# --- who still answers ----------------------------------------------------------------------------------------------
-
 VOTE = 52
 
 
@@ -466,9 +449,6 @@ def test_an_old_voter_that_answers(recover: Recovery, tmp_path: Path, requests: 
         else:  # a broker may answer: it is not a voter
             assert recover.plan(*words, disks=disks)["outcome"] == "planned"
     assert recover(*LOST, "--bootstrap-controller", "nonsense", disks=disks).code == 2
-
-
-# --- folders --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,6 @@ def ids(answer: dict) -> dict[str, str]:
     return {finding["id"]: finding["severity"] for finding in answer["findings"]}
 
 
-# --- adopted topics -------------------------------------------------------------------------------------------------
-
-
 class TestAdoptedTopics:
     """A topic that only folders know has no settings, and Kafka's defaults would delete its data."""
 
@@ -75,9 +72,6 @@ class TestAdoptedTopics:
         answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--plan")
         assert answer["repairs"]["adopted_settings"] == []
         assert "adopted-settings-unknown" not in ids(answer)
-
-
-# --- tiered topics --------------------------------------------------------------------------------------------------
 
 
 def tiered_folder(
@@ -150,9 +144,6 @@ class TestTieredTopics:
             tar.extractall(tmp_path / "copy", filter="data")
         answer = recovered(kafkactl, tmp_path, [shown[0], tmp_path / "copy"], "--lost", "2,3", "--adopt", "--plan")
         assert answer["repairs"]["topics_tiered"] == ["pay"]
-
-
-# --- retention ------------------------------------------------------------------------------------------------------
 
 
 class TestRetentionThatIsNotKnown:

@@ -158,9 +158,6 @@ def first_log(of: Image, *, dynamic: bool = True, begun_ms: int = 1_000) -> Meta
     return log
 
 
-# --- disks ----------------------------------------------------------------------------------------------------------
-
-
 def disk(path: Path, node: int, log: MetadataLog | bytes | None = None, *, cluster: str = CLUSTER) -> Path:
     """A log directory with meta.properties and perhaps a metadata log."""
     path.mkdir(parents=True)
@@ -226,8 +223,6 @@ def written_image(out: Path) -> Image:
     assert decode_checkpoint(file.read_bytes()).is_complete
     return replay(records_of(file.read_bytes()), snapshot=True).image
 
-
-# --- the scene ------------------------------------------------------------------------------------------------------
 
 ORDERS, PAY, GONE, LATE = topic("orders", 501, 3), topic("pay", 502, 1), topic("gone", 503, 1), topic("late", 504, 2)
 MORE_ORDERS = topic("orders", 501, 4)

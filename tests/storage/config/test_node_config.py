@@ -14,8 +14,6 @@ from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.storage.config.node_config import ConfigError
 from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read, refused, text
 
-# --- what is read ---------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("release", release_names())
 def test_a_combined_node(release: str):
@@ -122,7 +120,7 @@ def test_secrets_stay_out_of_reprs():
     assert "hunter2" not in repr(config)
 
 
-# --- what is refused; one reason each in test_config_refusals.py ----------------------------------------------------
+# test_config_refusals.py has a case for each reason of a refusal.
 
 
 def test_every_problem_at_once_in_kafkas_order():
@@ -174,9 +172,6 @@ def test_values_of_passwords_are_not_shown():
     assert "hunter2" not in str([finding.to_dict() for finding in error.findings])
 
 
-# --- warnings -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("data", "release", "expected"),
     [
@@ -209,8 +204,6 @@ def test_warnings(data: bytes, release: str, expected: list[tuple[str, str]]):
     assert [(warning.id, warning.subject) for warning in warnings] == expected
     assert all(warning.severity is Severity.WARNING and warning.advice for warning in warnings)
 
-
-# --- values from elsewhere ------------------------------------------------------------------------------------------
 
 PROVIDER = {"config.providers": "env", "config.providers.env.class": "EnvVar", "config.providers.env.param.x": "y"}
 
@@ -253,9 +246,6 @@ def test_without_a_provider_it_is_text(providers: dict[str, str]):
     error = refused(text(COMBINED | providers, node_id="${env:ID}"))
     assert error.id == "invalid-config-value"
     assert "takes ${env:ID} literally" in error.advice
-
-
-# --- hostile input --------------------------------------------------------------------------------------------------
 
 
 LINES = st.tuples(

@@ -75,9 +75,6 @@ def test_static_loopback_voter_of_several_hosts_is_a_warning(hosts, is_found):
     assert bool(found(builder.plan(), "voter-endpoint-loopback")) is is_found
 
 
-# --- one node
-
-
 @pytest.mark.parametrize(
     ("asked", "severity"),
     [

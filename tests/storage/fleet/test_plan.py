@@ -38,9 +38,6 @@ def problems(plan: FleetPlan) -> list[str]:
     return [f"{finding.id}: {finding.subject}" for finding in blockers(plan.findings)]
 
 
-# --- what a good fleet looks like -------------------------------------------------------------------------------
-
-
 def test_a_dynamic_fleet_is_planned_without_a_finding():
     plan = FleetBuilder().plan()
     assert (plan.outcome, plan.findings) == (Outcome.PLANNED, ())
@@ -162,8 +159,6 @@ def test_an_older_binary_in_the_fleet_is_fine_with_its_own_layout():
     plan = FleetBuilder(inventory={"kafka_version": "4.2.1"}, nodes={6: {"kafka_version": "4.4.0"}}).plan()
     assert (plan.outcome, plan.metadata_version_name) == (Outcome.PLANNED, "4.2-IV1")
 
-
-# --- the rules --------------------------------------------------------------------------------------------------
 
 OTHER_VOTERS = "1@h1.example:9093,2@h2.example:9093"
 BAD_FLEETS = {

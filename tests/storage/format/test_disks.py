@@ -15,8 +15,6 @@ from kafkactl.storage.model import Action, DirectoryEntry, DirectoryState, Guard
 from tests.storage.format.planning import OTHER_ID, OWN_ID, SCRAM, TWO, VOTERS, finding, plan, refused, stops
 from tests.storage.nodes import CLUSTER_ID, blank, formatted, seen, with_meta
 
-# --- disks -----------------------------------------------------------------------------------------------------------
-
 
 def test_a_formatted_directory_is_refused_and_kept_with_ignore_formatted() -> None:
     node = seen(formatted("/data/d1"), blank("/data/d2"))
@@ -135,9 +133,6 @@ def test_a_full_disk_on_which_nothing_is_written_is_accepted() -> None:
     full = replace(blank("/data/d1"), free_bytes=0)
     assert list(check_space([full], {})) == []
     assert [found.id for found in check_space([full], {"/data/d1": 1})] == ["no-space-left"]
-
-
-# --- what Kafka does without a word ----------------------------------------------------------------------------------
 
 
 def test_users_and_features_do_nothing_on_a_broker() -> None:

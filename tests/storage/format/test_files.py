@@ -188,9 +188,6 @@ def test_nothing_of_a_credential_is_in_a_repr() -> None:
     assert "alice" not in shown
 
 
-# --- what was encoded is read again before anything is written ------------------------------------------------------
-
-
 @pytest.mark.parametrize(("layout", "writer"), [(3, "encode_bootstrap_checkpoint"), (4, "encode_first_checkpoint")])
 def test_a_checkpoint_that_says_something_else_is_not_planned(
     layout: int, writer: str, monkeypatch: pytest.MonkeyPatch

@@ -142,9 +142,6 @@ def test_a_directory_in_use_names_the_process() -> None:
     assert "process 4711 holds its .lock" in finding.message
 
 
-# --- lost+found and other foreign folders ------------------------------------------------------------------------
-
-
 def test_lost_and_found_is_the_start_failure_that_it_is_and_no_refusal() -> None:
     found = check(directory("/data/d1", entry("lost+found", "directory")))
     assert set(found) == {"foreign-directory-stops-start"}
@@ -174,9 +171,6 @@ def test_partitions_are_known_by_their_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["lost+found", "topic", "topic-", "-1", "topic-x", "t-0-delete", ".snapshot"])
 def test_other_folders_are_foreign(name: str) -> None:
     assert foreign_directories(directory("/data/d1", entry(name, "directory"))) == [name]
-
-
-# --- mounts ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_directory_next_to_mounts_must_be_one() -> None:
@@ -216,9 +210,6 @@ def test_an_expected_mount_may_be_reached_over_a_link() -> None:
     assert check(seen, expected_mounts=frozenset({"/kafka"}), metadata="/kafka") == {}
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_read_only_file_system_is_refused_once() -> None:
     seen = directory(
         read_only_filesystem=True, writable=False, write_error="Read-only file system", mount_point="/data"
@@ -237,9 +228,6 @@ def test_a_directory_of_another_user_is_refused() -> None:
 def test_temporary_places_are_a_warning() -> None:
     finding = check(directory("/data/d1", real_path="/tmp/kafka-logs"))["directory-under-tmp"]
     assert finding.severity is Severity.WARNING
-
-
-# --- the lost metadata disk ------------------------------------------------------------------------------------------
 
 
 def test_a_blank_metadata_directory_next_to_formatted_ones_is_a_lost_disk() -> None:

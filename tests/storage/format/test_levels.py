@@ -9,8 +9,6 @@ from kafkactl.core.findings import Outcome, Severity
 from kafkactl.storage.model import VoterMode
 from tests.storage.format.planning import SCRAM, finding, plan, refused, stops
 
-# --- levels ----------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("release", "text", "id_", "phrase"),

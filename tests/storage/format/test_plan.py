@@ -13,8 +13,6 @@ from kafkactl.storage.model import (
 from tests.storage.format.planning import OWN_ID, SCRAM, STANDALONE, VOTERS, finding, plan, refused, stops
 from tests.storage.nodes import CLUSTER_ID
 
-# --- what a plan says ------------------------------------------------------------------------------------------------
-
 
 def test_plans_are_equal_where_everything_is_equal() -> None:
     assert plan(scram=(SCRAM,)) == plan(scram=(SCRAM,))
@@ -94,9 +92,6 @@ def test_a_credential_is_in_the_checkpoint() -> None:
     assert records[-1].data["Name"] == "alice"
 
 
-# --- arguments -------------------------------------------------------------------------------------------------------
-
-
 def test_a_zookeeper_mode_broker_is_not_formatted() -> None:
     text = b"broker.id=1\nzookeeper.connect=localhost:2181\nlog.dirs=/data/d1\n"
     from kafkactl.storage.config.node_config import read_node_config
@@ -154,9 +149,6 @@ def test_kraft_version_follows_the_patch_release() -> None:
     assert [plan(f"3.9.{patch}", voter_mode=joining).kraft_version for patch in (0, 1, 2)] == [0, 1, 1]
     broker = {"roles": "broker"}
     assert [plan(f"3.9.{patch}", node=broker).kraft_version for patch in (0, 1, 2)] == [0, 0, 1]
-
-
-# --- cluster ids -----------------------------------------------------------------------------------------------------
 
 
 def test_3_3_to_3_6_store_the_canonical_id_and_refuse_what_is_none() -> None:

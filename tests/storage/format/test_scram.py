@@ -213,9 +213,6 @@ def test_nothing_but_declared_errors(text: str, release):
             assert len(text) < 12 or text not in str(error.to_dict())
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
 def test_a_file_of_arguments():
     data = b"\xef\xbb\xbf# admins\r\n\r\n  SCRAM-SHA-256=[name=a,password=#1]\n#x\r"
     data += "SCRAM-SHA-512=[name=b,password=ü]".encode()

@@ -210,9 +210,6 @@ def test_the_real_directory_behind_a_link_gets_the_owner(disks: Path) -> None:
     assert {path.stat().st_uid for path in real.rglob("*")} == {OTHER_UID}
 
 
-# --- what appears meanwhile -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "name",
     ["meta.properties", "bootstrap.checkpoint", "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"],
@@ -281,9 +278,6 @@ def test_a_link_where_there_was_nothing_is_refused(tmp_path: Path) -> None:
     assert list((tmp_path / "other").iterdir()) == []
 
 
-# --- links below a log directory ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["__cluster_metadata-0", "bootstrap.checkpoint"])
 def test_a_link_below_a_log_directory_is_refused_whatever_is_allowed(tmp_path: Path, name: str) -> None:
     (tmp_path / "d1").mkdir()
@@ -332,9 +326,6 @@ def test_unformat_removes_nothing_behind_a_link(disks: Path) -> None:
             apply_unformat(plan, Slow())
         assert sorted(str(path) for path in other.rglob("*")) == before
         log_dir.rename(disks / f"old-{time.monotonic_ns()}")
-
-
-# --- without renameat2 ----------------------------------------------------------------------------------------------
 
 
 def test_a_system_that_cannot_rename_without_replacing_makes_a_second_name(

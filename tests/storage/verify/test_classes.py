@@ -91,9 +91,6 @@ def test_table_of_classes_knows_when_a_class_came_and_went():
     assert is_missing(ACL, "4.0") and not is_missing(ACL, "3.9") and not is_missing("org.example.X", "4.0")
 
 
-# --- class paths
-
-
 @pytest.fixture
 def jar(tmp_path):
     folder = tmp_path / "plugin"

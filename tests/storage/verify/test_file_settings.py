@@ -65,9 +65,6 @@ def append(node, *records):
     return node
 
 
-# --- logins of listeners
-
-
 @pytest.mark.parametrize(
     ("key", "found"),
     [
@@ -121,8 +118,6 @@ def test_validator_of_oauth_needs_the_url_of_the_keys(node, version, starts):
         assert '"sasl.oauthbearer.jwks.endpoint.url"' in one(answer, "oauth-setting-missing").message
 
 
-# --- SCRAM between controllers
-
 OWN_LOGIN = [f"listener.name.controller.scram-sha-512.sasl.jaas.config={SCRAM_LOGIN}"]
 
 
@@ -169,8 +164,6 @@ def test_mechanism_that_the_controllers_do_not_offer_lets_no_leader_be_elected(n
     assert answer.will_start is False
 
 
-# --- tiered storage
-
 TIERED = {"remote_log_storage_system_enable": "true", "remote_log_metadata_manager_listener_name": "PLAINTEXT"}
 STORE = {"remote_log_storage_manager_class_name": "org.example.Store"}
 
@@ -214,8 +207,6 @@ def test_topics_that_use_tiered_storage_are_named_where_it_is_off(node):
     assert "orders" in one(answer, "tiered-topics-without-tiered-storage").message
 
 
-# --- the migration flag
-
 MIGRATING = {"zookeeper_metadata_migration_enable": "true", "zookeeper_connect": "localhost:2181"}
 
 
@@ -242,9 +233,6 @@ def test_migration_flag_on_one_of_several_voters_leaves_open_who_is_elected(node
     answer = three_voters(ran.configure(static=True, roles="controller", **MIGRATING)).verify()
     assert answer.will_start is None
     assert blocker_ids(answer) == ["migration-flag-after-founding"]
-
-
-# --- kraft.version in a static quorum
 
 
 @pytest.mark.parametrize(("roles", "will_start"), [("broker", True), ("controller", False)])

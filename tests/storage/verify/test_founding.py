@@ -87,8 +87,6 @@ def test_scram_users_of_a_newer_layout_are_lost_too(node):
     assert "alice-secret" not in repr(made.verify("4.3.1"))
 
 
-# --- the 0-0 checkpoint -----------------------------------------------------------------------------------------------
-
 FIRST_CHECKPOINT = [
     (cut(FIRST, 16), "4.4.0", "metadata-log", 'Cannot invoke "java.lang.Integer.intValue()"'),
     (flipped(FIRST, 0, 70), "4.4.0", "metadata-log", "Record is corrupt (stored crc = "),

@@ -195,9 +195,6 @@ def test_a_start_with_offsets_that_do_not_ascend_cannot_be_predicted(node):
         assert "metadata-log-offsets-mixed" in {finding.id for finding in answer.findings}
 
 
-# --- remarks ----------------------------------------------------------------------------------------------------------
-
-
 def test_leftovers_and_readable_secrets_are_reported(node):
     made = node("4.3.1").format("-S", "SCRAM-SHA-256=[name=alice,password=alice-secret]", static=True)
     made.path(BOOTSTRAP).chmod(0o644)

@@ -31,8 +31,6 @@ def test_a_standalone_node_starts_twice(node, version):
     assert made.started_once().verify().will_start is True
 
 
-# --- other releases
-
 MOVED = [
     # formatted for, flags, started with, will_start, phase or losses, words
     ("4.4.0", (), "4.3.1", True, ["release", "features"], "metadata.version becomes 4.3-IV0 (30)"),

@@ -121,9 +121,6 @@ def test_static_voter_with_bootstrap_servers_elsewhere_loses_its_vote(node):
     assert blocker_ids(answer) == ["no-voters-known"]
 
 
-# --- quorum-state -----------------------------------------------------------------------------------------------------
-
-
 def state(*, leader: int = -1, voted: int = -1, voters: str = '{"voterId":1}') -> str:
     return (
         f'{{"clusterId":"","leaderId":{leader},"leaderEpoch":5,"votedId":{voted},"appliedOffset":0,'

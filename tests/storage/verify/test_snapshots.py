@@ -132,8 +132,6 @@ def test_without_segments_the_snapshot_is_enough(lived):
     assert "metadata-log-missing" not in {finding.id for finding in answer.findings}
 
 
-# --- the way out --------------------------------------------------------------------------------------------------
-
 ASIDE = "Move the damaged file aside"
 
 

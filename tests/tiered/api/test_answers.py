@@ -309,8 +309,6 @@ def test_replicas_are_compared_and_the_longest_counts(tmp_path: Path):
     assert answer.totals.segments == 3
 
 
-# --- objects --------------------------------------------------------------------------------------------------------
-
 SUFFIXES = ("log", "index", "timeindex", "snapshot", "leader_epoch_checkpoint")
 
 
@@ -399,9 +397,6 @@ def test_a_listing_of_another_store_is_not_judged(tmp_path: Path):
     assert ids(answer) == ["listing-of-another-store"]
     found = left_over(load(Request(observation=str(tmp_path), bucket=bucket)), older_than_ms=0, include_orphans=False)
     assert found.refused
-
-
-# --- segments and history -------------------------------------------------------------------------------------------
 
 
 def test_segments_and_filters(tmp_path: Path):

@@ -35,9 +35,6 @@ def audited(folder: Path, log: LogOf, *, logs: list[dict[str, Any]] | None = Non
     return audit(load(Request(observation=str(save_observation(folder, document, log)), **request)))
 
 
-# --- listings -------------------------------------------------------------------------------------------------------
-
-
 def refuses(folder: Path, bucket: str) -> bool:
     loaded = load(Request(observation=str(folder), bucket=bucket))
     return left_over(loaded, older_than_ms=0, include_orphans=False).refused
@@ -168,9 +165,6 @@ def test_records_that_were_not_read_make_no_object_unreachable(tmp_path: Path):
     log.data = log.data[:at] + bytes(20) + log.data[at + 20 :]
     answer = audited(tmp_path / "seen", log, bucket=listed(tmp_path, WHOLE, objects(TOPIC, 0, "d", 30)))
     assert "damaged-metadata-log" in ids(answer) and "unreachable-object" not in ids(answer)
-
-
-# --- logs -----------------------------------------------------------------------------------------------------------
 
 
 def test_an_empty_metadata_partition_of_unknown_end_accuses_nothing(tmp_path: Path):

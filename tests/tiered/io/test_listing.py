@@ -133,8 +133,6 @@ def test_what_is_not_a_listing(tmp_path: Path, data: bytes, error_id: str):
     assert caught.value.id == error_id
 
 
-# --- layouts --------------------------------------------------------------------------------------------------------
-
 TOPIC, SEGMENT = Uuid(bytes(range(16))), Uuid(bytes(range(16, 32)))
 
 
@@ -167,9 +165,6 @@ def test_the_size_in_aivens_custom_metadata():
     assert aiven_remote_size(bytes([2, 0, 3, 0xF8, 0xAC, 0x02, 1, 2, 1, 65])) == 19260
     for cut in (None, b"", b"\x01", b"\x01\x00\x05\x01", b"\x01\x07\x01\x01"):
         assert aiven_remote_size(cut) is None
-
-
-# --- limits ---------------------------------------------------------------------------------------------------------
 
 
 def test_line_ends_other_than_line_feeds_are_part_of_a_key(tmp_path: Path):

@@ -208,9 +208,6 @@ def _count(changes: Compared) -> int:
     return sum(map(len, fields))
 
 
-# --- writing --------------------------------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def recovery_lock(request: RecoveryRequest, files: Filesystem | None = None) -> Iterator[None]:
     """Keep every other recovery out of the new directory while the block runs, from the first look to the last write.

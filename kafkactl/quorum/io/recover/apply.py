@@ -193,8 +193,6 @@ class _Work:
         self._publish(staged, self._meta)
         self._read_back()
 
-    # --- 1: what is there now
-
     def _look_again(self) -> None:
         directory, at = self._place.directory, self.folders.open(self._above)
         found = os.fstat(at)
@@ -247,8 +245,6 @@ class _Work:
         whose = "is not of this plan" if found is None else f"has directory id {found}"
         return f"its meta.properties {whose}, and this plan has directory id {self._result.directory_id}"
 
-    # --- 2: the plan
-
     def _write_plan(self) -> None:
         target, at = self._place.plan_file, self.folders[self._above]
         self.folders.at = target
@@ -263,8 +259,6 @@ class _Work:
                 raise _changed(target, "came there meanwhile") from None
             self._made.append(target)
         self._sync(self._above)
-
-    # --- 3: folders, and what a killed run left in them
 
     def _open_folders(self) -> None:
         at = self.folders.below(self._place.directory)
@@ -281,8 +275,6 @@ class _Work:
         if identity(path, at) is not None:
             self._check_names(self.folders[self._place.directory], is_ours=True)
             self._files.unlink(path, at=at)
-
-    # --- 4 and 5: files
 
     def _whole(self, path: str, pieces: Iterable[bytes], at: int | None = None) -> None:
         self.folders.at = path
@@ -324,8 +316,6 @@ class _Work:
         self.folders.at = folder
         self._files.fsync_directory(folder, at=self.folders[folder])
 
-    # --- 6: what is there
-
     def _read_back(self) -> None:
         directory = self._place.directory
         opened = {folder: self.folders[folder] for folder in (directory, self._log)}
@@ -334,8 +324,6 @@ class _Work:
         found = os.fstat(self.folders[directory])
         if identity(directory, self.folders[self._above]) != (found.st_dev, found.st_ino):
             raise _DiffersError(_differs(directory, "another directory is at this path now"))
-
-    # --- how it ended
 
     def withdraw(self) -> None:
         """Remove what this run has made, as long as no file may have its final name."""

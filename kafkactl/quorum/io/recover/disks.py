@@ -86,9 +86,6 @@ def _unreadable(path: str, why: str) -> InputError:
     return InputError(f"{path} cannot be read as a log directory: {why}", id="log-dir-unreadable")
 
 
-# --- small files ----------------------------------------------------------------------------------------------------
-
-
 def _meta(observed: ObservedDirectory, findings: list[Finding]) -> MetaProperties | None:
     file = observed.meta_properties
     if file is None or file.content is None:
@@ -137,9 +134,6 @@ def _not_read(path: str, what: str, why: FileRead | str | None) -> Finding:
         f"{path}: {what} is not known: {words}",
         "Copy meta.properties and quorum-state of the log directory with the log, as a user who may read them.",
     )
-
-
-# --- the metadata log -----------------------------------------------------------------------------------------------
 
 
 def _log(directory: str) -> NodeLog | None:
@@ -192,9 +186,6 @@ def checksum(path: str, *, at: int | None = None) -> SourceFile:
     except OSError as error:
         raise unreadable_part(Path(path), error) from error
     return SourceFile(path=path, size=size, sha256=digest.hexdigest())
-
-
-# --- images ---------------------------------------------------------------------------------------------------------
 
 
 def read_image(disk: DiskSeen, *, end_offset: int | None = None) -> DiskImage:

@@ -181,9 +181,6 @@ def _size(file: Path, at: int | None) -> int:
         return 0
 
 
-# --- copies ---------------------------------------------------------------------------------------------------------
-
-
 def _manifest(path: str) -> Mapping[str, Any]:
     """Return a copy's manifest of omitted segments, by folder; empty for a log directory."""
     try:

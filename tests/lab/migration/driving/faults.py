@@ -126,8 +126,6 @@ class FaultyDriven(Driven):
         others = [broker_id for broker_id in self.cluster.broker_ids if broker_id != asked["node"]]
         return self._well(asked | {"node": others[0]})
 
-    # --- the result ---
-
     @property
     def journal(self) -> list[dict[str, Any]]:
         """Its entries; a line that is being written is left out."""

@@ -78,8 +78,6 @@ class Walk:
         self.says(f"M11 after {time.monotonic() - began:.0f} s; left to do: {', '.join(dict.fromkeys(left))}")
         self.cluster.zookeeper.stop(10)
 
-    # --- afterwards ---
-
     def roll(self, release: str) -> None:
         """Every node on another release, one by one, each waited for until all partitions are in sync."""
         if release == self.cluster.release:
@@ -128,9 +126,6 @@ class Walk:
         self.hand.lines += [f"$ kafkactl {group} {verb} {' '.join(words)}", *ended.stderr.splitlines()]
         assert code is None or ended.returncode == code, ended.stdout + ended.stderr
         return json.loads(ended.stdout)
-
-
-# --- two at once, and one of them killed ---
 
 
 def colleague_takes_over(walk: Walk) -> None:

@@ -255,8 +255,6 @@ def test_another_process_that_changes_a_config_map_meanwhile_is_a_conflict(clien
     assert clients.configmap("kafka-1")["data"] == {"server.properties": OLD.decode()}
 
 
-# --- the real clients, where there are any ---
-
 KUBECTL = shutil.which("kubectl")
 
 

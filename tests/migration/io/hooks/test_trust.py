@@ -79,8 +79,6 @@ def request(verb: Verb, **extra: str) -> Request:
     return Request(verb=verb, node=1, phase="kraft", seq=12, instruction="", text=NEW, extra=extra)
 
 
-# --- directories of a node's own file -------------------------------------------------------------------------------
-
 HOSTILE = [
     "log.dirs={data},-maxdepth,0,-exec,sh,-c,touch {mark},;",
     "log.dirs=/none -o -exec touch {mark} ;",
@@ -124,9 +122,6 @@ def test_a_directory_to_be_moved_is_checked_too(line: bytes, clients: Clients, t
     place = Place(node=1, name="broker 1", phase="kraft", seq=1)
     found = metadata_dir(inventory.nodes[0], Crew(), place)  # type: ignore[arg-type]
     assert isinstance(found, Finding) and found.id == "node-directory-refused"
-
-
-# --- the swap of a file ---------------------------------------------------------------------------------------------
 
 
 def swap(config: Path, *, before: bytes | None = OLD, content: bytes = NEW) -> subprocess.CompletedProcess[bytes]:
@@ -234,9 +229,6 @@ def test_the_owner_of_the_file_stays(config: Path) -> None:
     os.chown(config.parent, 65534, 65534)
     assert swap(config).returncode == 0
     assert (config.stat().st_uid, config.stat().st_gid, config.read_bytes()) == (65534, 65534, NEW)
-
-
-# --- where a hook runs, and with what -------------------------------------------------------------------------------
 
 
 def print_environment(folder: Path) -> str:

@@ -177,9 +177,6 @@ def test_directory_is_given_away_when_nothing_is_left_to_be_made_in_it(root: Pat
     assert {path.stat().st_uid for path in (new, *new.rglob("*"), Path(f"{new}.recovery.json"))} == {OTHER_UID}
 
 
-# --- a second recovery ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("started", [False, True])
 def test_recovery_that_waited_leaves_the_one_that_is_done(root: Path, started: bool) -> None:
     waiting, first = planned(root), planned(root)
@@ -265,9 +262,6 @@ def test_second_recovery_is_refused_while_the_first_one_holds_the_lock(root: Pat
         assert (written.outcome, written.findings[0].id) == (Outcome.REFUSED, "another-kafkactl-is-writing")
         assert apply_recovery(plan, is_locked=True).outcome is Outcome.DONE
     assert sorted(path.name for path in (root / "srv").iterdir()) == ["new", "new.recovery.json"]
-
-
-# --- leftovers ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("at", ["new.recovery.json.tmp", ".part", "meta.properties.kafkactl.tmp"])
