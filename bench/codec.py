@@ -60,7 +60,7 @@ def _fetched(index: int) -> dict[str, Any]:
 
 
 def samples() -> list[Sample]:
-    """Records of the metadata log and answers of brokers, decoded once so that every field is there."""
+    """Return records of the metadata log and answers of brokers, decoded once so that every field is there."""
     topics = [
         {"ErrorCode": 0, "Name": f"topic-{n}", "TopicId": _uuid(n), "Partitions": [_partition(p) for p in range(6)]}
         for n in range(20)
@@ -106,7 +106,7 @@ def _whole(spec: MessageSpec, version: int, value: dict[str, Any]) -> Sample:
 
 
 def _rate(work: Callable[[], object]) -> float:
-    """Calls a second of CPU time."""
+    """Return calls a second of CPU time."""
     calls, started = 0, time.process_time()
     while (taken := time.process_time() - started) < ROUND_S:
         for _ in range(10):
@@ -116,14 +116,14 @@ def _rate(work: Callable[[], object]) -> float:
 
 
 def _ratio(reference: Callable[[], object], compiled: Callable[[], object]) -> tuple[float, float]:
-    """How many times as fast, and calls a second of the compiled one: medians of interleaved rounds."""
+    """Return how many times as fast, and calls a second of the compiled one: medians of interleaved rounds."""
     compiled()
     rounds = [(_rate(reference), _rate(compiled)) for _ in range(ROUNDS)]
     return statistics.median(fast / slow for slow, fast in rounds), statistics.median(fast for _, fast in rounds)
 
 
 def measured(sample: Sample) -> tuple[int, list[tuple[float, float]]]:
-    """The size of a sample in bytes; ratio and rate of decoding, then of encoding."""
+    """Return the size of a sample in bytes; ratio and rate of decoding, then of encoding."""
     spec, version, value = sample.spec, sample.version, sample.value
     data = encode_message(spec, version, value)
     decode, encode = decoder(spec, version), encoder(spec, version)

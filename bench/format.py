@@ -65,7 +65,7 @@ def _one_node(folder: Path) -> None:
 
 
 def _formatting(folder: Path, command: list[str], environment: dict[str, str]) -> Callable[[], Sample]:
-    """A run on a blank disk; making it blank is not measured."""
+    """Return a run on a blank disk; making it blank is not measured."""
 
     def run() -> Sample:
         shutil.rmtree(folder / "disk", ignore_errors=True)
@@ -121,7 +121,7 @@ def _inventory(folder: Path) -> str:
 
 
 def _properties(node_id: int, disk: Path) -> str:
-    """A controller, or a broker where the id is beyond those of the controllers."""
+    """Return a controller, or a broker where the id is beyond those of the controllers."""
     bootstrap = ",".join(f"127.0.0.1:{10_000 + number}" for number in range(1, CONTROLLERS + 1))
     role, listener = ("controller", "CONTROLLER") if node_id <= CONTROLLERS else ("broker", "PLAINTEXT")
     return (

@@ -66,7 +66,7 @@ class Target:
 
 @dataclass
 class Tally:
-    """What came of the inputs of one target."""
+    """Outcomes of the inputs of one target."""
 
     inputs: int = 0
     values: int = 0
@@ -127,7 +127,7 @@ def _sound_message(rng: random.Random) -> tuple[Any, bytes]:
 
 
 def _greedy_message(rng: random.Random) -> tuple[Any, bytes]:
-    """Arrays of the cheapest elements there are: what the most memory for a byte can be had with."""
+    """Return arrays of the cheapest elements there are: what the most memory for a byte can be had with."""
     while True:
         spec, version = rng.choice(versions())
         form = Form(version, spec.is_flexible(version))
@@ -196,7 +196,7 @@ _PROPERTIES = (
 
 
 def with_right_crcs(data: bytes) -> bytes:
-    """The same batches, CRCs put right as far as the lengths can be followed, so that damage gets past them."""
+    """Return the same batches, CRCs put right as far as the lengths can be followed, so that damage gets past them."""
     out, at = bytearray(data), 0
     while at + 61 <= len(out):
         end = at + 12 + int.from_bytes(out[at + 8 : at + 12], "big", signed=True)
@@ -226,7 +226,7 @@ def _outcome(read: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _read_message(what: tuple[MessageSpec, int], data: bytes) -> object:
-    """Both codecs, which must agree; raises what they raised."""
+    """Read with both codecs, which must agree; raise what they raised."""
     slow, fast = _outcome(decode_message, *what, data), _outcome(decoder(*what), data)
     if isinstance(slow, DecodeError):
         if not isinstance(fast, DecodeError) or (fast.id, str(fast)) != (slow.id, str(slow)):
@@ -249,7 +249,7 @@ def _read_checkpoint(_: object, data: bytes) -> object:
 
 
 def targets() -> list[Target]:
-    """All decoders."""
+    """Return all decoders."""
     golden_batches = damaged(lambda rng: (None, rng.choice(goldens("*.checkpoint.bin"))), batches=True)
     elections = damaged(lambda rng: (None, rng.choice(goldens("quorum-state-*.json"))))
     properties = damaged(lambda rng: (None, rng.choice(_PROPERTIES)))
@@ -320,7 +320,7 @@ def _peak_bytes() -> int:
 
 
 def report(campaign: Campaign) -> str:
-    """The figures as a page of docs/proof/."""
+    """Return the figures as a page of docs/proof/."""
     rows = [
         f"| {name} | {tally.inputs:,} | {tally.values:,} | {sum(tally.errors.values()):,} | {len(tally.errors)} | 0 |"
         f" {tally.worst_ratio:.0f} |"

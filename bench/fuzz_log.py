@@ -47,7 +47,7 @@ SECTION = "## Segments and checkpoints through the dump and the replay"
 
 
 class _Careful(LineMaker):
-    """The same lines, made record by record."""
+    """Lines as `commands` prints them, made record by record."""
 
     def __init__(self, wanted: Wanted, *, hide: bool) -> None:
         super().__init__(wanted, hide=hide)
@@ -55,7 +55,7 @@ class _Careful(LineMaker):
 
 
 def _sound_segment(rng: random.Random) -> tuple[Any, bytes]:
-    """A few batches of any records, as a controller would write them."""
+    """Return a few batches of any records, as a controller would write them."""
     offset, out = rng.choice((0, 5, 2**40)), []
     for _ in range(rng.randrange(1, 4)):
         if rng.randrange(5) == 0:
@@ -81,7 +81,7 @@ def _any_record(rng: random.Random) -> bytes:
 
 @cache
 def captures(suffix: str) -> list[list[bytes]]:
-    """The batches of what running nodes wrote, file by file."""
+    """Return the batches of what running nodes wrote, file by file."""
     found = [*goldens(f"*{suffix}.bin"), *(gzip.decompress(path.read_bytes()) for path in _zipped(suffix))]
     return [_batches(data) for data in found]
 
@@ -125,7 +125,7 @@ def _reported(problems: Sequence[DecodeError]) -> list[tuple[str, int]]:
 
 
 def _records(data: bytes) -> int:
-    """The records of all sound batches whose framing can be read."""
+    """Return the records of all sound batches whose framing can be read."""
     count = 0
     for found in scan_batches(data):
         if not isinstance(found, Damage):
@@ -147,7 +147,7 @@ def _replay(data: bytes) -> None:
 
 
 def targets() -> list[Target]:
-    """Segments of any records, and pieces of what running nodes wrote."""
+    """Return segments of any records, and pieces of what running nodes wrote."""
     return [
         Target("segments of any records", 40, damaged(_sound_segment, batches=True), _read),
         Target("captured segments", 40, damaged(_captured(".log"), batches=True), _read),
@@ -156,7 +156,7 @@ def targets() -> list[Target]:
 
 
 def section(campaign: Campaign) -> str:
-    """The figures as a section of docs/proof/fuzz.md."""
+    """Return the figures as a section of docs/proof/fuzz.md."""
     rows = [
         f"| {name} | {tally.inputs:,} | {tally.values:,} | {sum(tally.errors.values()):,} | {len(tally.errors)} | 0 |"
         f" {tally.worst_ratio:.0f} |"

@@ -69,7 +69,7 @@ def _install(what: str, place: Path) -> None:
 
 
 def _run(*command: str) -> None:
-    """Raises RuntimeError with what the command has written where it fails."""
+    """Raise RuntimeError with the output of the command if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"`{' '.join(command)}` ended with {done.returncode}:\n{done.stdout[-4_000:]}")
@@ -87,7 +87,7 @@ def _built_wheel() -> Path:
 
 
 def _content_digest(wheel: Path) -> str:
-    """Of names and checksums, so that two builds of one tree are one."""
+    """Return a digest of names and checksums, so that two builds of one tree are one."""
     with zipfile.ZipFile(wheel) as archive:
         listed = sorted((entry.filename, entry.CRC) for entry in archive.infolist())
     return hashlib.sha256(repr(listed).encode()).hexdigest()

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _measured(address: tuple[str, str]) -> dict[str, tuple[Figures, Figures]]:
-    """By command: what Kafka's took, and what ours took."""
+    """Return by command what Kafka's took, and what ours took."""
     from tests.lab.harness import java, maven
     from tests.lab.harness.storage_tool import logging_options
 

@@ -90,7 +90,7 @@ def _ours(file: Path, partitions: int) -> int:
 
 
 def _milliseconds(command: list[str], asked: str, partitions: int) -> int:
-    """The last CPU time in the output, where at least so many partitions were found."""
+    """Return the last CPU time in the output, where at least so many partitions were found."""
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
     words = done.stdout.removeprefix("OK ").split()
     if len(words) != 3 or int(words[1]) < partitions:

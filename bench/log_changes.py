@@ -57,12 +57,12 @@ def _regain(state: list[Any], _rng: random.Random) -> dict[int, Any] | None:
 
 
 def without_elr(change: dict[int, Any]) -> dict[int, Any]:
-    """The change as a controller without ELR makes it: the last member stays in the ISR."""
+    """Return the change as a controller without ELR makes it: the last member stays in the ISR."""
     return {place: value for place, value in change.items() if place not in (ELR, LAST_KNOWN) and value != ()}
 
 
 def in_any_order(change: dict[int, Any], state: list[Any], rng: random.Random) -> dict[int, Any]:
-    """The change with its ISR in an order of its own; one that names a leader has the ISR, too."""
+    """Return the change with its ISR in an order of its own; one that names a leader has the ISR, too."""
     isr = change.get(ISR, state[ISR] if LEADER in change else None)
     return change if isr is None else {ISR: tuple(rng.sample(isr, len(isr))), **_without(change, ISR)}
 
@@ -77,7 +77,7 @@ _TAGS = {ISR: 0, LEADER: 1, REPLICAS: 2, REMOVING: 3, ADDING: 4, ELR: 6, LAST_KN
 
 
 def tail(change: Mapping[int, Any]) -> bytes:
-    """The tagged fields of a PartitionChangeRecord of version 2, which are all it has behind the ids."""
+    """Return the tagged fields of a PartitionChangeRecord of version 2, which are all it has behind the ids."""
     parts = []
     for place, value in sorted(change.items(), key=lambda item: _TAGS[item[0]]):
         if place == LEADER:

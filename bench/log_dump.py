@@ -66,7 +66,7 @@ def _measured(name: str, shape: Shape, runs: int) -> list[str]:
 
 
 def commands(segment: Path) -> Mapping[str, list[str]]:
-    """The command lines that are compared, Kafka's first."""
+    """Return the command lines that are compared, Kafka's first."""
     from tests.lab.harness import java, maven, releases
 
     row = releases.release(_newest())

@@ -75,7 +75,7 @@ class LogGenerator:
         self._encoders: dict[tuple[str, int], Any] = {}
 
     def batches(self) -> Iterator[bytes]:
-        """The batches in their order, each whole."""
+        """Yield the batches in their order, each whole."""
         yield self._leader_change()
         yield self._batch(self._founding())
         every = max(1, self.shape.records // self.shape.epochs)
@@ -91,7 +91,7 @@ class LogGenerator:
                 yield self._batch([self._record("NoOpRecord", 0, {})])
 
     def expected(self) -> Expected:
-        """What a replay of all batches must find."""
+        """Return what a replay of all batches must find."""
         return Expected(
             records=self._written,
             batches=self._batches,
@@ -174,7 +174,7 @@ class LogGenerator:
             yield self._small()
 
     def _create(self, partitions: int, *, ghost: bool = False) -> list[bytes]:
-        """A topic with its configs; of a `ghost`, whose transaction will be aborted, nothing is kept."""
+        """Return a topic with its configs; of a `ghost`, whose transaction will be aborted, nothing is kept."""
         number, self._next_topic = self._next_topic, self._next_topic + 1
         name, raw = f"topic-{number:07d}", self._uuid()
         values = [self._record("TopicRecord", 0, {"Name": name, "TopicId": Uuid(raw)})]
@@ -205,7 +205,7 @@ class LogGenerator:
         return tuple(dict.fromkeys((first + step * at) % total for at in range(min(count, total))))
 
     def _churn(self, *, keep: bool = True) -> list[bytes]:
-        """ISRs that shrink and grow, leaders that move; `keep` False leaves the state as it was."""
+        """Return ISRs that shrink and grow, leaders that move; `keep` False leaves the state as it was."""
         rng, values = self._rng, []
         kinds = DIVERSE_CHANGES if self.shape.is_diverse else CHANGES
         for _ in range(1 + rng.randrange(2 * self.shape.batch_records)):
@@ -221,7 +221,7 @@ class LogGenerator:
         return values or [self._record("NoOpRecord", 0, {})]
 
     def _reassign(self) -> list[bytes]:
-        """Replicas move to other brokers and the move ends, in two records."""
+        """Return the two records by which replicas move to other brokers and the move ends."""
         number = self._topic_numbers[self._rng.randrange(len(self._topic_numbers))]
         _, raw, states = self._topics[number]
         at = self._rng.randrange(len(states))
@@ -247,14 +247,14 @@ class LogGenerator:
         return tuple(self._brokers[replica][2] for replica in replicas)
 
     def _restart(self, broker: int) -> list[bytes]:
-        """A broker goes and comes back."""
+        """Restart a broker: it goes and comes back."""
         values = [self._registration_change(broker, 1)]
         values.append(self._register(broker, fenced=True))
         values.append(self._registration_change(broker, -1))
         return values
 
     def _transaction(self) -> Iterator[list[bytes]]:
-        """A metadata transaction over several batches, one in three aborted."""
+        """Yield a metadata transaction over several batches, one in three aborted."""
         aborted = self._rng.random() < 0.33
         yield [self._record("BeginTransactionRecord", 0, {"Name": "bulk"}), *self._create(3, ghost=aborted)]
         yield self._churn(keep=not aborted) if self._topic_numbers else [self._record("NoOpRecord", 0, {})]
@@ -307,7 +307,7 @@ class LogGenerator:
         return self._record("PartitionRecord", 2, data)
 
     def _change(self, topic: bytes, at: int, states: list[list[Any]], change: dict[int, Any], keep: bool) -> bytes:
-        """A PartitionChangeRecord by hand: the part behind the ids is the same for many, and kept."""
+        """Return a PartitionChangeRecord by hand: the part behind the ids is the same for many, and kept."""
         key = tuple(change.items())
         found = self._tails.get(key)
         if found is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What a log is like. `records` is reached and then gone past by at most one operation."""
+    """Figures of a log. `records` is reached and then gone past by at most one operation."""
 
     records: int = 10_000
     partitions: int = 1_000
@@ -54,8 +54,9 @@ class Expected:
 
 
 def reference_shape(records: int, partitions: int, **more: int) -> Shape:
-    """What the goals in ratios to the CRC pass were set on: at 200,000 partitions 10.9 records a batch and 65 bytes a
-    record in a log of a million records, 11.1 and 51 in one of ten; one in forty is a NoOpRecord in its own batch.
+    """Return the shape on which the goals in ratios to the CRC pass were set: at 200,000 partitions 10.9 records a
+    batch and 65 bytes a record in a log of a million records, 11.1 and 51 in one of ten; one in forty is a NoOpRecord
+    in its own batch.
 
     What a CRC pass costs depends on how many batches there are, so that a ratio means nothing without this.
     """
@@ -74,7 +75,7 @@ def reference_shape(records: int, partitions: int, **more: int) -> Shape:
 
 
 def diverse_shape(records: int, partitions: int, **more: int) -> Shape:
-    """A log of a larger cluster whose controller places replicas at random: few partitions have the same lists.
+    """Return a log of a larger cluster whose controller places replicas at random: few partitions have the same lists.
 
     At a million records and 150,000 partitions: 60 brokers, some 8,000 topics, 87,000 batches, 63 MB, some 120
     transactions of which a third are aborted, 250,000 different bodies among the changes of partitions.
@@ -96,7 +97,7 @@ def diverse_shape(records: int, partitions: int, **more: int) -> Shape:
 
 
 def described(log: Expected) -> str:
-    """What a log is like, for the text of a proof: ratios to a pass over its batches depend on their number."""
+    """Return what a log is like, for the text of a proof: ratios to a pass over its batches depend on their number."""
     named = {"PartitionChangeRecord": "changes of partitions", "PartitionRecord": "partitions", "NoOpRecord": "no-ops"}
     mix = ", ".join(f"{100 * log.by_type.get(name, 0) / log.records:.1f} % {what}" for name, what in named.items())
     return (

@@ -10,7 +10,7 @@ from kafkactl.metadata.image.model import Image
 
 
 def expected_of(image: Image) -> dict[str, Any]:
-    """The state of an image in the form of `Expected.state`."""
+    """Return the state of an image in the form of `Expected.state`."""
     partitions = (
         (
             topic.name,

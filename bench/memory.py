@@ -60,7 +60,7 @@ def _measured(name: str, records: int, partitions: int) -> tuple[str, dict[tuple
 
 
 def _peak_mb(words: Sequence[str]) -> float:
-    """Raises RuntimeError where the command fails."""
+    """Return the peak in MB. Raise RuntimeError if the command fails."""
     command = [sys.executable, "-m", "kafkactl", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
     _, status, used = os.wait4(process.pid, 0)

@@ -22,7 +22,7 @@ _WORK = bytes(range(256)) * 40_000
 
 
 def busy_share(seconds: float) -> float:
-    """Which share of all cores is in use while this process only waits."""
+    """Return which share of all cores is in use while this process only waits."""
     before = _ticks()
     time.sleep(seconds)
     after = _ticks()
@@ -31,12 +31,12 @@ def busy_share(seconds: float) -> float:
 
 
 def _ticks() -> list[int]:
-    """Of all cores: user, nice, system, idle, iowait, irq, softirq, steal."""
+    """Return the ticks of all cores: user, nice, system, idle, iowait, irq, softirq, steal."""
     return [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
 
 
 def spread_of_runs(runs: int) -> tuple[float, float]:
-    """The greatest less the least of equal runs, as shares of the median: by CPU time and on the clock."""
+    """Return the greatest less the least of equal runs, as shares of the median: by CPU time and on the clock."""
     taken = []
     for _ in range(runs):
         cpu, wall = time.process_time(), time.perf_counter()

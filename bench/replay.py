@@ -37,7 +37,7 @@ MANY = 5_000_000
 
 
 def pieces(file: Path) -> Iterator[bytes]:
-    """A file as the commands read it from a disk."""
+    """Yield a file as the commands read it from a disk."""
     with file.open("rb") as source:
         yield from iter(lambda: source.read(piece_bytes(source.tell())), b"")
 

@@ -53,7 +53,8 @@ def main() -> None:
 
 
 def _run(command: list[str]) -> tuple[float, float, float]:
-    """Seconds on the clock and of the processors, and megabytes. Raises RuntimeError for another end than is right."""
+    """Return seconds on the clock and of the processors, and megabytes. Raises RuntimeError for another end than is
+    right."""
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
     _, status, used = os.wait4(process.pid, 0)
@@ -65,7 +66,7 @@ def _run(command: list[str]) -> tuple[float, float, float]:
 
 
 def _written(folder: Path, partitions: int) -> Expected:
-    """The log, by a process of its own: a child's peak begins with what its parent had in memory."""
+    """Return the log, by a process of its own: a child's peak begins with what its parent had in memory."""
     sizes = {"--records": 3 * partitions, "--partitions": partitions, "--brokers": 40}
     options = [text for name, size in sizes.items() for text in (name, str(size))]
     subprocess.run([sys.executable, "-m", "bench.make_metadata_log", str(folder), *options], check=True, cwd=ROOT)

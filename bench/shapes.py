@@ -42,7 +42,7 @@ def _plain_shape(records: int, **more: int | bool) -> Iterator[bytes]:
 
 
 def compressed(batches: Iterator[bytes]) -> Iterator[bytes]:
-    """The same batches with gzip, which Kafka never uses for its metadata log."""
+    """Yield the same batches with gzip, which Kafka never uses for its metadata log."""
     for batch in batches:
         records = batch if batch[22] & 0x20 else gzip.compress(batch[HEADER_BYTES:], 1)
         if records is batch:  # a control batch stays as it is
@@ -58,7 +58,7 @@ def compressed(batches: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def snapshot_and_tail(records: int) -> Iterator[bytes]:
-    """A snapshot of what the first nine tenths of a log lead to, with the rest behind it."""
+    """Yield a snapshot of what the first nine tenths of a log lead to, with the rest behind it."""
     from kafkactl.metadata.replay.log_replay import replay_runs
 
     batches = list(_generated(reference_shape(records, records // 5)))
@@ -95,7 +95,7 @@ SHAPES: Mapping[str, Make] = {
 
 @dataclass(frozen=True)
 class Run:
-    """One replay in a process of its own."""
+    """Replay in a process of its own."""
 
     cpu_s: float
     load_s: float

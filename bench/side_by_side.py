@@ -22,7 +22,7 @@ REPORT = ROOT / "docs" / "proof" / "bench.md"
 
 @dataclass(frozen=True)
 class Sample:
-    """What one process took: CPU time of itself and its children, and time on the clock, in milliseconds."""
+    """Costs of one process: CPU time of itself and its children, and time on the clock, in milliseconds."""
 
     cpu_ms: float
     wall_ms: float
@@ -39,7 +39,7 @@ class Figures:
     wall_range_ms: tuple[float, float]
 
     def spread(self) -> str:
-        """How far apart the runs were: CPU and wall time from least to greatest, in percent of the medians."""
+        """Return how far apart the runs were: CPU and wall time from least to greatest, in percent of the medians."""
         cpu, wall = (
             f"{100 * (greatest - least) / median:.0f} %"
             for (least, greatest), median in (
@@ -68,7 +68,7 @@ def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = N
 
 
 def interleaved(commands: Mapping[str, Callable[[], Sample]], runs: int) -> dict[str, Figures]:
-    """Medians by name; one round that is not counted warms the caches."""
+    """Return medians by name; one round that is not counted warms the caches."""
     samples: dict[str, list[Sample]] = {name: [] for name in commands}
     for turn in range(runs + 1):
         for name, run in commands.items():
@@ -96,19 +96,19 @@ def record(section: str, text: str) -> None:
 
 
 def circumstances() -> str:
-    """When and on what the figures were taken, and how many processes wanted a core in the last minute."""
+    """Return when and on what the figures were taken, and how many processes wanted a core in the last minute."""
     cores, load = os.cpu_count(), os.getloadavg()[0]
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return f"{time.strftime('%Y-%m-%d')}, {cores} cores, load {load:.0f}, {machine}"
 
 
 def version_line(path: Path) -> str:
-    """The first line of a file, for versions that are written down in one."""
+    """Return the first line of a file, for versions that are written down in one."""
     return path.read_text(encoding="utf-8").splitlines()[0]
 
 
 def timed(name: str, work: Callable[[], object]) -> tuple[dict[str, object], object]:
-    """Seconds on the clock and of processors, and the result."""
+    """Return seconds on the clock and of processors, and the result."""
     started, used = time.perf_counter(), _processor_s()
     found = work()
     wall, processor = time.perf_counter() - started, _processor_s() - used
@@ -137,14 +137,14 @@ class Peak:
             self.mib = max(self.mib, _tree(self._pid)[1])
 
     def end(self) -> float:
-        """In MiB."""
+        """Return the peak in MiB."""
         self._over.set()
         self._thread.join()
         return self.mib
 
 
 def below(root: int) -> set[int]:
-    """The processes from `root` down."""
+    """Return the processes from `root` down."""
     return set(_tree(root)[0])
 
 
@@ -154,8 +154,8 @@ class _Process(NamedTuple):
 
 
 def _tree(root: int) -> tuple[dict[int, _Process], float]:
-    """The processes from `root` down with their ticks of a processor, those of children that ended included, and their
-    resident memory in MiB."""
+    """Return the processes from `root` down with their ticks of a processor, those of children that ended included, and
+    their resident memory in MiB."""
     found: dict[int, _Process] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

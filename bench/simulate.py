@@ -22,7 +22,7 @@ FAULTY_RUNS = 20
 
 
 def quiet(pause_us: int) -> tuple[int, int]:
-    """Runs, and events in all of them."""
+    """Return runs, and events in all of them."""
     events = 0
     for seed in range(QUIET_RUNS):
         world = World(Quorum(leaderless_pause_us=pause_us), seed, traced=False)
@@ -32,7 +32,7 @@ def quiet(pause_us: int) -> tuple[int, int]:
 
 
 def profile(name: str) -> tuple[int, int]:
-    """The same for a profile; raises RuntimeError where a run broke an invariant."""
+    """Return the same for a profile; raises RuntimeError where a run broke an invariant."""
     asked = Asked(profile=name, voters=(1, 2, 3), release="3.9")
     quorum, _ = quorum_of(asked)
     events = 0
@@ -52,7 +52,7 @@ CASES: Mapping[str, Callable[[], tuple[int, int]]] = {
 
 
 def measured(case: str) -> tuple[int, int, float]:
-    """Runs, their events, and the seconds of a processor that they took."""
+    """Return runs, their events, and the seconds of a processor that they took."""
     begun = time.process_time()
     runs, events = CASES[case]()
     return runs, events, time.process_time() - begun

@@ -76,7 +76,7 @@ def _local(folder: Path, scenarios: Scenarios) -> int:
 
 
 def _memory(batches: Iterable[Any]) -> Iterator[Any]:
-    """The greatest memory of a worker that has done nothing else, in KiB, once for each row."""
+    """Yield the greatest memory of a worker that has done nothing else, in KiB, once for each row."""
     import pyarrow as pa
 
     for batch in batches:
@@ -144,7 +144,7 @@ class WorkerPeak:
                             self.mib = max(self.mib, int(found[1]) / 1024)
 
     def end(self) -> float:
-        """In MiB."""
+        """Return the peak in MiB."""
         self._over.set()
         self._thread.join()
         return self.mib

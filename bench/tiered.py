@@ -48,7 +48,7 @@ _LOCAL_SUFFIXES = ("log", "index", "timeindex", "snapshot", "leader_epoch_checkp
 
 
 def crc_pass(folder: Path) -> None:
-    """Headers and CRCs of all batches, as every reader walks them."""
+    """Walk headers and CRCs of all batches, as every reader walks them."""
     for replica in open_sources([str(folder)]).replicas:
         for file in replica.files:
             for _ in walk_runs(file.pieces(), file=file.path):
@@ -56,14 +56,14 @@ def crc_pass(folder: Path) -> None:
 
 
 def checked(answer: Audit, folder: Path) -> None:
-    """Raises RuntimeError where an audit does not find what was generated."""
+    """Raise RuntimeError if an audit does not find what was generated."""
     expected = Expected(**json.loads((folder / "expected.json").read_text()))
     if found_by(answer) != replace(expected, bytes=0):
         raise RuntimeError("the audit does not find what was generated")
 
 
 def measured(engine: str, folder: Path) -> dict[str, float]:
-    """In a process of its own: seconds by what was done."""
+    """Return seconds by what was done, in a process of its own."""
     crc32c(bytes(1 << 16))  # loads the library
     if engine == "local":
         crc, _ = timed("CRC pass", lambda: crc_pass(folder))
@@ -92,7 +92,7 @@ def _numbers(found: dict[str, object]) -> dict[str, float]:
 
 
 def in_process(engine: str, folder: Path) -> dict[str, float]:
-    """The same, and the peak of the memory of the process with all below it."""
+    """Return the same, and the peak of the memory of the process with all below it."""
     asked = [sys.executable, "-m", "bench.tiered", "--measure", engine, str(folder)]
     with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
         peak = Peak(run.pid)

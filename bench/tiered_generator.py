@@ -73,7 +73,7 @@ class Shape:
 
 
 def regular(segments: int) -> Shape:
-    """One hundred topics of ten partitions, all alike: nothing failed, nothing was deleted."""
+    """Return one hundred topics of ten partitions, all alike: nothing failed, nothing was deleted."""
     topics = max(1, min(100, segments // 1000))
     return Shape("regular", (Group("events", topics, 10, max(1, segments // (topics * 10))),))
 
@@ -98,17 +98,17 @@ def diverse(segments: int) -> Shape:
 
 
 def deleting(segments: int) -> Shape:
-    """Of `segments` that were ever copied 99 % are deleted."""
+    """Return a ledger: of `segments` that were ever copied 99 % are deleted."""
     return Shape("deleting", (Group("events", 40, 10, segments // 40_000, deleted=99 * segments // 40_000),))
 
 
 def few(segments: int) -> Shape:
-    """One partition with all segments."""
+    """Return one partition with all segments."""
     return Shape("one partition", (Group("one", 1, 1, segments, epoch_every=1000),), metadata_partitions=5)
 
 
 def many(segments: int) -> Shape:
-    """One topic of 10,000 partitions."""
+    """Return one topic of 10,000 partitions."""
     return Shape("10,000 partitions", (Group("wide", 1, 10_000, max(1, segments // 10_000)),))
 
 
@@ -117,7 +117,7 @@ SHAPES = {"regular": regular, "diverse": diverse, "deleting": deleting, "few": f
 
 @dataclass
 class Expected:
-    """What an audit must find: sums, a digest of what is reported for each partition, and segments by finding."""
+    """Expected result of an audit: sums, a digest of what is reported for each partition, and segments by finding."""
 
     records: int = 0
     bytes: int = 0
@@ -146,7 +146,7 @@ class Partition:
         self._ids = 0
 
     def values(self) -> Iterator[tuple[bytes, int]]:
-        """Values of records with their times."""
+        """Yield values of records with their times."""
         group, chance = self._group, self._random.randrange
         living: list[tuple[bytes, int, int, int]] = []
         total = group.living + group.deleted
@@ -207,7 +207,7 @@ class Partition:
         self.readable = [(start, end) for _, start, end, _ in living]
 
     def status(self) -> tuple[Any, ...]:
-        """What an audit must say about it."""
+        """Return what an audit must say about it."""
         return (
             self.topic,
             self.number,
@@ -239,7 +239,7 @@ class Partition:
 
 
 def batch_of(value: bytes, offset: int, time_ms: int, sequence: int) -> bytes:
-    """A batch with one record, as a broker's producer makes it."""
+    """Return a batch with one record, as a broker's producer makes it."""
     content = b"\0\0\0\1" + base128(len(value) << 1) + value + b"\0"
     body = base128(len(content) << 1) + content
     checked = _CHECKED.pack(0, 0, time_ms, time_ms, 4000, 0, sequence & 0x7FFFFFFF, 1) + body
@@ -260,7 +260,7 @@ def _partitions(shape: Shape) -> list[Partition]:
 
 
 class _Log:
-    """One metadata partition on its way to a disk."""
+    """Metadata partition on its way to a disk."""
 
     def __init__(self, folder: Path) -> None:
         self.offset = self.bytes = self.size = 0
@@ -339,7 +339,7 @@ def digest_of(rows: Iterator[tuple[Any, ...]]) -> str:
 
 
 def found_by(answer: Audit) -> Expected:
-    """An audit's answer in the form of what is expected; `bytes` is not in it."""
+    """Return an audit's answer in the form of what is expected; `bytes` is not in it."""
     totals = answer.totals
     found: Counter[str] = Counter()
     for finding in answer.findings:

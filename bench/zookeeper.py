@@ -69,7 +69,7 @@ def _seconds(work: Callable[[], int]) -> float:
 
 
 def _one_by_one(connect: str) -> int:
-    """Every znode of Kafka's that the snapshot has, as plainly as kazoo allows."""
+    """Return every znode of Kafka's that the snapshot has, as plainly as kazoo allows."""
     from kazoo.client import KazooClient
 
     client = KazooClient(connect)
@@ -96,7 +96,7 @@ def _snapshot(connect: str) -> int:
 
 
 def _plan(connect: str) -> tuple[float, float]:
-    """Seconds for the tree, and for what its copy would write."""
+    """Return seconds for the tree, and for what its copy would write."""
     from kafkactl.features.catalog.releases import KafkaVersion
     from kafkactl.migration.copy.forecast import forecast_copy
     from kafkactl.migration.copy.rules import copy_rules

@@ -71,7 +71,7 @@ def read_releases(folders: Mapping[str, Path]) -> dict[str, dict[str, Definition
 
 
 def definition_texts(folder: Path) -> Iterator[str]:
-    """The definition files inside the jars of one release that a broker or controller is made of."""
+    """Yield the definition files inside the jars of one release that a broker or controller is made of."""
     for jar in sorted(folder.glob("*.jar")):
         if _OF_A_BROKER.fullmatch(jar.name):
             with zipfile.ZipFile(jar) as archive:
@@ -81,7 +81,7 @@ def definition_texts(folder: Path) -> Iterator[str]:
 
 
 def facts(definition: Mapping[str, Any]) -> Definition:
-    """A definition without descriptions, its values written in one way."""
+    """Return a definition without descriptions, its values written in one way."""
     kept = {key: definition[key] for key in _MESSAGE_KEYS if key in definition and key != "about"}
     kept["fields"] = [_field_facts(field) for field in definition.get("fields", [])]
     structs = [_struct_facts(struct) for struct in definition.get("commonStructs", [])]
@@ -112,7 +112,7 @@ def _field_facts(field: Mapping[str, Any]) -> Definition:
 
 
 def merged(by_release: Mapping[str, Definition]) -> Definition:
-    """One definition for all releases, by the rule at the top of this file."""
+    """Return one definition for all releases, by the rule at the top of this file."""
     releases = list(by_release)
     result = json.loads(json.dumps(by_release[releases[-1]]))
     for release in reversed(releases[:-1]):
@@ -140,7 +140,7 @@ def _restore(fields: list[Definition], older: list[Definition], dropped: Version
 
 
 def _outside(versions: Versions, known: Versions, name: str) -> Versions:
-    """The versions below the known ones. A version that only an older release has, above them, has no answer."""
+    """Return the versions below the known ones. A version that only an older release has, above them, has no answer."""
     if versions.highest > known.highest:
         raise SystemExit(f"{name}: {versions} goes beyond {known} of a newer release")
     below = Versions(versions.lowest, min(versions.highest, known.lowest - 1))
@@ -156,7 +156,7 @@ def _range(text: str) -> Versions:
 
 
 def _names(folder: str, wanted: Mapping[str, str], found: Mapping[str, Mapping[str, Definition]]) -> list[str]:
-    """The messages of one folder; a new metadata record without a description stops the import."""
+    """Return the messages of one folder; a new metadata record without a description stops the import."""
     records = {name for name, by_release in found.items() if any(map(_is_metadata_record, by_release.values()))}
     if folder == "metadata" and records != set(wanted) | set(_REMOTE_LOG):
         raise SystemExit(f"scripts/definitions.toml and the jars disagree: {records ^ set(wanted) ^ set(_REMOTE_LOG)}")
@@ -177,7 +177,7 @@ def _is_metadata_record(definition: Definition) -> bool:
 
 
 def make_index(wanted: Mapping[str, Any], found: Mapping[str, Mapping[str, Definition]]) -> Definition:
-    """Where each message lies and who has which api key, so that reading one message opens one file."""
+    """Return where each message lies and who has which api key, so that reading one message opens one file."""
     index: Definition = {"releases": sorted({release for by in found.values() for release in by}, key=_number)}
     index["folders"] = {folder: sorted(wanted[folder]) for folder in FOLDERS}
     for folder in ("metadata", "tiered"):
@@ -198,7 +198,7 @@ def _by_api_key(names: Mapping[str, str], found: Mapping[str, Mapping[str, Defin
 
 
 def rendered(definition: Mapping[str, Any]) -> str:
-    """The text of a definition file: one line a field, keys in one order."""
+    """Return the text of a definition file: one line a field, keys in one order."""
     lines = [f'  "{key}": {_value(key, definition[key])}' for key in _MESSAGE_KEYS if key in definition]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

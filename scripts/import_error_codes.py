@@ -22,7 +22,7 @@ def main(jars: Path) -> None:
 
 
 def error_codes(java: str, jars: Path) -> list[tuple[int, str, bool]]:
-    """Every code of the release in the folder: number, name, retriable."""
+    """Return every code of the release in the folder: number, name, retriable."""
     command = [java, "-Xmx128m", "-cp", f"{jars}/*", str(ROOT / "tests" / "lab" / "java" / "KafkaFacts.java")]
     run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     lines = (line.split() for line in run.stdout.splitlines() if line.startswith("error "))
@@ -30,7 +30,7 @@ def error_codes(java: str, jars: Path) -> list[tuple[int, str, bool]]:
 
 
 def rendered(codes: Iterable[tuple[int, str, bool]]) -> str:
-    """The table as TOML, one line a code."""
+    """Return the table as TOML, one line a code."""
     lines = [f'{code} = {{ name = "{name}", retriable = {str(retriable).lower()} }}' for code, name, retriable in codes]
     return _HEADER + "\n".join(lines) + "\n"
 

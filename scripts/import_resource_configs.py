@@ -35,18 +35,18 @@ def main(folders: Sequence[Path]) -> None:
 
 
 def types(java: str, jars: Path) -> Types:
-    """The type of every configuration of the release in the folder, by kind of resource and name."""
+    """Return the type of every configuration of the release in the folder, by kind of resource and name."""
     command = [java, *_JVM, "-cp", f"{jars}/*", str(SOURCE)]
     return parsed(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
 
 
 def parsed(printed: str) -> Types:
-    """What ResourceConfigs.java prints."""
+    """Return what ResourceConfigs.java prints."""
     return merged({kind: {name: type_}} for kind, name, type_ in map(str.split, printed.splitlines()))
 
 
 def merged(releases: Iterable[Mapping[str, Mapping[str, str]]]) -> Types:
-    """All of them as one; the last release decides on a type, unless another one says that it is a password."""
+    """Return all of them as one; the last release decides on a type, unless another one says that it is a password."""
     found: Types = {}
     for release in releases:
         for kind, named in release.items():
@@ -56,7 +56,7 @@ def merged(releases: Iterable[Mapping[str, Mapping[str, str]]]) -> Types:
 
 
 def rendered(found: Types) -> str:
-    """The table as JSON, one line a key."""
+    """Return the table as JSON, one line a key."""
     kinds = (f"{json.dumps(kind)}: {{\n{_lines(named)}}}" for kind, named in sorted(found.items()))
     return '{"made_by": "scripts/import_resource_configs.py", "types": {\n' + ",\n".join(kinds) + "\n}}\n"
 

@@ -37,7 +37,7 @@ def definitions(java: str, jars: Path, kind: str = "server") -> Definitions:
 
 
 def parsed(printed: str) -> Definitions:
-    """What ServerConfig.java prints, by key."""
+    """Return what ServerConfig.java prints, by key."""
     return dict(_parsed(line) for line in printed.splitlines())
 
 
@@ -70,7 +70,8 @@ _NAMED_CHECKS = {
 
 
 def _check(validator: Sequence[str]) -> Any:
-    """What a validator asks, as data; None where there is none. An unknown validator is an error of this script."""
+    """Return what a validator asks, as data; None where there is none. An unknown validator is an error of this
+    script."""
     if validator in ([], [""]):
         return None
     kind = validator[0].rstrip("$")  # 3.3: a Scala object
@@ -111,7 +112,7 @@ def _number(text: str) -> int | float:
 
 
 def merged(releases: Mapping[str, Definitions]) -> list[dict[str, Any]]:
-    """Rows with `from` and `to` (release names, left out at either end of the known releases)."""
+    """Return rows with `from` and `to` (release names, left out at either end of the known releases)."""
     names = list(releases)
     rows: list[dict[str, Any]] = []
     for key in _order(releases.values()):
@@ -120,7 +121,7 @@ def merged(releases: Mapping[str, Definitions]) -> list[dict[str, Any]]:
 
 
 def _order(all_definitions: Iterable[Definitions]) -> list[str]:
-    """One order for all: that of the newest release, older keys behind the key they followed."""
+    """Return one order for all: that of the newest release, older keys behind the key they followed."""
     newest, *older = list(all_definitions)[::-1]
     order = list(newest)
     for definitions_ in older:
@@ -147,7 +148,7 @@ def _stretches(key: str, found: Sequence[dict[str, Any] | None], names: Sequence
 
 
 def rendered(rows: Iterable[dict[str, Any]], releases: Sequence[str]) -> str:
-    """The table as JSON, one line a row."""
+    """Return the table as JSON, one line a row."""
     head = f'{{"made_by": "scripts/import_server_config.py", "releases": {json.dumps(releases)}, "keys": [\n'
     return head + ",\n".join(json.dumps(row) for row in rows) + "\n]}\n"
 

@@ -21,7 +21,7 @@ WORDS: Final = {
 
 
 def needed(lines: Iterable[str]) -> dict[str, Distribution | None]:
-    """The packages of these requirements and theirs, by canonical name; None where one is not installed."""
+    """Return the packages of these requirements and theirs, by canonical name; None where one is not installed."""
     found: dict[str, Distribution | None] = {}
     todo = [Requirement(line) for line in lines]
     done = set()
@@ -41,7 +41,7 @@ def needed(lines: Iterable[str]) -> dict[str, Distribution | None]:
 
 
 def below(package: Distribution, extras: Iterable[str] = ()) -> list[Requirement]:
-    """What a package requires on this machine, with these of its extras."""
+    """Return what a package requires on this machine, with these of its extras."""
     requirements = map(Requirement, package.requires or [])
     return [
         each
@@ -51,7 +51,7 @@ def below(package: Distribution, extras: Iterable[str] = ()) -> list[Requirement
 
 
 def license_expression(package: Distribution) -> str:
-    """The licence of a package in the words of SPDX as far as `WORDS` has them; empty if it declares none.
+    """Return the licence of a package in the words of SPDX as far as `WORDS` has them; empty if it declares none.
 
     PEP 639's License-Expression, else the field License unless it holds a whole text, else the classifiers.
     """
@@ -65,5 +65,5 @@ def license_expression(package: Distribution) -> str:
 
 
 def licenses(package: Distribution) -> set[str]:
-    """All licences that a package names: where it offers a choice, each of them has to do."""
+    """Return all licences that a package names: where it offers a choice, each of them has to do."""
     return set(re.split(r"\s+(?:AND|OR)\s+|[()]", license_expression(package))) - {""}

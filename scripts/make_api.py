@@ -42,7 +42,7 @@ _TOP = ("connect", "KafkactlError", "Finding", "Severity", "Outcome")
 
 
 def page() -> str:
-    """The text of docs/reference/api.md."""
+    """Return the text of docs/reference/api.md."""
     parts = [GENERATED, "# Python API\n", _INTRODUCTION, *_named("kafkactl", kafkactl, _TOP)]
     for group in GROUPS:
         operations = import_module(HOMES[group])
@@ -53,7 +53,7 @@ def page() -> str:
 
 
 def _sorted(module: ModuleType, given: ModuleType) -> list[str]:
-    """Functions first, as they are what a reader looks for; then the values that they take and give.
+    """Sort functions first, as they are what a reader looks for; then the values that they take and give.
 
     Only what `kafkactl` gives under this name: a module may have more for the commands.
     """
@@ -95,7 +95,7 @@ def _fields(cls: type[Any]) -> dict[str, str]:
 
 
 def _signature(function: Any) -> str:
-    """The parameters with their types as they are written, one a line where they do not fit on one."""
+    """Return the parameters with their types as they are written, one a line where they do not fit on one."""
     signature = inspect.signature(function)
     parts: list[str] = []
     before = None

@@ -31,7 +31,7 @@ _EDGES = ("files", "kafka", "net", "playground", "spark", "tool", "zookeeper")
 
 
 def picture() -> str:
-    """The drawing as SVG text."""
+    """Return the drawing as SVG text."""
     layers = package_layers()
     tops = list(accumulate((_layer_height(packages) + GAP for packages in layers), initial=TOP))
     drawn = [_layer(packages, y) for packages, y in zip(layers, tops, strict=False)]
@@ -62,7 +62,7 @@ def picture() -> str:
 
 
 def page() -> str:
-    """The page with the table of sub-packages that the contracts give."""
+    """Return the page with the table of sub-packages that the contracts give."""
     rows = "\n".join(f"| `{package}` | {_below(layers)} |" for package, layers in sorted(_inner_layers().items()))
     return _TABLE.sub(lambda _: rows, PAGE.read_text(encoding="utf-8"), count=1)
 
@@ -72,7 +72,7 @@ def _below(layers: list[list[str]]) -> str:
 
 
 def _inner_layers() -> dict[str, list[list[str]]]:
-    """The layers of each package that has a contract of its own, top first."""
+    """Return the layers of each package that has a contract of its own, top first."""
     plan = configparser.ConfigParser()
     plan.read(ROOT / "setup.cfg", encoding="utf-8")
     contracts = [
@@ -138,7 +138,8 @@ def _package(name: str, x: int, y: int, width: int, height: int) -> str:
 
 
 def _purpose(name: str, *, most: int) -> str:
-    """The first line of the package's docstring without its full stop, cut at a comma or colon where it is too long."""
+    """Return the first line of the package's docstring without its full stop, cut at a comma or colon where it is too
+    long."""
     folder = ROOT / ("commands" if name == "commands" else f"kafkactl/{name}")
     path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
     said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

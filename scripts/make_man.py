@@ -30,18 +30,18 @@ GENERATED = '.\\" Made by scripts/make_man.py from the commands themselves; `mak
 
 
 def pages() -> dict[str, str]:
-    """The text of every page by its file name."""
+    """Return the text of every page by its file name."""
     return {f"{name_of(ctx)}.1": _page(ctx, command) for ctx, command in every_command()}
 
 
 def _date() -> str:
-    """When this version was released, or the last change of what leads to it, by the changelog."""
+    """Return when this version was released, or the last change of what leads to it, by the changelog."""
     found = re.search(r"(?m)^## \S+ - (\d{4}-\d\d-\d\d)$", CHANGELOG.read_text(encoding="utf-8"))
     return found[1] if found else _UNRELEASED
 
 
 def name_of(ctx: click.Context) -> str:
-    """`kafkactl-storage-format`."""
+    """Return `kafkactl-storage-format`."""
     return ctx.command_path.replace(" ", "-")
 
 
@@ -72,7 +72,7 @@ def _page(ctx: click.Context, command: click.Command) -> str:
 
 
 def _summary(ctx: click.Context, command: click.Command) -> str:
-    """The line of the table that lists the command; the root has none."""
+    """Return the line of the table that lists the command; the root has none."""
     parent = ctx.parent.command if ctx.parent else None
     if isinstance(parent, LazyGroup):
         return parent.entries[str(ctx.info_name)].short_help.rstrip(".")
@@ -89,7 +89,7 @@ def _synopsis(ctx: click.Context, command: click.Command) -> Iterator[str]:
 
 
 def _options(ctx: click.Context, command: LeafCommand) -> Iterator[str]:
-    """Sections as in the help: the command's own, those of connections, those of every command."""
+    """Yield sections as in the help: the command's own, those of connections, those of every command."""
     known = [param for param in command.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
     sections = {
         "OPTIONS": [option for option in known if not isinstance(option, CommonOption | ConnectionOption)],
@@ -151,20 +151,20 @@ def _paragraphs(help_text: str) -> Iterator[str]:
 
 
 def _filled(text: str) -> Iterator[str]:
-    """One line of input a sentence, as the guides to man pages ask for."""
+    """Yield one line of input a sentence, as the guides to man pages ask for."""
     words = " ".join(text.replace("\b", "").split())
     for sentence in re.split(r"(?<=[.?!]) (?=[A-Z`])", words):
         yield from map(_line, textwrap.wrap(sentence, _WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def _line(text: str) -> str:
-    """A line of text that roff does not read as a request, whatever it begins with."""
+    """Return a line of text that roff does not read as a request, whatever it begins with."""
     escaped = _text(text)
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 
 
 def _text(text: str) -> str:
-    """Words as roff reads them: a hyphen is a minus sign, so that an option can be searched for and copied."""
+    """Return words as roff reads them: a hyphen is a minus sign, so that an option can be searched for and copied."""
     return text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...").replace("^", "\\(ha").replace("~", "\\(ti")
 
 

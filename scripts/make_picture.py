@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def scene(folder: Path) -> list[str]:
-    """A format, its proof, and a disk that did not mount: each command and what it printed."""
+    """Return a format, its proof, and a disk that did not mount: each command and what it printed."""
     (folder / "controller-1.properties").write_text(CONFIG.format(disks=folder), encoding="utf-8")
     arguments = f"-t {CLUSTER_ID} -c controller-1.properties --kafka-version {KAFKA}"
     shots = [
@@ -63,14 +63,14 @@ def scene(folder: Path) -> list[str]:
 
 
 def shot(command: str, folder: Path, *, comment: str = "") -> str:
-    """A command line and what it prints on a terminal in this folder."""
+    """Return a command line and what it prints on a terminal in this folder."""
     said = f"\x1b[1;32m$\x1b[0m \x1b[1m{command}\x1b[0m  \x1b[2m{comment}\x1b[0m"
     _, text = on_a_terminal([str(PROGRAM), *command.split()[1:]], folder=folder, columns=COLUMNS)
     return f"{said}\n{text}"
 
 
 def svg(text: str) -> str:
-    """A terminal with this text, with its colours, as a picture that asks no other server for a font."""
+    """Return a terminal with this text, with its colours, as a picture that asks no other server for a font."""
     from rich.console import Console
     from rich.text import Text
 

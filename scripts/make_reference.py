@@ -26,7 +26,7 @@ GENERATED = "<!-- Made by scripts/make_reference.py from the commands themselves
 
 @functools.cache
 def every_command() -> tuple[tuple[click.Context, click.Command], ...]:
-    """All groups and commands, each with a context that knows its full name, in the order of the tables."""
+    """Return all groups and commands, each with a context that knows its full name, in the order of the tables."""
     return tuple(_below(click.Context(cli, info_name=PROGRAM, **CONTEXT)))
 
 
@@ -68,7 +68,7 @@ def _connection_section() -> list[str]:
 
 
 def _options_of_kind(kind: type[click.Option]) -> list[str]:
-    """The table of the options of this kind, as the first command that has them describes them."""
+    """Return the table of the options of this kind, as the first command that has them describes them."""
     for ctx, command in every_command():
         options = [param for param in command.get_params(ctx) if isinstance(param, kind)]
         if options and isinstance(command, LeafCommand):

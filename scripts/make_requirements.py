@@ -37,14 +37,15 @@ _HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
 def locked(name: str) -> dict[Requirement, list[str]]:
-    """What a file asks for, each with its version and marker, and the SHA-256 of every archive that may satisfy it."""
+    """Return what a file asks for, each with its version and marker, and the SHA-256 of every archive that may satisfy
+    it."""
     lines = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     wanted = [line for line in lines if line and not line.startswith("#")]
     return {Requirement(line.partition("--hash")[0]): _HASH.findall(line) for line in wanted}
 
 
 def head(name: str) -> str:
-    """The first lines of a file: what it is for, and how it is renewed."""
+    """Return the first lines of a file: what it is for, and how it is renewed."""
     # An extra that has a source archive among its dependencies is built with what build.txt has installed.
     needs_build = name in ("spark", "gssapi", "dev")
     way = "--no-build-isolation" if needs_build else "--only-binary :all:"

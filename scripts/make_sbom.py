@@ -43,7 +43,8 @@ class SbomError(Exception):
 
 
 def bill(wheel: Path) -> str:
-    """The bill of materials of a wheel as JSON. Raises SbomError where it would be incomplete or break the schema."""
+    """Return the bill of materials of a wheel as JSON. Raises SbomError where it would be incomplete or break the
+    schema."""
     metadata = _metadata(wheel)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     root = Component(
@@ -72,7 +73,7 @@ def bill(wheel: Path) -> str:
 
 
 def _components(packages: dict[str, Distribution | None]) -> dict[str, list[Component]]:
-    """The components of each package, by canonical name; a package has two where versions differ by Python."""
+    """Return the components of each package, by canonical name; a package has two where versions differ by Python."""
     core = set(locked(CORE))
     asked_by: dict[Requirement, list[str]] = {}
     hashes: dict[Requirement, list[str]] = {}
@@ -160,7 +161,7 @@ def _built_at(wheel: Path) -> datetime:
 
 
 def place(wheel: Path) -> Path:
-    """Where the bill of materials of a wheel is written."""
+    """Return where the bill of materials of a wheel is written."""
     return wheel.with_name("-".join(wheel.name.split("-")[:2]) + ".cdx.json")
 
 

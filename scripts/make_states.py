@@ -38,7 +38,7 @@ BLACK = "#1f2328"
 
 
 def bands() -> Iterator[tuple[Band, list[tuple[int, Row]]]]:
-    """Each heading of the table with its rows, numbered from 1 over the whole table."""
+    """Yield each heading of the table with its rows, numbered from 1 over the whole table."""
     starts = [index for index, entry in enumerate(TABLE) if isinstance(entry, Band)]
     number = 0
     for start, end in zip(starts, [*starts[1:], len(TABLE)], strict=True):
@@ -50,7 +50,7 @@ def bands() -> Iterator[tuple[Band, list[tuple[int, Row]]]]:
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     parts = [
         f"{GENERATED}\n",
         "# How the state of a migration is determined\n",
@@ -67,7 +67,7 @@ def page() -> str:
 
 
 def picture() -> str:
-    """The drawing as SVG text."""
+    """Return the drawing as SVG text."""
     drawn, y = _ladder(152)
     return "\n".join(
         [
@@ -88,7 +88,7 @@ def picture() -> str:
 
 
 def _procedure(y: int) -> Iterator[str]:
-    """The states of the procedure in their order; those that no row decides for are known to a journal only."""
+    """Yield the states of the procedure in their order; those that no row decides for are known to a journal only."""
     states = [state for state in State if not state.is_broken]
     decided = {row.state for _, rows in bands() for _, row in rows}
     step = (WIDTH - 2 * LEFT) // len(states)
@@ -103,7 +103,7 @@ def _procedure(y: int) -> Iterator[str]:
 
 
 def _ladder(y: int) -> tuple[list[str], int]:
-    """The rows under their headings, and where they end."""
+    """Return the rows under their headings, and where they end."""
     drawn: list[str] = []
     for band, rows in bands():
         drawn.append(f"<path d='M{LEFT} {y} H{WIDTH - LEFT}' stroke='#d0d4da'/>")

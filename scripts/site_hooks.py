@@ -58,12 +58,12 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
 
 
 def rewritten_links(markdown: str, place: str, page: str) -> str:
-    """The text of a page at `place` in the tree with links as they must be at `page` in the site."""
+    """Return the text of a page at `place` in the tree with links as they must be at `page` in the site."""
     return _LINK.sub(lambda match: _rewritten(match, place, page), markdown)
 
 
 def finding_pages(entries: Mapping[str, Explanation]) -> dict[str, str]:
-    """The page of each id, and the catalogue that leads to all of them, by their paths in the site."""
+    """Return the page of each id, and the catalogue that leads to all of them, by their paths in the site."""
     pages = {f"{FINDINGS}/{entry.id}.md": "\n".join(_finding_page(entry)) for entry in entries.values()}
     return {CATALOGUE: "\n".join(_catalogue(entries)), **pages}
 
@@ -87,7 +87,7 @@ def _catalogue(entries: Mapping[str, Explanation]) -> Iterator[str]:
 
 
 def _first_sentence(text: str) -> str:
-    """The text up to the first full stop that ends a sentence, as a cell of a table."""
+    """Return the text up to the first full stop that ends a sentence, as a cell of a table."""
     sentence = re.split(r"(?<=[.?])\s+(?=[A-Z`])", text, maxsplit=1)[0]
     return sentence.replace("|", "\\|").replace("\n", " ")
 

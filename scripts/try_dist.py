@@ -80,7 +80,7 @@ print(json.dumps({"ids": len(ids), "kinds": len(kinds)}))
 
 
 class TrialError(Exception):
-    """What was installed does not do what the checkout does."""
+    """Difference between what was installed and the checkout."""
 
 
 def try_wheel(wheel: Path, folder: Path, *, installed_dependencies: bool = False) -> Iterator[str]:
@@ -120,7 +120,7 @@ def _manual(programs: Path, folder: Path) -> str:
 
 
 def _environment(place: Path, *, installed_dependencies: bool) -> Path:
-    """A fresh virtual environment with the dependencies and without kafkactl; its Python."""
+    """Return a fresh virtual environment with the dependencies and without kafkactl; its Python."""
     venv.create(place, with_pip=True)
     python = place / "bin" / "python"
     if installed_dependencies:

@@ -33,7 +33,8 @@ def _validator(kind: str) -> jsonschema.Draft202012Validator:
 
 
 def _remembering() -> type[jsonschema.Draft202012Validator]:
-    """A validator that looks at a part of an answer once: the clusters of the tests are shown in thousands of answers.
+    """Return a validator that looks at a part of an answer once: the clusters of the tests are shown in thousands of
+    answers.
 
     What passed is known by its shape, which a `$ref` names, and by its text.
     """
@@ -52,12 +53,12 @@ def _remembering() -> type[jsonschema.Draft202012Validator]:
 
 
 def _close(shape: dict[str, Any]) -> None:
-    """What we publish lets readers ignore fields that are added; here a field that is not described is a mistake."""
+    """Refuse a field that is not described: what we publish lets readers ignore fields that are added."""
     if "properties" in shape:
         shape["additionalProperties"] = False
 
 
 def published() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every kind and its schema."""
+    """Yield every kind and its schema."""
     for kind in answer_kinds():
         yield kind, answer_schema(kind)

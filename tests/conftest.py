@@ -50,14 +50,14 @@ load()  # property tests follow the profile that KAFKACTL_HYPOTHESIS names
 
 
 def pytest_collection_finish() -> None:
-    """From here on objects of the tests are collected as usual; what was collected so far stays out of it."""
+    """Freeze what was collected so far: from here on only objects of the tests are collected."""
     gc.freeze()
     gc.enable()
 
 
 @dataclass(frozen=True)
 class Run:
-    """How a command line ended and what it printed."""
+    """Exit of a command line, and what it printed."""
 
     code: int
     stdout: str
@@ -65,12 +65,12 @@ class Run:
 
     @property
     def json(self) -> Any:
-        """stdout as one JSON object."""
+        """Return stdout as one JSON object."""
         return json.loads(self.stdout)
 
     @property
     def error(self) -> Any:
-        """stderr as one JSON error object."""
+        """Return stderr as one JSON error object."""
         return json.loads(self.stderr)
 
 

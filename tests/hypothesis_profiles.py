@@ -28,7 +28,7 @@ settings.register_profile(
 
 
 def examples(usual: int) -> int:
-    """The number of a test that has one of its own: as many, and in `make check` a quarter of them, or five."""
+    """Return the number of a test that has one of its own: as many, and in `make check` a quarter of them, or five."""
     return max(usual // 4, min(usual, 5)) if os.environ.get("KAFKACTL_HYPOTHESIS") == "quick" else usual
 
 

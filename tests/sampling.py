@@ -12,7 +12,7 @@ import pytest
 
 
 def one_in(every: int, cases: Iterable[Any], others: pytest.MarkDecorator = pytest.mark.many) -> list[Any]:
-    """The cases of a parametrization: the first of each `every` stays as it is, the others get a mark.
+    """Return the cases of a parametrization: the first of each `every` stays as it is, the others get a mark.
 
     That is `many`, or `campaign` where `make test` has a sample as well. A tuple has the values of several arguments,
     as `parametrize` takes them.

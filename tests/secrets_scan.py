@@ -37,7 +37,7 @@ _leaks: list[str] = []
 
 
 def leaks(text: str | bytes) -> list[str]:
-    """The marks that stand in a text, in whatever form."""
+    """Return the marks that stand in a text, in whatever form."""
     data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return [mark for mark in MARKS if any(form in data for form in _forms(mark))] if data else []
 
@@ -49,12 +49,12 @@ def check(text: str, where: str) -> None:
 
 
 def written_leaks(folder: Path) -> list[str]:
-    """Files of the kinds that kafkactl writes in which a password stands."""
+    """Return files of the kinds that kafkactl writes in which a password stands."""
     return sorted({f"{path}: {found}" for path in _written(folder) if (found := leaks(_unpacked(path)))})
 
 
 def _unpacked(path: Path) -> bytes:
-    """The bytes of a file, and of the members of a bundle."""
+    """Return the bytes of a file, and of the members of a bundle."""
     data = path.read_bytes()
     flaws = contextlib.suppress(zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError, ValueError)
     with flaws, zipfile.ZipFile(path) as archive:
@@ -73,7 +73,7 @@ def _written(folder: Path) -> Iterator[Path]:
 
 @functools.cache
 def _forms(mark: str) -> tuple[bytes, ...]:
-    """What to look for; a search for each takes less than half of the time of one expression for all."""
+    """Return what to look for; a search for each takes less than half of the time of one expression for all."""
     data = mark.encode()
     forms = [data, data.hex().encode(), data.hex().upper().encode(), "".join(f"%{byte:02X}" for byte in data).encode()]
     for before in range(3):
@@ -88,7 +88,7 @@ def _forms(mark: str) -> tuple[bytes, ...]:
 
 @pytest.fixture(scope="session", autouse=True)
 def processes_are_listened_to() -> Iterator[None]:
-    """What a process says that runs kafkactl goes to `_leaks` if there is a password in it."""
+    """Add to `_leaks` what a process says that runs kafkactl, if there is a password in it."""
     original = subprocess.Popen.communicate
 
     def communicate(self: Any, *arguments: Any, **more: Any) -> Any:
@@ -117,7 +117,7 @@ def no_secret_is_written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test during which a password was printed or logged, or shown by a process, has failed."""
+    """Fail a test during which a password was printed or logged, or shown by a process."""
     report = yield
     found = leaks("".join(text for _, text in report.sections))
     wrong = [f"passwords were printed or logged: {found}"] if found else []

@@ -37,7 +37,8 @@ def log(tmp_path: Path) -> Path:
 
 
 def same(answer: dict[str, Any], printed: dict[str, Any], *but: str) -> bool:
-    """Whether the two are the same JSON value, except for these fields (times, generated ids) and the envelope."""
+    """Return True if the two are the same JSON value, except for these fields (times, generated ids) and the
+    envelope."""
     left, right = json.loads(json.dumps(answer)), dict(printed)
     for name in ("kind", "schema_version", *but):
         left.pop(name, None)

@@ -48,7 +48,7 @@ class Boxes:
 
 @dataclass
 class Shelf:
-    """What the journey changes. `reactions` are used up by the requests; `on_act` is called before each act."""
+    """Object of the journey's changes. `reactions` are used up by the requests; `on_act` is called before each act."""
 
     boxes: set[str] = field(default_factory=set)
     reactions: list[str] = field(default_factory=list)
@@ -206,7 +206,7 @@ def test_the_journal_has_the_six_words() -> None:
 
 @pytest.mark.parametrize(("reaction", "outcome"), [(OK, "done"), (REFUSED, "failed"), (NEVER_KNOWN, "unknown")])
 def test_journal_has_one_end_with_the_outcome(reaction: str, outcome: str) -> None:
-    """An unknown outcome is written with the request that it is about; the next run finds out what that did."""
+    # An unknown outcome is written with the request that it is about; the next run finds out what that did.
     journal = RunJournal()
     engine_of(Stacking(Shelf(reactions=[reaction]), "a"), journal).to_the_end()
     assert [entry.data["outcome"] for entry in journal.entries if entry.entry == "end"] == [outcome]

@@ -26,6 +26,6 @@ def test_an_event_about_no_step_is_shown_as_its_text(kind: str, capsys: pytest.C
 
 
 def test_a_callback_can_see_that_no_step_and_no_state_was_given():
-    """To a caller of the library None means that; a state or a step may be any other value, an empty one as well."""
+    # To a caller of the library None means that; a state or a step may be any other value, an empty one as well.
     event = Event(kind="note", text="x")
     assert (event.step, event.state, event.seen) == (None, None, "")

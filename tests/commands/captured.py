@@ -13,7 +13,7 @@ RELEASES = sorted(path.name for path in IMAGES.iterdir() if path.is_dir())
 
 
 def unpacked(release: str, root: Path, name: str = "disk") -> Path:
-    """The `__cluster_metadata-0` folder of that release's capture, below `root/name`."""
+    """Return the `__cluster_metadata-0` folder of that release's capture, below `root/name`."""
     folder = root / name / "__cluster_metadata-0"
     folder.mkdir(parents=True)
     for file in sorted((IMAGES / release).glob("*.gz")):

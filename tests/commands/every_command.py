@@ -113,7 +113,7 @@ LINES: Mapping[str, Sequence[str]] = {
 
 
 def lines_with(known: Mapping[str, str]) -> list[list[str]]:
-    """The words of all lines. A name of `known` is a part of a word or all of it, and splits none."""
+    """Return the words of all lines. A name of `known` is a part of a word or all of it, and splits none."""
     return [
         [*command.split(), *(re.sub(r"\{([\w-]+)\}", lambda match: known[match[1]], word) for word in line.split())]
         for command, lines in LINES.items()

@@ -17,7 +17,7 @@ from kafkactl.commands.rendering.page import Page
 @click.group("live", cls=LazyGroup, entries={"look": Entry("tests.commands.live_sample", "look", "Look.")})
 @connection_options
 def command() -> None:
-    """A group."""
+    """Run a group."""
 
 
 @leaf_command("look", examples=("kafkactl live look",))

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """As Row, where a command would need a live cluster first: a reader of tests/commands/test_bounded_inputs.py."""
+    """Row whose command would need a live cluster first: a reader of tests/commands/test_bounded_inputs.py."""
 
     option: str
     commands: str
@@ -44,7 +44,7 @@ class Reader(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """As Row, where nothing is opened."""
+    """Row in which nothing is opened."""
 
     option: str
     commands: str

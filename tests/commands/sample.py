@@ -41,7 +41,7 @@ FINDINGS = (
 def command(
     cluster_id: str, ignore_formatted: bool, feature: tuple[str, ...], do: str, dry_run: bool, yes: bool, confirm: str
 ) -> None:
-    """A sample."""
+    """Run a sample."""
     output.say("talking")
     output.detail("talking more")
     _ACTIONS.get(do, _answer)(cluster_id=cluster_id, yes=yes, confirm=confirm)

@@ -19,7 +19,7 @@ READY = "READY>"
 
 
 def needs(shell: str) -> str:
-    """The path of a shell; the test is skipped where there is none."""
+    """Return the path of a shell; the test is skipped where there is none."""
     path = shutil.which(shell)
     if path is None:
         pytest.skip(f"{shell} is not installed (Debian: apt-get install {shell})")
@@ -27,7 +27,7 @@ def needs(shell: str) -> str:
 
 
 def offered_by_fish(script: Path, line: str, environment: Mapping[str, str]) -> set[str]:
-    """What fish offers behind a line: its own completion engine is asked."""
+    """Return what fish offers behind a line: its own completion engine is asked."""
     run = subprocess.run(
         [needs("fish"), "--no-config", "-c", f"source {script}; complete -C '{line}'"],
         capture_output=True, text=True, timeout=SECONDS, check=False, env=dict(environment),
@@ -55,7 +55,7 @@ class Terminal:
         os.close(self._master)
 
     def typed(self, keys: str, until: str) -> str:
-        """What was printed since these keys, as soon as it fits `until` (a regular expression)."""
+        """Return what was printed since these keys, as soon as it fits `until` (a regular expression)."""
         self.text = ""
         os.write(self._master, keys.encode())
         deadline = time.monotonic() + SECONDS
@@ -67,7 +67,7 @@ class Terminal:
 
 
 def completed(shell: str, script: Path, line: str, until: str, environment: Mapping[str, str], folder: Path) -> str:
-    """What bash or zsh shows after a line and the Tab key, as soon as it fits `until`."""
+    """Return what bash or zsh shows after a line and the Tab key, as soon as it fits `until`."""
     path = needs(shell)
     options = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}[shell]
     setup = {

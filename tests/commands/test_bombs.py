@@ -47,14 +47,14 @@ def tiny_records(count: int, value: bytes | None) -> bytes:
 
 @functools.cache
 def many_gzips() -> bytes:
-    """Batches of 8 kB, each of which would become 8 MB."""
+    """Return batches of 8 kB, each of which would become 8 MB."""
     held = gzipped(record(None, NO_OP + bytes(8_000_000)))
     return b"".join(batch(held, count=1, base_offset=offset, attributes=1) for offset in range(500))
 
 
 @functools.cache
 def claiming() -> bytes:
-    """Batches that say that they have as many records as there can be."""
+    """Return batches that say that they have as many records as there can be."""
     body = tiny_records(1, NO_OP)
     good = b"".join(batch(body, base_offset=offset) for offset in range(40))
     return good + b"".join(batch(body, base_offset=40 + offset * (2**31 - 1), count=2**31 - 1) for offset in range(40))
@@ -70,7 +70,7 @@ def wide(count: int) -> bytes:
 
 
 def zip_of(*members: tuple[str, bytes], manifest: bytes | None = None) -> bytes:
-    """A bundle as a stranger makes it, whose manifest names the members."""
+    """Return a bundle as a stranger makes it, whose manifest names the members."""
     named = [Member(path=name, size=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in members]
     part = PartResult(name="quorum.describe", about="x", members=tuple(name for name, _ in members))
     whole = Manifest(kafkactl_version="1", created_ms=5, cluster_id=None, parts=(part,), members=tuple(named))
@@ -82,7 +82,7 @@ def zip_of(*members: tuple[str, bytes], manifest: bytes | None = None) -> bytes:
 
 
 def parquet_of(rows: int, key: str) -> bytes:
-    """A listing whose rows all have one key, which the file holds once."""
+    """Return a listing whose rows all have one key, which the file holds once."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -184,7 +184,7 @@ def _identified() -> Iterator[Any]:
 
 
 def _things(bomb: Bomb, folder: Path, kafkactl: Callable[..., object]) -> dict[str, str]:
-    """The sound things that the words name."""
+    """Return the sound things that the words name."""
     if "{trust}" in bomb.words:
         kind = {".pem": "PEM", ".jks": "JKS", ".p12": "PKCS12"}[Path(bomb.name).suffix]
         client = folder / "client.properties"

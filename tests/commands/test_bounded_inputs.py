@@ -60,7 +60,7 @@ for words in json.load(sys.stdin):
 
 
 def planted(path: Path, kind: str) -> Path:
-    """A file of that kind at this path."""
+    """Return a file of that kind at this path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if kind == ENDLESS:
         path.symlink_to("/dev/zero")
@@ -74,7 +74,7 @@ def planted(path: Path, kind: str) -> Path:
 
 
 def log_next_to(folder: Path, name: str, kind: str) -> Path:
-    """A sound metadata log with a hostile file of this name: in the log's folder, or with `../` above."""
+    """Return a sound metadata log with a hostile file of this name: in the log's folder, or with `../` above."""
     log = folder / "__cluster_metadata-0"
     log.mkdir(parents=True)
     (log / SEGMENT).write_bytes(golden("segment-4.4.0-standalone.log.bin"))
@@ -83,7 +83,7 @@ def log_next_to(folder: Path, name: str, kind: str) -> Path:
 
 
 def command_lines(folder: Path, kind: str) -> dict[str, tuple[list[str], int, str | None]]:
-    """By name: the words, the exit code, and the id of the error on stderr (None: the file is done without)."""
+    """Return by name the words, the exit code, and the id of the error on stderr (None: the file is done without)."""
     file = str(planted(folder / "hostile", kind))
     settings = {name: folder / f"{name}.properties" for name in ("truststore", "keystore")}
     for name, path in settings.items():
@@ -123,7 +123,7 @@ def command_lines(folder: Path, kind: str) -> dict[str, tuple[list[str], int, st
 
 
 def _error_id(text: str) -> str | None:
-    """The id of the error after any warnings; None where there is none."""
+    """Return the id of the error after any warnings; None where there is none."""
     return json.loads(text[text.index("{") :])["id"] if "{" in text else None
 
 
@@ -200,7 +200,7 @@ def test_readers(reader: str, kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_is_done_without(kind: str, tmp_path: Path) -> None:
-    """Optional files: their absence is not an error."""
+    # Optional files: their absence is not an error.
     planted(tmp_path / MANIFEST, kind)
     assert read_manifest(tmp_path) == {}
     assert read_file(str(tmp_path / MANIFEST)).content is None

@@ -15,7 +15,7 @@ WAITING = "Enter runs it, Ctrl-C ends the demo"
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Where temporary folders are made."""
+    """Return where temporary folders are made."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -75,7 +75,7 @@ def test_on_a_terminal_it_waits_before_each_command_and_goes_with_its_folder(pla
 
 @pytest.fixture
 def hangups_end_processes():
-    """Where the tests run under nohup, their children would ignore SIGHUP as well."""
+    """Restore the default of SIGHUP: where the tests run under nohup, their children would ignore it as well."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)

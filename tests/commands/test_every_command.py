@@ -64,7 +64,7 @@ def test_there_is_a_line_of_every_command() -> None:
 
 
 def _inventory(folder: Path, config: Path, words: str) -> Path:
-    """An inventory of a cluster whose nodes do not answer; `words` stand in a template of its own."""
+    """Return an inventory of a cluster whose nodes do not answer; `words` stand in a template of its own."""
     file = folder / "migration.toml"
     nodes = "\n".join(
         f'[[nodes]]\nid = {id}\nrole = "{role}"\naddress = "127.0.0.1:1"\nconfig = "/etc/kafka/x"\n'
@@ -91,7 +91,7 @@ def _roll_observation(folder: Path, log: Path, config: Path, words: str) -> Path
 
 
 def world(folder: Path, log: Path, config: Path, client: Path, captured: Captured, text: str) -> dict[str, str]:
-    """The things that the lines name."""
+    """Return the things that the lines name."""
     save_observation(str(folder / "observation"), captured)
     (folder / "zk.jsonl.gz").write_bytes(encode_znodes(captured.znodes or ()))
     (folder / "fleet").mkdir()
@@ -114,7 +114,8 @@ def world(folder: Path, log: Path, config: Path, client: Path, captured: Capture
 
 @pytest.fixture
 def secrets(tmp_path: Path) -> dict[str, str]:
-    """The forty, in all that commands read; in client properties a login, in a fleet's configuration some more."""
+    """Return the forty, in all that commands read; in client properties a login, in a fleet's configuration some
+    more."""
     log = test_secrets_hidden.written_log(tmp_path / "log")
     config = tmp_path / "server.properties"
     config.write_text(test_secrets_hidden.properties() + f"log.dirs={tmp_path}/disk\nlisteners=X://h:1\n")
@@ -136,7 +137,7 @@ def secrets(tmp_path: Path) -> dict[str, str]:
 def test_no_command_shows_a_secret(
     kafkactl: Callable[..., Run], secrets: dict[str, str], tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fixture that runs them fails on any answer in which one stands; files that they write are searched here."""
+    # The fixture that runs them fails on any answer in which one stands; files that they write are searched here.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "contexts"))
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     ended: dict[str, int] = {}
@@ -155,7 +156,7 @@ def test_no_command_shows_a_secret(
 
 @pytest.fixture
 def hostile(tmp_path: Path, log: Path, config: Path) -> dict[str, str]:
-    """Names, values, paths and arguments with everything that steers a terminal."""
+    """Return names, values, paths and arguments with everything that steers a terminal."""
     escape = "".join(f"\\u{ord(letter):04x}" for letter in EVIL)
     client = tmp_path / "client.properties"
     client.write_text(f"{escape}={escape}\nsecurity.protocol={escape}\n")
@@ -185,7 +186,7 @@ def test_no_command_lets_what_it_reads_steer_a_terminal(hostile: dict[str, str],
 
 
 def on_a_terminal(lines: list[list[str]], folder: Path) -> tuple[str, list[int]]:
-    """What command lines write to a terminal, one after the other in one process, and how they ended."""
+    """Return what command lines write to a terminal, one after the other in one process, and how they ended."""
     words, codes = folder / "lines.json", folder / "codes"
     words.write_text(json.dumps(lines))
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}

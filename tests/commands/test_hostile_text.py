@@ -35,7 +35,7 @@ OWN = re.compile(r"\x1b\[[0-9;]*m|\r?\n")
 
 @pytest.mark.slow
 def test_every_unsafe_character_is_written_out():
-    """Each alone: in one line for people, and in JSON, which reads back as what it was."""
+    # Each alone: in one line for people, and in JSON, which reads back as what it was.
     of_unicode = (chr(code) for code in range(sys.maxunicode + 1))
     for letter in [letter for letter in of_unicode if unicodedata.category(letter) in CATEGORIES] + [*map(chr, HIDDEN)]:
         assert is_unsafe(letter)
@@ -62,7 +62,7 @@ def test_only_line_ends_of_ours_break_a_line():
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A metadata log in which everything that has a name is hostile, in a folder that is, too."""
+    """Return a metadata log in which everything that has a name is hostile, in a folder that is, too."""
     folder = tmp_path / f"disk{EVIL.replace('/', '')}" / "__cluster_metadata-0"
     folder.mkdir(parents=True)
     endpoint = {"Name": EVIL, "Host": EVIL, "Port": 9092, "SecurityProtocol": 0}
@@ -160,7 +160,7 @@ def test_names_come_back_whole_out_of_every_format(kafkactl, log: Path):
 
 
 def clean(text: str) -> None:
-    """Nothing but colours and line ends of ours is left, and no line is one that foreign text began."""
+    """Check that nothing but colours and line ends of ours is left, and no line is one that foreign text began."""
     rest = OWN.sub("", text)
     assert not is_unsafe(rest), ascii([sign for sign in rest if is_unsafe(sign)])
     assert not any(line.startswith("\u2714 done: nothing") for line in OWN.sub("\n", text).splitlines())
@@ -187,7 +187,7 @@ def test_a_terminal_gets_no_command_of_others(log: Path, config: Path, words: Se
 
 
 def test_browse_shows_names_and_steers_nothing(log: Path):
-    """ls, cd, cat, tree, find and pwd, and the prompt that holds the place; the terminal's echo is what was typed."""
+    # ls, cd, cat, tree, find and pwd, and the prompt that holds the place; the terminal's echo is what was typed.
     typed = ["ls image/topics/byName", "tree", "find done", "cat image/provenance", "cd image/topics", "pwd", "exit"]
     text = on_a_terminal(["log", "browse", str(log)], typed=typed)
     clean(text)
@@ -196,7 +196,7 @@ def test_browse_shows_names_and_steers_nothing(log: Path):
 
 
 def on_a_terminal(words: Sequence[str], *, typed: Sequence[str] = ()) -> str:
-    """What stdout and stderr write to a terminal of 80 columns."""
+    """Return what stdout and stderr write to a terminal of 80 columns."""
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
@@ -221,7 +221,7 @@ class Screen(io.StringIO):
 
 
 def screen_in(monkeypatch: pytest.MonkeyPatch) -> Screen:
-    """A terminal in the place of stderr; not from a fixture, for pytest sets the streams again after these."""
+    """Return a terminal in the place of stderr; not from a fixture, for pytest sets the streams again after these."""
     found = Screen()
     monkeypatch.setattr("sys.stderr", found)
     return found

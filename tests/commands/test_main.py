@@ -125,7 +125,7 @@ def test_interrupted_is_130(sample):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_each_signal_that_asks_a_command_to_end_is_130(number):
-    """Only commands that keep files ended so; the others by the signal, a change of voters without an answer."""
+    # Only commands that keep files ended so; the others by the signal, a change of voters without an answer.
     is_asked = threading.Event()
     with FakeBroker(lambda _: is_asked.set() or SILENCE) as paused:
         words = ["quorum", "describe", "--bootstrap-server", str(paused.address), "--timeout", "5m", "-o", "json"]
@@ -151,7 +151,7 @@ def test_each_signal_that_asks_a_command_to_end_is_130(number):
     ids=["click", "main"],
 )
 def test_interrupted_while_modules_are_loaded_is_130(number, loaded, message):
-    """Most of a short command's time is that, and SIGTERM ended it by the signal."""
+    # Most of a short command's time is that, and SIGTERM ended it by the signal.
     module, _, name = loaded.rpartition(".")
     script = (
         f"import os, signal, sys, kafkactl.commands.{module} as module; signal.signal({number:d}, signal.SIG_DFL);"

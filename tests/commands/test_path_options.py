@@ -36,7 +36,7 @@ _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 def text_parameters() -> Iterator[tuple[str, click.Parameter]]:
-    """Every option and argument of every command whose value is a text of some kind."""
+    """Yield every option and argument of every command whose value is a text of some kind."""
     for ctx, command in make_reference.every_command():
         if isinstance(command, LeafCommand):
             for parameter in command.params:
@@ -46,7 +46,7 @@ def text_parameters() -> Iterator[tuple[str, click.Parameter]]:
 
 
 def words_of(parameter: click.Parameter) -> str:
-    """The metavar, or the name of an argument without one."""
+    """Return the metavar, or the name of an argument without one."""
     return parameter.metavar or str(parameter.name)
 
 
@@ -93,7 +93,7 @@ def test_no_row_is_of_an_option_that_is_gone() -> None:
 
 
 class Things:
-    """What the lines name: sound things of all commands, made once, and files that name the hostile one."""
+    """Targets of the lines: sound things of all commands, made once, and files that name the hostile one."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.folder = folder
@@ -127,7 +127,7 @@ class Things:
         }  # fmt: skip
 
     def line(self, number: int, row: Row) -> list[str]:
-        """The words of a row."""
+        """Return the words of a row."""
         return [_PLACE.sub(lambda match: self._place(number, match[1]), word) for word in row.line.split()]
 
     def _place(self, number: int, name: str) -> str:
@@ -138,7 +138,7 @@ class Things:
         return str(NAMING[name](self, number)) if name in NAMING else self.known[name]
 
     def written(self, name: str, text: str) -> Path:
-        """A file next to those of the fleet, because their paths are relative."""
+        """Return a file next to those of the fleet, because their paths are relative."""
         file = self.folder / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
@@ -147,7 +147,7 @@ class Things:
 
 
 def _remote(folder: Path) -> str:
-    """A saved observation of tiered storage."""
+    """Return a saved observation of tiered storage."""
     topic = Topic("orders", 1)
     log = LogOf(0).add(topic.copied(0, "a", 0, 9))
     seen = partition_seen(earliest=0, local=10, latest=20, bases=(10,))

@@ -32,10 +32,9 @@ NUMERIC = [
 @pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:8])
 def test_no_option_takes_a_number_for_a_defect(kafkactl, number: str):
-    """Every option that does not take a path, of every command: a wrong value, or a missing option, is reported.
-
-    It stands last, for of two values of an option the last one counts, and commands that need none would run.
-    """
+    # Every option that does not take a path, of every command: a wrong value, or a missing option, is reported.
+    #
+    # It stands last, for of two values of an option the last one counts, and commands that need none would run.
     assert len(NUMERIC) > 100
     for words, option in NUMERIC:
         run = kafkactl(*words, "--timeout", "20s", "-o", "json", f"{option}={number}")
@@ -76,7 +75,7 @@ def test_a_plan_for_a_file_that_is_not_a_configuration_shows_nothing_of_it(kafka
 
 
 def test_a_read_without_assertions_of_python(tmp_path: Path):
-    """PYTHONOPTIMIZE=2 takes assertions away: none of them may be what keeps damage out."""
+    # PYTHONOPTIMIZE=2 takes assertions away: none of them may be what keeps damage out.
     log = tmp_path / "00000000000000000000.log"
     good = golden("segment-4.4.0-standalone.log.bin")
     answers = []

@@ -26,7 +26,7 @@ Offers = Callable[[str, str, set[str]], None]
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """The environment of a user with three contexts, whose `kafkactl` is this tree."""
+    """Return the environment of a user with three contexts, whose `kafkactl` is this tree."""
     file = tmp_path / "contexts" / "config.toml"
     file.parent.mkdir(mode=0o700)
     file.write_text('[contexts.prod-east]\n[contexts.prod-west]\n[contexts.test]\n[contexts."a; rm"]\n')
@@ -36,7 +36,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def offers(home: dict[str, str], tmp_path: Path) -> Offers:
-    """`offers(shell, line, words)`: that shell offers these words behind that line."""
+    """Return `offers(shell, line, words)`: that shell offers these words behind that line."""
 
     def check(shell: str, line: str, words: set[str]) -> None:
         script = tmp_path / f"completion.{shell}"
@@ -52,13 +52,13 @@ def offers(home: dict[str, str], tmp_path: Path) -> Offers:
 
 
 def _all_of(words: set[str]) -> str:
-    """All of them, in any order, as words of their own."""
+    """Return all of them, in any order, as words of their own."""
     return "(?s)" + "".join(f"(?=.*(?<![\\w.=-]){re.escape(word)}(?![\\w.=]))" for word in words)
 
 
 @contextlib.contextmanager
 def silent_port() -> Iterator[str]:
-    """An address that takes connections and never answers."""
+    """Yield an address that takes connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
@@ -94,7 +94,7 @@ class TestShells:
 
 
 def answer(home: dict[str, str], line: str) -> tuple[list[str], str, float]:
-    """The words that the program offers to bash, what it says on stderr, and how long it took in seconds."""
+    """Return the words that the program offers to bash, what it says on stderr, and how long it took in seconds."""
     asked = {
         "_KAFKACTL_COMPLETE": "bash_complete",
         "KAFKACTL_COMP_LINE": f"kafkactl {line}",

@@ -73,7 +73,7 @@ def test_an_error_in_a_script_is_wrong_usage_with_its_place(kafkactl, tmp_path):
 
 
 def test_a_node_that_is_not_simulated_is_an_error_in_the_script(kafkactl, tmp_path):
-    """Not an expectation that was not met: nothing was simulated that says anything of the quorum."""
+    # Not an expectation that was not met: nothing was simulated that says anything of the quorum.
     file = tmp_path / "a.txt"
     file.write_text("run 1s\nkill 2 9\n")
     run = kafkactl("simulate", "--script", str(file), "-o", "json")
@@ -225,7 +225,7 @@ class Terminal:
 
 @pytest.mark.slow
 def test_the_guide_runs(kafkactl, tmp_path, monkeypatch):
-    """Every command line of docs/simulate.md, with the script that it shows."""
+    # Every command line of docs/simulate.md, with the script that it shows.
     blocks = GUIDE.read_text(encoding="utf-8").split("```\n")[1::2]
     lines = blocks[0].splitlines()
     (tmp_path / "wedge.txt").write_text(blocks[1])

@@ -115,7 +115,7 @@ def test_page_of_a_watch_has_the_period_and_the_changes() -> None:
 
 
 def test_page_of_a_large_healthy_cluster_fits_a_screen() -> None:
-    """Every area is there, with the longest lists of ids that a healthy cluster shows."""
+    # Every area is there, with the longest lists of ids that a healthy cluster shows.
     many = nodes(*(broker(id) for id in range(100, 160)))
     page = Page()
     voters = quorum(*(voter(id) for id in range(1, 10)))

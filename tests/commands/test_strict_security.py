@@ -20,7 +20,7 @@ SECRETS = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.con
 
 @pytest.fixture
 def listener():
-    """A port with a count of its connections."""
+    """Yield a port with a count of its connections."""
     met: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -109,7 +109,7 @@ def test_a_contexts_file_that_others_may_replace(kafkactl, tmp_path, monkeypatch
 
 
 def test_a_controller_s_file_of_a_dry_run(kafkactl, listener, tmp_path):
-    """`dryrun zk-migration --config`, which holds the login at ZooKeeper and the secret of encrypted passwords."""
+    # `dryrun zk-migration --config`, which holds the login at ZooKeeper and the secret of encrypted passwords.
     address, met = listener
     config = tmp_path / "controller.properties"
     config.write_text("password.encoder.secret=passw0rd-of-the-encoder\nzookeeper.session.timeout.ms=500\n")

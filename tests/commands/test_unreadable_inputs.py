@@ -31,7 +31,7 @@ LINES = (
 
 @pytest.fixture
 def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that may not be opened, for root neither."""
+    """Return a file that may not be opened, for root neither."""
     path, opened = tmp_path / "secret.checkpoint", os.open
     path.touch(mode=0o000)
 
@@ -65,7 +65,7 @@ def test_a_configuration_of_an_inventory_that_may_not_be_read(kafkactl, secret: 
 
 
 def test_no_path_is_refused_before_the_command_opens_it() -> None:
-    """Click would say that it is not readable, and refer to --help."""
+    # Click would say that it is not readable, and refer to --help.
     paths = [(name, parameter) for name, parameter in text_parameters() if takes_a_path(parameter)]
     assert len(paths) > 50
     refused = [name for name, parameter in paths if isinstance(parameter.type, click.Path) and parameter.type.readable]

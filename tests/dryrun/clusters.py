@@ -39,7 +39,7 @@ def uuid(number: int) -> Uuid:
 
 
 def cluster(text: str, **static: str) -> tuple[Image, Facts]:
-    """The image that these lines tell of, and the facts that a log of it would give."""
+    """Return the image that these lines tell of, and the facts that a log of it would give."""
     kafka, levels = "4.3", {}
     brokers: dict[int, Broker] = {}
     configs: dict[tuple[int, str], dict[str, str]] = {}
@@ -151,7 +151,7 @@ def partition(
 
 @st.composite
 def clusters(draw: st.DrawFn) -> tuple[Image, Facts]:
-    """Clusters of a few brokers in any state that a log can show."""
+    """Return clusters of a few brokers in any state that a log can show."""
     kafka = draw(st.sampled_from(["3.9", "4.0", "4.3"]))
     elr = kafka != "3.9" and draw(st.booleans())
     ids = draw(st.lists(st.integers(1, 40), min_size=3, max_size=6, unique=True))

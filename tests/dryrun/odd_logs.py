@@ -127,7 +127,7 @@ def generated(seed: int, records: int = 4_000) -> bytes:
 
 @functools.cache
 def damaged() -> tuple[tuple[str, bytes], ...]:
-    """A generated log with flipped, missing, repeated and reordered bytes, and with epochs that go back."""
+    """Return a generated log with flipped, missing, repeated and reordered bytes, and with epochs that go back."""
     return tuple(_damaged())
 
 

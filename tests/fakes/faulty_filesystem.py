@@ -205,7 +205,7 @@ class FaultyFilesystem:
         self._names.setdefault(str(Path(path).parent), _Unsynced()).undo.append(undo)
 
     def _keep(self, path: str) -> str | None:
-        """A second name for a file that is about to lose its own, outside the tree that is looked at."""
+        """Return a second name for a file that is about to lose its own, outside the tree that is looked at."""
         if self.dead or not os.path.lexists(path):
             return None
         self._kept += 1

@@ -312,17 +312,17 @@ class Clients:
         return self.root / ("".join(item if item.isalnum() else f"%{ord(item):x}" for item in name) + f".{kind}")
 
     def use_real_kubectl(self, path: str) -> None:
-        """What needs no server is done by the real one."""
+        """Use the real kubectl for what needs no server."""
         (self.root / "real-kubectl").write_text(path)
 
     @property
     def recorded(self) -> list[list[str]]:
-        """Every call, as its words."""
+        """Return every call, as its words."""
         path = self.root / "told.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def pid(self, unit: str) -> int | None:
-        """The process of a unit, service or pod; None where it has none."""
+        """Return the process of a unit, service or pod; None where it has none."""
         try:
             number = int(self._place(unit, "pid").read_text())
             os.kill(number, 0)
@@ -332,28 +332,28 @@ class Clients:
         return None if state == "Z" else number
 
     def configmap(self, name: str) -> dict[str, object]:
-        """A ConfigMap."""
+        """Return a ConfigMap."""
         found: dict[str, object] = json.loads(self._place(name, "configmap").read_text())
         return found
 
     def put_configmap(self, name: str, data: dict[str, str]) -> None:
-        """A ConfigMap that is there."""
+        """Put a ConfigMap in place."""
         metadata = {"name": name, "namespace": "prod", "labels": {"app": "kafka"}, "resourceVersion": "7"}
         held = {"kind": "ConfigMap", "apiVersion": "v1", "data": data, "metadata": metadata}
         self._place(name, "configmap").write_text(json.dumps(held))
 
     def put_home(self, unit: str, home: Path) -> None:
-        """The folder of a unit's jars, which are on the class path of its processes from now on."""
+        """Put the jars of a unit in its folder, which is on the class path of its processes from now on."""
         self._place(unit, "home").write_text(str(home))
 
     def put_statefulset(self, name: str, image: str, strategy: str = "OnDelete") -> None:
-        """A StatefulSet of one container."""
+        """Put a StatefulSet of one container in place."""
         containers = [{"name": "sidecar", "image": "example/sidecar:1.2.3"}, {"name": "kafka", "image": image}]
         spec = {"updateStrategy": {"type": strategy}, "template": {"spec": {"containers": containers}}}
         self._place(name, "statefulset").write_text(json.dumps({"kind": "StatefulSet", "spec": spec}))
 
     def lose_systemd(self) -> None:
-        """From now on systemd does not answer."""
+        """Stop the answers of systemd from now on."""
         (self.root / "no-systemd").touch()
 
     def end(self) -> None:

@@ -31,8 +31,8 @@ EPOCH_MS = 1_700_000_000_000
 
 @dataclass(frozen=True)
 class Event:
-    """What happens to a node at a moment: kill, pause, resume, start, cut (it cannot be reached from here), isolate
-    (it cannot fetch, and can be reached), elect (the leader resigns, and `node_id` becomes the next)."""
+    """Event of a node at a moment: kill, pause, resume, start, cut (it cannot be reached from here), isolate (it cannot
+    fetch, and can be reached), elect (the leader resigns, and `node_id` becomes the next)."""
 
     at_ms: float
     what: str
@@ -119,7 +119,7 @@ class LivingQuorum:
         self.at_ms = target
 
     def _moments(self) -> list[float]:
-        """When something happens next."""
+        """Return when something happens next."""
         found = [event.at_ms for event in self._todo[:1]]
         found += [] if self.elected_at_ms is None else [self.elected_at_ms]
         found += [self.next_no_op_ms] if self.leads else []
@@ -127,7 +127,8 @@ class LivingQuorum:
         return found
 
     def _next_fetch(self, node: _Node) -> float | None:
-        """When it fetches next: a while after there is something to fetch, else when its parked fetch is answered."""
+        """Return when it fetches next: a while after there is something to fetch, else when its parked fetch is
+        answered."""
         if not self.leads or node.id == self.leader_id or not self._fetches(node):
             return None
         if node.end is None or node.end < self.end:
@@ -215,7 +216,7 @@ class LivingQuorum:
         return -1 if end is None else end
 
     def _check_quorum(self) -> None:
-        """A leader without a majority resigns after one and a half fetch timeouts."""
+        """Resign as a leader without a majority after one and a half fetch timeouts."""
         if not self.leads:
             return
         lives = sum(voter == self.leader_id or self._fetches(self.nodes[voter]) for voter in self.voters)
@@ -228,7 +229,7 @@ class LivingQuorum:
 
     @property
     def true_life(self) -> frozenset[ReplicaKey]:
-        """Who follows, or leads."""
+        """Return who follows, or leads."""
         return frozenset(key(node.id, node.directory) for node in self.nodes.values() if node.follows)
 
     @property

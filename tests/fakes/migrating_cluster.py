@@ -40,7 +40,7 @@ _NOT_CLOSED = {0: (0, 11), 3: (0, 12), 18: (0, 3)}
 
 
 def broker_file(id: int) -> str:
-    """The file of a broker before anything begins."""
+    """Return the file of a broker before anything begins."""
     return (
         f"# broker {id}, by hand\nbroker.id={id}\nlisteners=PLAINTEXT://127.0.0.1:{9090 + id}\nlog.dirs=/data/{id}\n"
         "zookeeper.connect=zk:2181\ninter.broker.protocol.version=3.8\ndelegation.token.secret.key=s3cret\n"
@@ -48,7 +48,7 @@ def broker_file(id: int) -> str:
 
 
 def controller_file(id: int) -> str:
-    """The file of a controller as the operator prepared it."""
+    """Return the file of a controller as the operator prepared it."""
     voters = ",".join(f"{number}@127.0.0.1:{6090 + number % 10}" for number in (3001, 3002, 3003))
     return (
         f"process.roles=controller\nnode.id={id}\nlisteners=CONTROLLER://127.0.0.1:{6090 + id % 10}\n"
@@ -82,7 +82,7 @@ class FakeNode:
 
     @property
     def mode(self) -> Mode:
-        """By the file that it runs with."""
+        """Return the mode by the file that it runs with."""
         if "process.roles" in self.runs_with:
             return Mode.KRAFT
         return Mode.MIGRATING if self.has_flag else Mode.ZK
@@ -126,7 +126,7 @@ class FakeCluster:
 
     @property
     def log(self) -> FakeLog:
-        """The quorum's log; after a new format another one."""
+        """Return the quorum's log; after a new format another one."""
         return self.logs[-1]
 
     @property
@@ -139,7 +139,7 @@ class FakeCluster:
 
     @property
     def quorum(self) -> list[FakeNode]:
-        """The controllers that run on formatted disks."""
+        """Return the controllers that run on formatted disks."""
         return [controller for controller in self.controllers if controller.running and controller.formatted]
 
     def put(self, path: str, data: bytes | None, *, owner: int = 0) -> None:
@@ -160,7 +160,7 @@ class FakeCluster:
         del self.znodes[path]
 
     def controller_znode(self) -> dict[str, Any] | None:
-        """The content of `/controller`."""
+        """Return the content of `/controller`."""
         found = self.znodes.get("/controller")
         if found is None:
             return None
@@ -168,7 +168,7 @@ class FakeCluster:
         return known or {"brokerid": -1, "kraftControllerEpoch": -1}
 
     def start(self, id: int) -> None:
-        """The process begins with the file that is there."""
+        """Start the process with the file that is there."""
         node = self.nodes[id]
         if node.running or node.file is None:
             return
@@ -229,7 +229,7 @@ class FakeCluster:
         self.nodes[id].formatted = cluster_id
 
     def wipe(self, id: int) -> None:
-        """The disks of a stopped node are emptied."""
+        """Empty the disks of a stopped node."""
         if self.nodes[id].running:
             self.harm.append(f"disks of {id} wiped while it runs")
         self.nodes[id].formatted = None
@@ -246,7 +246,7 @@ class FakeCluster:
         self.tick()
 
     def tick(self) -> None:
-        """Everything that follows at once."""
+        """Do everything that follows at once."""
         self._elect_in_zookeeper()
         self._elect_in_kraft()
         self._register()
@@ -272,13 +272,13 @@ class FakeCluster:
         self._stamp_states()
 
     def highest_state_epoch(self) -> int:
-        """Of the partitions' states in ZooKeeper."""
+        """Return the highest epoch of the partitions' states in ZooKeeper."""
         return max(
             json.loads(z.data or b"{}")["controller_epoch"] for p, z in self.znodes.items() if p.endswith("/state")
         )
 
     def _stamp_states(self) -> None:
-        """A controller that moves a leader writes its epoch into the state."""
+        """Write the epoch of a controller that moves a leader into the state."""
         found = self.controller_znode()
         if found is None or not self.zookeeper_up:
             return
@@ -370,11 +370,11 @@ class FakeCluster:
             self.put("/migration", _migration(-1, self.leader, -1, self.log.epoch))
 
     def tree(self) -> Tree:
-        """ZooKeeper's tree."""
+        """Return ZooKeeper's tree."""
         return tree_of(self.znodes.values(), "")
 
     def observe(self) -> Observation:
-        """All that there is to see."""
+        """Return all that there is to see."""
         if not self.zookeeper_up:
             raise UnreachableError("ZooKeeper does not answer", id="zookeeper-unreachable")
         seen = tuple(self._seen(node) for node in self.nodes.values())
@@ -423,13 +423,13 @@ class FakeCluster:
         )
 
     def read(self, path: str) -> Znode | None:
-        """One znode."""
+        """Return one znode."""
         if not self.zookeeper_up:
             raise UnreachableError("ZooKeeper does not answer", id="zookeeper-unreachable")
         return self.znodes.get(path)
 
     def write(self, path: str, version: int, change: Callable[[], None]) -> None:
-        """A change of a znode that must have this version."""
+        """Change a znode that must have this version."""
         found = self.read(path)
         if found is None:
             raise RefusedError(f"{path} is not there any more", id="znode-gone")

@@ -28,12 +28,12 @@ QUORUM = (
 
 
 def address_of(node: FakeNode) -> str:
-    """Where a node listens, by its own file."""
+    """Return where a node listens, by its own file."""
     return f"127.0.0.1:{(9090 if node.role is Role.BROKER else 6090) + node.id % 10}"
 
 
 def inventory_of(cluster: FakeCluster) -> Inventory:
-    """As its operator would write it."""
+    """Return the inventory as its operator would write it."""
     nodes = tuple(
         InventoryNode(
             id=node.id,
@@ -52,10 +52,10 @@ class Unsynced(OsFilesystem):
     """A disk that is not waited for: a driver that is killed here leaves the machine running."""
 
     def fsync(self, descriptor: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def fsync_directory(self, path: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class PlainFiles:
@@ -83,16 +83,16 @@ class PlainFiles:
         """They are known."""
 
     def objections(self, seen, steps) -> tuple[Finding, ...]:
-        """None."""
+        """Return no objections."""
         return ()
 
     def settle(self, journal, seen, steps) -> tuple[str, ...]:
-        """Nothing."""
+        """Do nothing."""
         return ()
 
 
 def open_crew(world: FakeWorld, folder: Path) -> RunContext:
-    """A crew with the journal of the folder open; close `crew.journal`."""
+    """Return a crew with the journal of the folder open; close `crew.journal`."""
     inventory = inventory_of(world.cluster)
     journal: MigrationJournal = open_migration_journal(
         str(folder / "journal.jsonl"), cluster_id=CLUSTER_ID, identity=identity_of(inventory), files=Unsynced()
@@ -112,7 +112,7 @@ def open_crew(world: FakeWorld, folder: Path) -> RunContext:
 
 
 def at_phase(phase: str) -> FakeCluster:
-    """A fake cluster that was brought to a phase by hand: M0, M3, M4, M4L, M6, M7, M8."""
+    """Return a fake cluster that was brought to a phase by hand: M0, M3, M4, M4L, M6, M7, M8."""
     cluster = FakeCluster()
     order = ["M0", "M3", "M4", "M4L", "M6", "M7", "M8"]
     for step in order[1 : order.index(phase) + 1]:
@@ -147,7 +147,7 @@ def _again(cluster: FakeCluster, id: int, file: object, more: str) -> None:
 
 
 def fused(go: Callable[[FakeWorld, Path], RunResult]) -> Go[FakeCluster]:
-    """A run as the harness of interruptions calls it: each hook, look and change of a znode is an act."""
+    """Return a run as the harness of interruptions calls it: each hook, look and change of a znode is an act."""
 
     def run(cluster: FakeCluster, folder: Path, fuse: Fuse) -> Outcome:
         world = FakeWorld(cluster)

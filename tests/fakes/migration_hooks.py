@@ -84,7 +84,7 @@ class FakeWorld:
         return changed(seen, nodes=tuple(self._listed(node) for node in seen.nodes))
 
     def _listed(self, node: NodeSeen) -> NodeSeen:
-        """With what an fs_probe hook shows of a broker's disks."""
+        """Return the listing with what an fs_probe hook shows of a broker's disks."""
         if node.role is not Role.BROKER or Verb.FS_PROBE not in self.verbs:
             return node
         return changed(node, strays=("/data/orders-0-stray",) if self.cluster.nodes[node.id].strays else ())
@@ -136,7 +136,7 @@ class FakeWorld:
         return run
 
     def carry_out(self, request: Request) -> HookRun:
-        """What a good hook does."""
+        """Do what a good hook does."""
         node = self.cluster.nodes[request.node]
         match request.verb:
             case Verb.GET_CONFIG:
@@ -217,7 +217,7 @@ def _out(text: str) -> HookRun:
 
 
 def format_all(cluster: FakeCluster) -> None:
-    """Every controller formatted and started."""
+    """Format and start every controller."""
     for node in cluster.controllers:
         cluster.format(node.id, CLUSTER_ID)
         cluster.start(node.id)

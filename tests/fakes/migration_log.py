@@ -32,35 +32,35 @@ class FakeLog:
 
     @property
     def facts(self) -> LogFacts:
-        """What the product makes of it."""
+        """Return what the product makes of it."""
         if self._facts is None:
             self._facts = self._folding.facts(self._replaying.image(), high_watermark=self.end_offset)
         return self._facts
 
     @property
     def state(self) -> int | None:
-        """The last ZkMigrationState."""
+        """Return the last ZkMigrationState."""
         return self.facts.migration_state
 
     def append(self, *records: tuple[int, int, Mapping[str, Any]]) -> int:
-        """One batch of (api key, version, fields); the offset of the first."""
+        """Append one batch of (api key, version, fields); return the offset of the first."""
         return self._add([(None, encode_record(metadata_record(key), ver, data)) for key, ver, data in records])
 
     def append_copied(self, records: Iterable[MetadataRecord]) -> int:
-        """One batch of records as `copy_batches` makes them."""
+        """Append one batch of records as `copy_batches` makes them."""
         return self._add(
             [(None, encode_record(metadata_record(record.api_key), record.version, record.data)) for record in records]
         )
 
     def lead(self, leader: int, voters: Iterable[int]) -> None:
-        """A new epoch begins."""
+        """Begin a new epoch."""
         self.epoch += 1
         ids = [{"VoterId": voter} for voter in voters]
         data = {"LeaderId": leader, "Voters": ids, "GrantingVoters": ids}
         self._add([encode_control_record(ControlType.LEADER_CHANGE, data)], is_control=True)
 
     def bootstrap(self, level: int, state: int) -> None:
-        """What the first leader of a young quorum writes."""
+        """Write what the first leader of a young quorum writes."""
         self.append(
             (BEGIN, 0, {"Name": "Bootstrap records"}),
             (FEATURE, 0, {"Name": "metadata.version", "FeatureLevel": level}),

@@ -17,7 +17,7 @@ from kafkactl.playground.listening import Listening, exactly
 
 
 class Fault(Enum):
-    """What happens to a request or its answer, and whether the node still gets the request."""
+    """Disturbance of a request or its answer, and whether the node still gets the request."""
 
     CUT_BEFORE = "the request is lost and the connection with it"
     CUT_AFTER = "the request arrives, the connection ends before the answer"
@@ -34,22 +34,22 @@ class Fault(Enum):
 
     @property
     def delivers(self) -> bool:
-        """Whether the node sees the request."""
+        """Return True if the node sees the request."""
         return self not in (Fault.CUT_BEFORE, Fault.NEVER_ARRIVES)
 
     @property
     def arrivals(self) -> int:
-        """How often the node sees the request."""
+        """Return how often the node sees the request."""
         return 2 if self is Fault.AGAIN else int(self.delivers)
 
     @property
     def answers(self) -> bool:
-        """Whether a client that waits gets its answer all the same."""
+        """Return True if a client that waits gets its answer all the same."""
         return self in (Fault.TWICE, Fault.DRIPS, Fault.DELAYED, Fault.AGAIN)
 
 
 class FaultPlan:
-    """What goes wrong next, and what has passed: api keys in the order in which requests came."""
+    """Plan of what goes wrong next, and record of what has passed: api keys in the order in which requests came."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -59,17 +59,17 @@ class FaultPlan:
         self.passed: list[int] = []
 
     def arm(self, fault: Fault, api_key: int, *, spare: int = 0) -> None:
-        """The next request with that key meets this fault, after so many were spared."""
+        """Arm a fault for the next request with that key, after so many were spared."""
         with self._lock:
             self._armed, self._spared = (fault, api_key), spare
 
     def disarm(self) -> None:
-        """Nothing goes wrong any more."""
+        """Disarm the fault."""
         with self._lock:
             self._armed = None
 
     def fault_of(self, request: bytes) -> Fault | None:
-        """What is to happen to this request, asked once for each."""
+        """Return what is to happen to this request, asked once for each."""
         api_key = int.from_bytes(request[4:6], "big")
         with self._lock:
             self.passed.append(api_key)
@@ -99,11 +99,11 @@ class FaultyProxy(Listening):
 
     @property
     def struck(self) -> int:
-        """How many faults there were."""
+        """Return how many faults there were."""
         return self.plan.struck
 
     def arm(self, fault: Fault, api_key: int) -> None:
-        """The next request with that key meets this fault."""
+        """Arm a fault for the next request with that key."""
         self.plan.arm(fault, api_key)
 
     def _welcome(self, connection: socket.socket) -> None:
@@ -117,7 +117,7 @@ class FaultyProxy(Listening):
                 pass
 
     def _carry_one(self, pair: _Pair) -> bool:
-        """One request and its answer; whether the conversation goes on."""
+        """Carry one request and its answer; return True if the conversation goes on."""
         request = _frame(pair.client)
         fault = self.plan.fault_of(request)
         if fault is None or fault.delivers:

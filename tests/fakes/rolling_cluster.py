@@ -223,5 +223,5 @@ class FakeRoll:
 
 
 def runs(world: FakeRoll) -> dict[int, Any]:
-    """The release that each node runs."""
+    """Return the release that each node runs."""
     return {id: node.release for id, node in world.roll.nodes.items()}

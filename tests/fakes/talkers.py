@@ -81,11 +81,11 @@ class ZooKeeperTalker(Talker):
 
 
 def names(*found: str) -> bytes:
-    """The answer of ZooKeeper to getChildren2."""
+    """Return the answer of ZooKeeper to getChildren2."""
     texts = b"".join(struct.pack(">i", len(text)) + text.encode() for text in found)
     return b"#ID#" + struct.pack(">qii", 5, 0, len(found)) + texts + _STAT
 
 
 def data(found: bytes) -> bytes:
-    """The answer of ZooKeeper to getData."""
+    """Return the answer of ZooKeeper to getData."""
     return b"#ID#" + struct.pack(">qii", 5, 0, len(found)) + found + _STAT

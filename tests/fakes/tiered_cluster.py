@@ -63,13 +63,13 @@ class TieredBrokers:
         self._stack.close()
 
     def client(self) -> Client:
-        """A client that knows both, and for which time runs fast; a context manager."""
+        """Return a client that knows both, and for which time runs fast; a context manager."""
         limits = Limits(timeout_ms=60_000 * _FASTER, request_timeout_ms=30_000 * _FASTER)
         addresses = [broker.address for broker in self.brokers.values()]
         return Client(addresses, Role.BROKER, limits=limits, clock=ScaledClock(_FASTER))
 
     def asked(self, broker: int, name: str) -> list[Asked]:
-        """The requests of a kind that came to a broker."""
+        """Return the requests of a kind that came to a broker."""
         return [asked for asked in self.brokers[broker].asked if asked.name == name]
 
     def _answer(self, broker: int, asked: Asked) -> Action | None:

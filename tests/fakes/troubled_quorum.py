@@ -32,7 +32,7 @@ _UPDATE, _CHANGES = "UpdateFeatures", ("UpdateFeatures", "AddRaftVoter", "Remove
 
 
 class Moment(Enum):
-    """What happens to the node that gets the request, right before it would get it."""
+    """Event of the node that gets the request, right before it would get it."""
 
     KILLED = "the node is killed; it fetched until then"
     KILLED_2_S_AGO = "the node is gone, and fetched last 2 s ago"
@@ -115,15 +115,16 @@ class TroubledQuorum(FaultyQuorum):
         self._awaited = (moment, api_key, spare)
 
     def has_passed_on(self, node_id: int, opened_at: float) -> bool:
-        """Whether the address went to another cluster, or came back, since a connection was opened: then it is cut."""
+        """Return True if the address went to another cluster, or came back, since a connection was opened: then it is
+        cut."""
         return any(opened_at < at <= time.monotonic() for at in self._others.get(node_id, ()))
 
     def holds(self, data: bytes) -> bool:
-        """Whether these bytes are a part of its metadata log, from the start."""
+        """Return True if these bytes are a part of its metadata log, from the start."""
         return self._log.startswith(data)
 
     def heal(self) -> None:
-        """Everything is as it should be again; what was done stays."""
+        """Heal the network; what was done stays."""
         with self.lock:
             self._awaited = None
             for node_id in self.down:
@@ -137,7 +138,7 @@ class TroubledQuorum(FaultyQuorum):
             self._elect()
 
     def meet(self, node_id: int, request: bytes) -> None:
-        """A request is about to reach a controller."""
+        """Meet a request that is about to reach a controller."""
         api_key = int.from_bytes(request[4:6], "big")
         with self.lock:
             if self._awaited is None or self._awaited[1] != api_key:
@@ -177,14 +178,14 @@ class TroubledQuorum(FaultyQuorum):
         self._elect()
 
     def resume(self, node_id: int) -> None:
-        """A paused controller goes on."""
+        """Resume a paused controller."""
         with self.lock:
             self.waiting.discard(node_id)
             if node_id not in self.down:
                 self._gone.pop(node_id, None)
 
     def _elect(self, *, apart_from: int | None = None) -> None:
-        """Who leads now, by who is there."""
+        """Elect a leader of those that are there."""
         away = self.down | self.paused | self.waiting
         there = [voter for voter in self.voters if voter not in away]
         if 2 * len(there) <= len(self.voters) or time.monotonic() < self._no_leader_until:
@@ -205,7 +206,7 @@ class TroubledQuorum(FaultyQuorum):
         return super().answer(asked, node_id)
 
     def _of_former_leader(self, asked: Asked, node_id: int) -> Action | None:
-        """It reads as before, and what it takes into its log is lost."""
+        """Answer as the former leader: it reads as before, and what it takes into its log is lost."""
         if asked.name in _CHANGES:
             return Reply(body={"ErrorCode": NOT_CONTROLLER if asked.name == _UPDATE else NOT_LEADER})
         kept = self.leader_id, self.epoch
@@ -216,7 +217,7 @@ class TroubledQuorum(FaultyQuorum):
             self.leader_id, self.epoch = kept
 
     def _of_another_cluster(self, asked: Asked, node_id: int) -> Action | None:
-        """As the leader of a cluster with the same node ids, and with a log that is far longer."""
+        """Answer as the leader of a cluster with the same node ids, and with a log that is far longer."""
         named = asked.body.get("ClusterId", OTHER_ID)
         if asked.name in _CHANGES or named not in (None, OTHER_ID):
             refused = named not in (None, OTHER_ID)

@@ -39,7 +39,7 @@ KRAFT = "kraft.version"
 
 
 def ranges(kafka: str) -> dict[str, Versions]:
-    """What a node of that release advertises."""
+    """Return what a node of that release advertises."""
     release = find_release(kafka)
     found = {"metadata.version": Versions(release.lowest_supported_level, release.production_level)}
     for name, facts in features_of(release).items():
@@ -81,7 +81,7 @@ class Node:
 
     @property
     def follows(self) -> bool | None:
-        """Whether it is seen to fetch."""
+        """Return True if it is seen to fetch."""
         if "undecided" in self.words:
             return None
         return not self.words & {"gone", "silent", "hangs", "unreached", "elsewhere", "quiet"}
@@ -233,7 +233,7 @@ class Cluster:
 
 
 def cluster(text: str) -> ClusterState:
-    """The state that these lines tell of."""
+    """Return the state that these lines tell of."""
     found = Cluster()
     for line in text.strip().splitlines():
         found.read(line.strip())

@@ -22,7 +22,7 @@ def never(_piece):
 
 
 def read(going):
-    """Pieces with all that was made of them, each read in its turn."""
+    """Return pieces with all that was made of them, each read in its turn."""
     return [(piece, None if made is None else b"".join(made)) for piece, made in going]
 
 
@@ -39,7 +39,7 @@ def test_pieces_come_in_their_order_with_all_that_was_made(others):
 @pytest.mark.parametrize(("held", "found"), [(None, None), (4, b"waited")])
 def test_pieces_behind_a_long_one_are_done_meanwhile(held, found, tmp_path, others):
     def waiting(piece):
-        """The first one ends once the last one has, and gives up where that does not begin."""
+        """Run two that wait: the first one ends once the last one has, and gives up where that does not begin."""
         if piece == 0:
             began = time.monotonic()
             while not (tmp_path / "3").exists():
@@ -171,7 +171,7 @@ def test_a_process_with_threads_is_not_forked(monkeypatch):
 
 
 def children():
-    """The children of this process; other tests of the session may have left some at work."""
+    """Return the children of this process; other tests of the session may have left some at work."""
     found = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
     return {int(pid) for text in found for pid in text.split()}
 

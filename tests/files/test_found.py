@@ -45,7 +45,7 @@ CHECKPOINT = "__cluster_metadata-0"
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths that were synced so far, in order."""
+    """Return the paths that were synced so far, in order."""
     found: list[str] = []
     fsync = os.fsync
 

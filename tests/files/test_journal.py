@@ -192,7 +192,7 @@ def test_an_empty_file_is_a_new_journal(tmp_path):
 
 
 def test_the_journal_of_another_user_is_not_to_be_passed_over(tmp_path, monkeypatch):
-    """With another file it would not be seen that the other user's change is still being made."""
+    # With another file it would not be seen that the other user's change is still being made.
     _written(tmp_path / "j.jsonl")
 
     def refuse(*_):

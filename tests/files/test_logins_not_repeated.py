@@ -109,7 +109,7 @@ def test_client_properties(whole: str, damaged: str, named: str) -> None:
     ],
 )
 def test_a_node_s_file(key: str, value: str) -> None:
-    """Kafka's words quote a value that is refused; the line is named, and the value is not."""
+    # Kafka's words quote a value that is refused; the line is named, and the value is not.
     lines = {
         "process.roles": "broker,controller", "node.id": "1", "log.dirs": "/d",
         "listeners": "CONTROLLER://:9093,SSL://:9092",
@@ -216,7 +216,7 @@ def test_an_error_about_zookeeper_settings_names_file_and_line(
 
 
 def test_a_login_line_that_was_broken_in_two() -> None:
-    """Java reads what follows as a key of its own, and a warning names keys."""
+    # Java reads what follows as a key of its own, and a warning names keys.
     config = read_client_config(_CLIENT.replace(f"{_NAME}=", f"{_NAME}=\n").encode(), file="f")
     assert "unknown-client-property" in [found.id for found in config.findings]
     assert "hunter2" not in str(config.findings)

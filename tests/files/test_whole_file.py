@@ -12,7 +12,7 @@ from kafkactl.files.whole_file import make_folders, whole_folder
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths that were synced, in order, as they were called at that moment."""
+    """Return the paths that were synced, in order, as they were called at that moment."""
     found: list[str] = []
     fsync = os.fsync
 

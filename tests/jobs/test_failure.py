@@ -170,7 +170,7 @@ def test_java_that_is_too_old_is_reported(
 
 
 class OfTheJvmError(Exception):
-    """As py4j's: the JVM has the text."""
+    """Error as py4j's: the JVM has the text."""
 
     def __str__(self) -> str:
         raise ConnectionRefusedError(111, "Connection refused")
@@ -240,7 +240,7 @@ for master, work in json.loads(sys.argv[1]):
 
 
 def failing(folder: Path, *cases: tuple[str, str], **environment: str) -> dict[str, Any]:
-    """The errors of applications by what they do; kept logs go to the folder."""
+    """Return the errors of applications by what they do; kept logs go to the folder."""
     run = subprocess.run(
         [sys.executable, "-c", FAILING, json.dumps(cases)],
         capture_output=True, text=True, cwd=ROOT, check=False, timeout=1200,

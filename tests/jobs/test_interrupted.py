@@ -12,7 +12,7 @@ from kafkactl.jobs.jvm import _interruptions_kept
 
 
 class Interrupted(Exception):
-    """What the handler of this test raises."""
+    """Exception that the handler of this test raises."""
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from tests.lab.harness.ports import free_port
 
 @pytest.fixture(autouse=True)
 def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of Spark's settings, with nothing in it."""
+    """Return the folder of Spark's settings, with nothing in it."""
     for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
@@ -97,7 +97,7 @@ def test_unreachable_master_is_reported() -> None:
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> object:
-    """A session that a caller is taken to have."""
+    """Return a session that a caller is taken to have."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -27,7 +27,7 @@ _BUG = ("Traceback", "internal-error")
 
 
 class Cluster(Protocol):
-    """What a command is sent to: a fake quorum or a real one, with its network between."""
+    """Target of a command: a fake quorum or a real one, with its network between."""
 
     @property
     def cluster_id(self) -> str: ...
@@ -56,7 +56,7 @@ class Command:
     )
 
     def line(self, cluster: Cluster, timeout_s: int | None = None) -> list[str]:
-        """The whole command line."""
+        """Return the whole command line."""
         at = ",".join(map(str, cluster.addresses))
         words = [word.replace("CLUSTER_ID", cluster.cluster_id) for word in self.words]
         limit = f"{timeout_s or self.timeout_s}s"
@@ -65,7 +65,7 @@ class Command:
 
 @dataclass(frozen=True)
 class CommandCase:
-    """One fault in the `at`-th request of a kind, counted from 0, that a command makes."""
+    """Fault in the `at`-th request of a kind, counted from 0, that a command makes."""
 
     command: Command
     request: str
@@ -153,7 +153,7 @@ EVERY_COMMAND = (*QUESTIONS, CONVERT, UNREGISTER, UPGRADE)
 
 
 def requests_of(command: Command, folder: Path) -> Counter[str]:
-    """How many requests of each kind an undisturbed run makes."""
+    """Return how many requests of each kind an undisturbed run makes."""
     with OperatedQuorum(**command.quorum) as quorum:
         ended = run(command.line(quorum, 60), folder)
         assert (ended.code, quorum.effects) == (0, list(command.effects)), ended
@@ -161,12 +161,13 @@ def requests_of(command: Command, folder: Path) -> Counter[str]:
 
 
 def names_of(passed: Iterable[int]) -> Counter[str]:
-    """The requests of these api keys, by name."""
+    """Return the requests of these api keys, by name."""
     return Counter(request(key).name.removesuffix("Request") for key in passed)
 
 
 def cases_of(command: Command, counted: Counter[str]) -> Iterable[CommandCase]:
-    """Every fault in every request that changes something; of the others in the first, a middle one and the last."""
+    """Yield every fault in every request that changes something; of the others in the first, a middle one and the
+    last."""
     for name, count in sorted(counted.items()):
         for at in range(count) if name in _CHANGES else sorted({0, count // 2, count - 1}):
             for fault in Fault:
@@ -190,18 +191,18 @@ def run_case(case: CommandCase, folder: Path) -> CaseEnd:
 
 
 def key_of(name: str) -> int:
-    """The api key of a request."""
+    """Return the api key of a request."""
     return message(f"{name}Request").api_key or 0
 
 
 def case_end(case: str, ended: Ended, struck: bool, wrong: Iterable[str]) -> CaseEnd:
-    """For the proof page: the exit code in one word or two, and the times."""
+    """Return the exit code in one word or two, and the times, for the proof page."""
     outcome = "done" if ended.code == 0 else f"exit {ended.code}"
     return CaseEnd(case, outcome, round(ended.own_seconds, 1), struck, tuple(wrong), round(ended.starved_s, 1))
 
 
 def wrongs(command: Command, ended: Ended, cluster: Cluster) -> Iterable[str]:
-    """What is wrong with the end of a command, whatever happened to it."""
+    """Yield what is wrong with the end of a command, whatever happened to it."""
     if ended.code is None or ended.own_seconds > command.timeout_s + ENDS_WITHIN_S:
         without = f"and {ended.starved_s:.1f} s without a processor"
         yield f"it took {ended.own_seconds:.1f} s of {command.timeout_s} s, {without}"

@@ -36,7 +36,7 @@ _LOADING = threading.Lock()
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: `code` is None where it crashed or was killed; `seconds` is the time of its process,
+    """End of a command: `code` is None where it crashed or was killed; `seconds` is the time of its process,
     `starved_s` what of it the process, and the thread that waited for its end, spent waiting for a processor."""
 
     code: int | None
@@ -47,18 +47,18 @@ class Ended:
 
     @property
     def own_seconds(self) -> float:
-        """What the command would have taken with a processor to itself."""
+        """Return what the command would have taken with a processor to itself."""
         return self.seconds - self.starved_s
 
     @property
     def answer(self) -> dict[str, Any] | None:
-        """The answer of `-o json`, None where there is none. Raises ValueError where it is something else."""
+        """Return the answer of `-o json`, None where there is none. Raises ValueError where it is something else."""
         found: dict[str, Any] | None = json.loads(self.stdout) if self.stdout.strip() else None
         return found
 
     @property
     def error(self) -> dict[str, Any] | None:
-        """The error object on stderr, if there is one. It follows progress, if there is any."""
+        """Return the error object on stderr, if there is one. It follows progress, if there is any."""
         at = self.stderr.find("{\n")
         found: dict[str, Any] | None = json.loads(self.stderr[at:]) if at >= 0 else None
         return found
@@ -88,7 +88,7 @@ def run(words: Sequence[str], folder: Path, places: Mapping[tuple[str, int], tup
 
 
 def _starved_s(who: str) -> float:
-    """How long a thread has been ready to run without a processor; 0 where the kernel does not count it."""
+    """Return how long a thread has been ready to run without a processor; 0 where the kernel does not count it."""
     try:
         return int(Path("/proc", who, "schedstat").read_text(encoding="ascii").split()[1]) / 1e9
     except OSError:
@@ -97,7 +97,7 @@ def _starved_s(who: str) -> float:
 
 @functools.cache
 def _await_modules() -> None:
-    """The first process is there only when all modules are loaded."""
+    """Wait for the first process, which is there only when all modules are loaded."""
     with _LOADING:
         process = _SERVER.Process(target=int)
         process.start()
@@ -105,7 +105,7 @@ def _await_modules() -> None:
 
 
 def _be_kafkactl(words: list[str], folder: str, places: dict[tuple[str, int], tuple[str, int]]) -> None:
-    """In the process: stdin is empty, stdout and stderr are files of the folder."""
+    """Run kafkactl in the process: stdin is empty, stdout and stderr are files of the folder."""
     os.environ |= {"XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder, "NO_COLOR": "1"}
     for number, name in ((1, "stdout"), (2, "stderr")):
         opened = os.open(Path(folder) / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -128,7 +128,7 @@ def _be_kafkactl(words: list[str], folder: str, places: dict[tuple[str, int], tu
 
 
 def _modules() -> Iterator[str]:
-    """What the commands load, by the names of the packages."""
+    """Yield what the commands load, by the names of the packages."""
     yield from ("numpy", "pyarrow", "pyarrow.parquet", "kafkactl.commands.main")
     for name in _LOADED:
         package = importlib.import_module(f"kafkactl.{name}")

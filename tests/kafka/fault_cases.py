@@ -61,7 +61,7 @@ class Quorum(Protocol):
 
 @dataclass(frozen=True)
 class Report:
-    """What a run says: its outcome, what it claims, what it calls unknown, what was raised, and what stopped it."""
+    """Claims of a run: its outcome, what it claims, what it calls unknown, what was raised, and what stopped it."""
 
     outcome: str
     claimed: tuple[Any, ...] = ()
@@ -87,7 +87,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Case:
-    """One fault in one request: the `at`-th of its kind, counted from 0."""
+    """Fault in one request: the `at`-th of its kind, counted from 0."""
 
     change: Change
     request: str
@@ -100,7 +100,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a case ended; `wrong` is what must not be."""
+    """End of a case; `wrong` is what must not be."""
 
     case: Case
     outcome: str
@@ -111,7 +111,7 @@ class Ended:
 
 
 def client_for(quorum: Quorum, limits: Limits) -> Client:
-    """A client of all controllers, bounded as a test needs it."""
+    """Return a client of all controllers, bounded as a test needs it."""
     return Client(quorum.addresses, Role.CONTROLLER, limits=limits, randomness=lambda: 0.5)
 
 
@@ -192,7 +192,7 @@ EVERY_CHANGE = (_UP, _DOWN, _GROW, _REPLACE)
 
 
 def requests_of(change: Change, folder: Path) -> Counter[str]:
-    """How many requests of each kind an undisturbed run makes."""
+    """Return how many requests of each kind an undisturbed run makes."""
     folder.mkdir(parents=True, exist_ok=True)
     with FaultyQuorum(**change.quorum) as quorum:
         report = run_to_the_end(change, quorum, folder)
@@ -201,7 +201,8 @@ def requests_of(change: Change, folder: Path) -> Counter[str]:
 
 
 def run_to_the_end(change: Change, quorum: Quorum, folder: Path) -> Report:
-    """The change over a sound network, repeated as an operator would where the quorum was not seen to be alive."""
+    """Return the change over a sound network, repeated as an operator would where the quorum was not seen to be
+    alive."""
     for _ in range(TRIES):
         report = change.run(quorum, folder, PATIENT)
         if not report.may_pass:
@@ -210,7 +211,8 @@ def run_to_the_end(change: Change, quorum: Quorum, folder: Path) -> Report:
 
 
 def cases_of(change: Change, counted: Counter[str]) -> Iterable[Case]:
-    """Every fault in every request of a change; of the reads in the first, one in each phase between, and the last."""
+    """Yield every fault in every request of a change; of the reads in the first, one in each phase between, and the
+    last."""
     for name, count in sorted(counted.items()):
         places = range(count) if name in CHANGES else sorted({0, count // 4, count // 2, 3 * count // 4, count - 1})
         for at in places:
@@ -241,7 +243,7 @@ def run_case(case: Case, folder: Path) -> Ended:
 
 
 def effects_of(quorum: FaultyQuorum) -> list[Any]:
-    """What was done there, one by one."""
+    """Return what was done there, one by one."""
     found: list[Any] = []
     for name, what in quorum.effects:
         if name == "UpdateFeatures":

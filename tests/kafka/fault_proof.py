@@ -13,12 +13,12 @@ _ORDER = (COMMANDS, MOMENTS, REAL, REAL_COMMANDS, KILLED)
 
 
 def record_head(text: str) -> None:
-    """The page but for its sections, which stay."""
+    """Write the page but for its sections, which stay."""
     _write(text, _sections())
 
 
 def record(section: str, text: str) -> None:
-    """One section, in place of its last run."""
+    """Write one section, in place of its last run."""
     _write(_head(), _sections() | {section: text})
 
 

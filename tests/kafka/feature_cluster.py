@@ -29,7 +29,7 @@ DEFAULTS = {"min.insync.replicas": "1", "num.partitions": "1", "unclean.leader.e
 
 
 class FakeNode(FakeBroker):
-    """One node in one role, a member of a `FakeCluster`."""
+    """Node in one role, a member of a `FakeCluster`."""
 
     def __init__(self, cluster: FakeCluster, node_id: int, role: Role, **more: Any) -> None:
         self.cluster, self.node_id, self.role = cluster, node_id, role
@@ -114,7 +114,7 @@ class FakeCluster:
         return Reply(body={"ErrorCode": 0, "Results": [{"Feature": result["Feature"]} for result in asked_updates]})
 
     def _configs(self, resource: Mapping[str, Any], node: FakeNode) -> dict[str, Any]:
-        """A node describes itself alone, and says where each value comes from, as Kafka does."""
+        """Describe a node, which describes itself alone, and say where each value comes from, as Kafka does."""
         name, keys = resource["ResourceName"], resource["ConfigurationKeys"] or ()
         is_topic = resource["ResourceType"] == 2
         if not is_topic and name != str(node.node_id):

@@ -20,7 +20,7 @@ _ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class CaseEnd:
-    """How a case ended; `wrong` is what must not be. `seconds` is without `starved_s`, the wait for a processor."""
+    """End of a case; `wrong` is what must not be. `seconds` is without `starved_s`, the wait for a processor."""
 
     case: str
     outcome: str
@@ -73,7 +73,7 @@ class KeptCases:
 
 
 def _sources() -> str:
-    """What the cases depend on: all of the library, its commands, and the fakes."""
+    """Return what the cases depend on: all of the library, its commands, and the fakes."""
     digest = hashlib.sha256()
     for folder in ("kafkactl", "commands", "tests/fakes", "tests/kafka"):
         for path in sorted((_ROOT / folder).rglob("*.py")):

@@ -147,7 +147,7 @@ QUESTIONS = (
 
 
 def requests_of(command: Change | Question, folder: Path) -> Counter[str]:
-    """How many requests of each kind an undisturbed run makes."""
+    """Return how many requests of each kind an undisturbed run makes."""
     folder.mkdir(parents=True, exist_ok=True)
     with TroubledQuorum(**command.quorum) as quorum:
         if isinstance(command, Change):
@@ -159,7 +159,7 @@ def requests_of(command: Change | Question, folder: Path) -> Counter[str]:
 
 
 def cases_of(command: Change | Question, counted: Counter[str]) -> Iterable[MomentCase]:
-    """Everything that can happen, in each phase between the first request of a kind and the last."""
+    """Yield everything that can happen, in each phase between the first request of a kind and the last."""
     troubles = (*Moment, *(() if isinstance(command, Change) else Fault))
     for name, count in sorted(counted.items()):
         phases = sorted({count * phase // _PHASES for phase in range(_PHASES)} | {count - 1})
@@ -196,7 +196,8 @@ def run_case(case: MomentCase, folder: Path) -> CaseEnd:
 
 
 def _waits_s(command: Change | Question) -> float:
-    """How long a command may wait for a new voter to catch up, by --catch-up-timeout, which no fault makes longer."""
+    """Return how long a command may wait for a new voter to catch up, by --catch-up-timeout, which no fault makes
+    longer."""
     return QuorumWaitPolicy().catch_up_ms / 1000 / SPEED if isinstance(command, Change) else 0.0
 
 
@@ -225,7 +226,7 @@ def _wrong(change: Change, report: Report, effects: list[object], quorum: Troubl
 
 
 def every_case(folder: Path) -> list[MomentCase]:
-    """All commands, counted undisturbed first."""
+    """Return all commands, counted undisturbed first."""
     commands = (*EVERY_CHANGE, *QUESTIONS)
     counted = {command.name: requests_of(command, folder / command.name) for command in commands}
     return [case for command in commands for case in cases_of(command, counted[command.name])]

@@ -24,13 +24,13 @@ NOT_LEADER, DENIED, INVALID_REQUEST = 6, 31, 42
 
 
 def directory(node_id: int) -> Uuid:
-    """The directory id of a node."""
+    """Return the directory id of a node."""
     return Uuid(b"\x10" + bytes(14) + bytes([node_id]))
 
 
 @dataclass(kw_only=True)
 class Quorum:
-    """What all nodes tell, unless `overrides` has another answer for (node id, request).
+    """Answers of all nodes, unless `overrides` has another answer for (node id, request).
 
     `late_s`: how long a node takes to tell of the quorum.
     """
@@ -52,12 +52,12 @@ class Quorum:
     brokers: dict[int, FakeBroker] = field(default_factory=dict)
 
     def client(self, *ids: int, role: Role = Role.CONTROLLER, timeout_ms: float = 5_000) -> Client:
-        """A client that starts at these nodes, at all controllers where none is named."""
+        """Return a client that starts at these nodes, at all controllers where none is named."""
         nodes = self.controllers if role is Role.CONTROLLER else self.brokers
         return client_at(*(nodes[id].address for id in ids or nodes), role=role, timeout_ms=timeout_ms)
 
     def script(self, node_id: int, role: Role) -> Callable[[Asked], Action | None]:
-        """What the node with that id answers."""
+        """Return what the node with that id answers."""
 
         def answer(asked: Asked) -> Action | None:
             override = self.overrides.get((node_id, asked.name))
@@ -124,7 +124,7 @@ class Quorum:
 
 
 def client_at(*addresses: Address, role: Role = Role.CONTROLLER, timeout_ms: float = 5_000) -> Client:
-    """A client that gives up soon."""
+    """Return a client that gives up soon."""
     return Client(addresses, role, limits=Limits(timeout_ms=timeout_ms, backoff=Backoff(first_ms=1, most_ms=2)))
 
 
@@ -132,7 +132,7 @@ def quorum_body(
     *, error: int = 0, top: int = 0, leader: int = 0, epoch: int = 0, high_watermark: int = 995,
     voters: Any = (), observers: Any = (), nodes: Any = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """The body of a DescribeQuorum answer."""
+    """Return the body of a DescribeQuorum answer."""
     partition = {
         "ErrorCode": error,
         "LeaderId": leader,
@@ -148,7 +148,8 @@ def quorum_body(
 
 @contextlib.contextmanager
 def running(quorum: Quorum, *, brokers: tuple[int, ...] = (), down: tuple[int, ...] = ()) -> Iterator[Quorum]:
-    """The quorum with a listener for each of its nodes; nodes that are `down` have an address without a listener."""
+    """Yield the quorum with a listener for each of its nodes; nodes that are `down` have an address without a
+    listener."""
     level = {"metadata.version": 33} | ({"kraft.version": 1} if quorum.kraft_version else {})
     with contextlib.ExitStack() as stack:
         for id in (*quorum.ids, *(observer for observer in quorum.observers if observer < 10)):

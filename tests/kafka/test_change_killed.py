@@ -38,7 +38,7 @@ class Moment:
     after: bool = False
 
     def is_now(self, passed: list[int]) -> bool:
-        """Whether the last of these requests is the one."""
+        """Return True if the last of these requests is the one."""
         counted = passed if self.key is None else [key for key in passed if key == self.key]
         return len(counted) == self.number and self.key in (None, passed[-1])
 
@@ -63,7 +63,7 @@ class KillingPlan(FaultPlan):
 
 
 def reassign(quorum: FaultyQuorum, target: str, folder: Path) -> subprocess.Popen[bytes]:
-    """The command as a process; its journal and all that it keeps are in `folder`."""
+    """Return the command as a process; its journal and all that it keeps are in `folder`."""
     servers = ",".join(map(str, quorum.addresses))
     words = ["quorum", "reassign", "--target", target, "--allow-size", "--yes", "--bootstrap-controller", servers]
     kept = {"XDG_STATE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PYTHONPATH": str(ROOT)}
@@ -74,7 +74,7 @@ def reassign(quorum: FaultyQuorum, target: str, folder: Path) -> subprocess.Pope
 
 
 def undisturbed(target: str, folder: Path) -> list[int]:
-    """The api keys of the requests of a run that is not killed."""
+    """Return the api keys of the requests of a run that is not killed."""
     folder.mkdir(parents=True)
     with FaultyQuorum(network=KillingPlan()) as quorum:
         assert reassign(quorum, target, folder).wait(ENDS_WITHIN_S) == 0, (folder / "out").read_text()
@@ -82,7 +82,7 @@ def undisturbed(target: str, folder: Path) -> list[int]:
 
 
 def killed(moment: Moment, target: str, folder: Path) -> str:
-    """What was wrong with a run that was killed then and run again; empty where nothing was."""
+    """Return what was wrong with a run that was killed then and run again; empty where nothing was."""
     folder.mkdir(parents=True, exist_ok=True)
     plan = KillingPlan(moment)
     with FaultyQuorum(network=plan) as quorum:

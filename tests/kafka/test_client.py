@@ -117,7 +117,7 @@ class TestTheActiveController:
             assert time.monotonic() - began < 30
 
     def test_a_silent_node_is_waited_for_shortly_where_others_can_be_asked(self, monkeypatch) -> None:
-        """A paused controller in front of the leader cost each command with --from-cluster 30 s."""
+        # A paused controller in front of the leader cost each command with --from-cluster 30 s.
         monkeypatch.setattr(clients, "_CONTACT_MS", 100.0)
         silent, leader = Controller(greeting=SILENCE), Controller(leads=True)
         began = time.monotonic()
@@ -144,7 +144,7 @@ class TestTheActiveController:
         assert waits[:6] == pytest.approx([20, 40, 80, 160, 320, 320], rel=0.4)
 
     def test_a_node_that_hangs_is_asked_last_from_then_on(self) -> None:
-        """Else each call would wait for it again: a paused controller made a dry run of features take 35 s."""
+        # Else each call would wait for it again: a paused controller made a dry run of features take 35 s.
         hangs = Controller(leads=True, answers={"DescribeQuorum": SILENCE, "UpdateFeatures": SILENCE})
         leader = Controller(leads=True)
         with running(hangs, leader), client_of(hangs, leader) as client:

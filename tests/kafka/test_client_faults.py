@@ -89,7 +89,7 @@ def test_calls_share_the_time_that_is_left_and_a_change_leaves_half_of_it() -> N
 
 
 def test_a_node_that_used_up_the_time_is_named() -> None:
-    """What asks again after an answer that did not come in time has no time left for it."""
+    # What asks again after an answer that did not come in time has no time left for it.
     with FakeBroker(greeting=SILENCE) as node:
         address, ends = node.address, time.monotonic() + 0.2
         with Client([address], Role.BROKER, time_left=lambda: max(0.0, 1_000 * (ends - time.monotonic()))) as client:

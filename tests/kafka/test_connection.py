@@ -187,8 +187,7 @@ class TestAsking:
         ],
     )
     def test_an_answer_is_judged_by_its_announced_size(self, size: int, login: bool, error_id: str) -> None:
-        """A large one that trickles costs neither memory nor the time limit."""
-
+        # A large one that trickles costs neither memory nor the time limit.
         def announce(asked: Asked) -> Action | None:
             return Raw(size.to_bytes(4, "big") + bytes(5000)) if login or asked.name != "ApiVersions" else None
 

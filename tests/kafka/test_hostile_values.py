@@ -121,7 +121,7 @@ def test_a_journal_entry_that_fits_the_chain_and_lacks_its_fields(fold, entry: s
 
 
 def _with_other_types(entries):
-    """Each value of each entry becomes one of a type that it never has."""
+    """Yield the entries with one value changed: it becomes one of a type that it never has."""
     for at, (entry, data) in enumerate(entries):
         for key, value in data.items():
             if entry != "journal" and key in FOLDED[entry]:
@@ -142,7 +142,7 @@ FOLDED = {
     ("fold", "entries"), [(remembered, MIGRATION), (remembered_change, CHANGE)], ids=["migration", "quorum"]
 )
 def test_a_journal_entry_with_a_value_of_another_type(fold, entries) -> None:
-    """Found by the fuzz: a goal that is `true` was remembered, and the answer of `migrate status` fitted no schema."""
+    # Found by the fuzz: a goal that is `true` was remembered, and the answer of `migrate status` fitted no schema.
     fold(read_journal(chained(entries), file="f", subject=entries[0][1]["subject"], cluster_id="c").entries)
     seen = 0
     for entry, key, changed in _with_other_types(list(entries)):

@@ -44,7 +44,7 @@ RAISE = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 
 
 
 class PassingQuorum(FakeQuorum):
-    """Its addresses pass to another cluster at one request; `tells` False: as controllers before 3.7."""
+    """Quorum whose addresses pass to another cluster at one request; `tells` False: as controllers before 3.7."""
 
     def __init__(self, passes_at: str = "", *, describes: bool = True) -> None:
         super().__init__(controllers=2, voters=(1, 2), metadata_version=20)

@@ -111,7 +111,7 @@ class TestTls:
         assert caught.value.id in ("tls-handshake-failed", "tls-not-spoken")
 
     def test_a_certificate_that_has_its_name_in_the_subject_alone(self, tmp_path: Path) -> None:
-        """As Java does: a common name counts where there is no other name, and only for the host that it is."""
+        # As Java does: a common name counts where there is no other name, and only for the host that it is.
         authority = Authority("ca")
         with FakeBroker(tls=server(tmp_path, authority.identity("localhost", hosts=()))) as broker:
             assert self.asked(broker, tmp_path, authority).id == "certificate-host-mismatch"
@@ -173,7 +173,7 @@ def _token_error(url: str) -> KafkactlError:
 
 
 def read(talker: ZooKeeperTalker, capfd: pytest.CaptureFixture[str], *, with_login: bool = False) -> KafkactlError:
-    """The tree, within 600 ms; what stops it, without a traceback of any thread."""
+    """Return the tree, within 600 ms; what stops it, without a traceback of any thread."""
     login = zookeeper_settings({"zookeeper.sasl.jaas.config": f'{DIGEST} username="a" password="{SECRET}";'})
     began = time.monotonic()
     with (
@@ -265,7 +265,7 @@ def test_negative_lengths(length: int, capfd: pytest.CaptureFixture[str]) -> Non
     ids=["empty", "garbage", "no nonce", "no challenge", "no text", "auth-conf", "the same again and again"],
 )  # fmt: skip
 def test_logins_at_a_server_that_cannot_prove_itself(challenge: bytes, capfd: pytest.CaptureFixture[str]) -> None:
-    """Nor does the password go to it: what is sent is looked through."""
+    # Nor does the password go to it: what is sent is looked through.
     sent: list[bytes] = []
 
     class Listening(ZooKeeperTalker):

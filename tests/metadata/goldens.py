@@ -25,7 +25,7 @@ def golden(name: str) -> bytes:
 
 
 def rewritten(data: bytes) -> bytes:
-    """Every record decoded to values and encoded from them, in newly written batches."""
+    """Return every record decoded to values and encoded from them, in newly written batches."""
     return b"".join(_rewritten_batch(found) for found in decode_batches(data))
 
 
@@ -49,7 +49,8 @@ def _rewritten_batch(found: RecordBatch) -> bytes:
 
 
 def at_time(data: bytes, now_ms: int) -> bytes:
-    """A checkpoint as if all of it had been written at one moment: batch times, and the header's unless it is 0."""
+    """Return a checkpoint as if all of it had been written at one moment: batch times, and the header's unless it
+    is 0."""
     out = bytearray(data)
     for found in decode_batches(data):
         start = found.header.position

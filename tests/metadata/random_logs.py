@@ -14,7 +14,7 @@ BROKERS = (1, 2, 3, 4)
 
 
 def random_log(rng: random.Random, count: int, level: int = 30) -> list[MetadataRecord]:
-    """A FeatureLevelRecord of metadata.version, then `count` others."""
+    """Return a FeatureLevelRecord of metadata.version, then `count` others."""
     world = _World(rng)
     made = [record("FeatureLevel", Name="metadata.version", FeatureLevel=level)]
     while len(made) <= count:
@@ -23,7 +23,7 @@ def random_log(rng: random.Random, count: int, level: int = 30) -> list[Metadata
 
 
 class _World:
-    """What the log has said, as far as it takes to go on."""
+    """State of what the log has said, as far as it takes to go on."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng

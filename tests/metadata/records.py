@@ -19,7 +19,7 @@ def uuid(number: int) -> Uuid:
 
 
 def record(name: str, **fields: Any) -> MetadataRecord:
-    """The newest version of `name`; `Entity` and the like are given as the codec has them."""
+    """Return the newest version of `name`; `Entity` and the like are given as the codec has them."""
     spec = message(f"{name}Record")
     data = {field.name: default_value(field) for field in spec.fields}
     assert not set(fields) - set(data), set(fields) - set(data)
@@ -38,7 +38,7 @@ TOPIC = record("Topic", Name="foo", TopicId=uuid(7))
 
 
 def partition(number: int = 0, **fields: Any) -> MetadataRecord:
-    """A partition of foo with replicas 1, 2, 3, all in sync."""
+    """Return a partition of foo with replicas 1, 2, 3, all in sync."""
     usual = {"Replicas": [1, 2, 3], "Isr": [1, 2, 3], "Leader": 1, "LeaderEpoch": 3, "PartitionEpoch": 7}
     usual["Directories"] = [uuid(101), uuid(102), uuid(103)]
     return record("Partition", PartitionId=number, TopicId=uuid(7), **{**usual, **fields})
@@ -53,7 +53,7 @@ def broker(id: int = 1, epoch: int = 0, **fields: Any) -> MetadataRecord:
 
 
 def records_of(data: bytes) -> Iterator[LogRecord]:
-    """All records of a segment or checkpoint that is sound."""
+    """Yield all records of a segment or checkpoint that is sound."""
     for batch in decode_batches(data):
         for entry in batch.records:
             if batch.header.is_control:

@@ -16,12 +16,12 @@ _OTHER = ("/controller", "/controller_epoch", "/feature")
 
 
 def topic_id(number: int) -> str:
-    """The id of the topic with this number."""
+    """Return the id of the topic with this number."""
     return random.Random(number).randbytes(16).hex()[:21] + "A"
 
 
 def large_tree(partitions: int, *, at_once: bool = False, chroot: str = "/kafka") -> Iterator[Znode]:
-    """The znodes; with `at_once` all of one transaction and one moment, which pack to a fifth of the bytes."""
+    """Yield the znodes; with `at_once` all of one transaction and one moment, which pack to a fifth of the bytes."""
     spread = random.Random(7)
     zxid = 1
     data = small()

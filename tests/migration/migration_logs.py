@@ -17,7 +17,7 @@ PLAIN = {"Name": "PLAINTEXT", "Host": "localhost", "Port": 9092, "SecurityProtoc
 
 
 def record(type_: str, version: int | None = None, **data: Any) -> tuple[str, int | None, dict[str, Any]]:
-    """A record of a type, in its newest version below 4.0's unless one is given."""
+    """Return a record of a type, in its newest version below 4.0's unless one is given."""
     return type_, version, data
 
 
@@ -39,12 +39,12 @@ class LogWriter:
         self._first = first_offset
 
     def batch(self, *records: Any) -> int:
-        """One batch; the offset of its first record."""
+        """Append one batch; return the offset of its first record."""
         values = [(None, framed(entry)) for entry in records]
         return self._append(values, is_control=False)
 
     def leader(self, leader_id: int, *, epoch: int | None = None) -> int:
-        """A LeaderChange, in the next epoch if one is given."""
+        """Return a LeaderChange, in the next epoch if one is given."""
         self.epoch = self.epoch if epoch is None else epoch
         data = {"LeaderId": leader_id, "Voters": [{"VoterId": leader_id}], "GrantingVoters": []}
         return self._append([encode_control_record(ControlType.LEADER_CHANGE, data)], is_control=True)
@@ -58,7 +58,7 @@ class LogWriter:
         return at
 
     def write(self, folder: Path) -> Path:
-        """As the only segment of a __cluster_metadata-0 below this folder."""
+        """Write the log as the only segment of a __cluster_metadata-0 below this folder."""
         place = folder / "__cluster_metadata-0"
         place.mkdir(parents=True, exist_ok=True)
         (place / f"{self._first:020}.log").write_bytes(self.data)
@@ -66,7 +66,7 @@ class LogWriter:
 
 
 def bootstrap(log: LogWriter, *, level: int = 20, controllers: Iterable[int] = (3001,), state: int = 2) -> None:
-    """What a fresh quorum writes first (zk-migration-measured 1.2, M3)."""
+    """Write what a fresh quorum writes first (zk-migration-measured 1.2, M3)."""
     log.leader(3001)
     log.batch(
         record("BeginTransactionRecord", Name="Bootstrap records"),
@@ -84,7 +84,7 @@ def controller(id: int, *, ready: bool = True) -> Any:
 
 
 def broker(log: LogWriter, id: int, *, migrating: bool = True) -> int:
-    """A registration; its offset, which is its broker epoch."""
+    """Return a registration; its offset, which is its broker epoch."""
     return log.batch(
         record(
             "RegisterBrokerRecord",
@@ -106,7 +106,7 @@ def unfence(log: LogWriter, id: int, epoch: int, *, fenced: int = -1) -> int:
 
 
 def copy(log: LogWriter, batches: Iterable[Iterable[MetadataRecord]]) -> tuple[int, int]:
-    """The batches of `copy_batches`, a no-op between any two; offsets of begin and end."""
+    """Return the batches of `copy_batches`, a no-op between any two; offsets of begin and end."""
     begin = log.offset
     for batch in batches:
         log.batch(*batch)

@@ -68,7 +68,7 @@ _STANDARD = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.Stan
 
 
 def broker_file(id: int, mode: Mode) -> dict[str, str]:
-    """The server.properties of a broker in a mode."""
+    """Return the server.properties of a broker in a mode."""
     listeners = {"listeners": f"PLAINTEXT://127.0.0.1:{9090 + id},SASL://127.0.0.1:{9190 + id}"}
     names = {"inter.broker.listener.name": "PLAINTEXT"}
     protocols = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT"}
@@ -82,7 +82,7 @@ def broker_file(id: int, mode: Mode) -> dict[str, str]:
 
 
 def controller_file(id: int, *, final: bool = False) -> dict[str, str]:
-    """The server.properties of a controller."""
+    """Return the server.properties of a controller."""
     own = {"process.roles": "controller", "node.id": str(id), "listeners": "CONTROLLER://127.0.0.1:9093"}
     rest = {"inter.broker.listener.name": "PLAINTEXT", **_QUORUM, **_COMMON, **_STANDARD, "log.dirs": "/meta"}
     return {**own, **rest, **({} if final else {**_ZOOKEEPER, **_FLAG})}
@@ -90,7 +90,7 @@ def controller_file(id: int, *, final: bool = False) -> dict[str, str]:
 
 @dataclass
 class World:
-    """What there is to see; see `world`. `modes` None: the broker is down. `state` is that of the log, None: no log."""
+    """State of a cluster; see `world`. `modes` None: the broker is down. `state` is that of the log, None: no log."""
 
     modes: dict[int, Mode | None]
     controllers: dict[int, bool]
@@ -119,14 +119,14 @@ class World:
     addresses: dict[int, str] = field(default_factory=dict)
 
     def but(self, **changes: Any) -> Self:
-        """With fields set."""
+        """Return it with fields set."""
         for name, value in changes.items():
             assert hasattr(self, name), name
             setattr(self, name, value)
         return self
 
     def znode(self, path: str, data: bytes | None) -> Self:
-        """With a znode put."""
+        """Return it with a znode put."""
         self.data[path] = data
         return self
 
@@ -136,19 +136,19 @@ class World:
         return self
 
     def file(self, id: int, key: str, value: str | None) -> Self:
-        """With a key of a node's file set, or taken out."""
+        """Return it with a key of a node's file set, or taken out."""
         self.files[id].pop(key, None)
         if value is not None:
             self.files[id][key] = value
         return self
 
     def logged(self, **facts: Any) -> Self:
-        """With fields of the log's facts set."""
+        """Return it with fields of the log's facts set."""
         self.log |= facts
         return self
 
     def replayed(self, *records: tuple[str, dict[str, Any]], offset: int = 240) -> Self:
-        """With records behind the copy, in the log and in the image."""
+        """Return it with records behind the copy, in the log and in the image."""
         found = [LogRecord(offset + at, 1, TIME_MS, record(type_, **data)) for at, (type_, data) in enumerate(records)]
         self.image = replay(found, self.image).image
         self.log["since_copy"] = (*self.log.get("since_copy", ()), *found)
@@ -161,7 +161,7 @@ class World:
         return self
 
     def observation(self) -> Observation:
-        """The value."""
+        """Return the value."""
         return Observation(
             time_ms=TIME_MS,
             connect="zk:2181" + self.chroot,
@@ -267,7 +267,7 @@ class World:
 
 
 def api(*, ready: bool, level: int | None = None) -> ApiVersionsSeen:
-    """A node's ApiVersions answer."""
+    """Return a node's ApiVersions answer."""
     return ApiVersionsSeen(
         supported={18: (0, 4)},
         supported_features={"metadata.version": (1, 21)},
@@ -278,46 +278,46 @@ def api(*, ready: bool, level: int | None = None) -> ApiVersionsSeen:
 
 
 def holder(id: int, epoch: int = -1) -> bytes:
-    """`/controller`."""
+    """Return `/controller`."""
     return text({"version": 2, "brokerid": id, "timestamp": "1790000000000", "kraftControllerEpoch": epoch})
 
 
 def migration(offset: int) -> bytes:
-    """`/migration`."""
+    """Return `/migration`."""
     return text({"version": 0, "kraft_controller_id": 3001, "kraft_controller_epoch": 1,
                  "kraft_metadata_offset": offset, "kraft_metadata_epoch": 1})  # fmt: skip
 
 
 def state(**fields: Any) -> bytes:
-    """A partition's state."""
+    """Return a partition's state."""
     usual = {"controller_epoch": 3, "leader": 1, "version": 1, "leader_epoch": 4, "isr": [1, 2]}
     return text(usual | fields)
 
 
 def record(type_: str, **data: Any) -> MetadataRecord:
-    """A record in its newest version, fields that are not given at their defaults."""
+    """Return a record in its newest version, fields that are not given at their defaults."""
     spec = message(type_)
     return decode_record(encode_record(spec, spec.valid_versions.highest, data))
 
 
 def whole(entry: MetadataRecord) -> MetadataRecord:
-    """With the fields that are at their defaults."""
+    """Return it with the fields that are at their defaults."""
     return decode_record(encode_record(message(entry.type), entry.version, entry.data))
 
 
 def uuid(number: int) -> Uuid:
-    """An id that no other entity has."""
+    """Return an id that no other entity has."""
     return Uuid((number + 1000).to_bytes(16, "big"))
 
 
 def healthy_tree() -> dict[str, bytes | None]:
-    """One of everything, nothing under way, all replicas in sync."""
+    """Return one of everything, nothing under way, all replicas in sync."""
     data = without(small(), _LOGS)
     return data | {"/brokers/topics": None, "/brokers/topics/orders/partitions/1/state": state(leader=2, isr=[2, 1])}
 
 
 def copied(data: Mapping[str, bytes | None]) -> tuple[tuple[MetadataRecord, ...], Image]:
-    """The records that the copy makes of a tree, and their image."""
+    """Return the records that the copy makes of a tree, and their image."""
     tree = parse_znodes([Znode(path=path, data=content) for path, content in data.items()])
     batches = list(copy_batches(tree, copy_rules(KafkaVersion(3, 9, 2)), acl_id=lambda at: uuid(5000 + at)))
     records = tuple(whole(entry) for batch in batches for entry in batch)
@@ -325,7 +325,7 @@ def copied(data: Mapping[str, bytes | None]) -> tuple[tuple[MetadataRecord, ...]
 
 
 def world(name: str) -> World:
-    """The healthy cluster in a state."""
+    """Return the healthy cluster in a state."""
     modes: dict[int, Mode | None] = dict.fromkeys((1, 2), Mode.MIGRATING)
     kraft = {"M7": (1,), "M8": (1, 2), "M11": (1, 2)}.get(name, ())
     plain = {"M0": (1, 2), "M2": (1, 2), "M3": (1, 2), "M4": (2,), "M4L": (2,)}.get(name, ())
@@ -362,5 +362,5 @@ def _claim(made: World, name: str) -> None:
 
 
 def aborted(begin: int = COPY_BEGIN) -> AbortedCopy:
-    """A copy that was undone."""
+    """Return a copy that was undone."""
     return AbortedCopy(begin=begin, abort=begin + 3, records=0, reason="Controller failover")

@@ -18,7 +18,7 @@ API_VERSION, QUORUM_VERSION = 3, 1
 
 
 def save(place: Path, observation: Observation) -> Path:
-    """All of an observation that a log of a few records can say."""
+    """Return all of an observation that a log of a few records can say."""
     place.mkdir(parents=True)
     lock = observation.lock
     document = {
@@ -100,7 +100,7 @@ def _answer(type_: str, version: int, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _log(facts: LogFacts) -> LogWriter:
-    """A log with these registrations, states and marks of a copy, filled up with no-ops."""
+    """Return a log with these registrations, states and marks of a copy, filled up with no-ops."""
     log = LogWriter()
     log.leader(3001)
     log.batch(

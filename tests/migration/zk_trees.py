@@ -64,7 +64,7 @@ def _token(id: str) -> bytes:
 
 
 def small() -> dict[str, bytes | None]:
-    """The data of every znode by path."""
+    """Return the data of every znode by path."""
     return {
         "/cluster/id": text({"version": "1", "id": CLUSTER_ID}),
         "/controller": text({"version": 2, "brokerid": 1, "timestamp": "1790000000000", "kraftControllerEpoch": -1}),
@@ -106,7 +106,7 @@ def small() -> dict[str, bytes | None]:
 
 
 def znodes(data: dict[str, bytes | None], chroot: str = "") -> tuple[Znode, ...]:
-    """Znodes with this data; every version is 7, `/controller` and brokers belong to a session."""
+    """Return znodes with this data; every version is 7, `/controller` and brokers belong to a session."""
     return tuple(
         Znode(
             path=chroot + path,
@@ -122,12 +122,12 @@ def znodes(data: dict[str, bytes | None], chroot: str = "") -> tuple[Znode, ...]
 
 
 def parsed(changes: dict[str, bytes | None] | None = None) -> KafkaTree:
-    """The small tree with some znodes changed or added."""
+    """Return the small tree with some znodes changed or added."""
     return parse_znodes(znodes(small() | (changes or {})))
 
 
 def ids(tree: KafkaTree, path: str | None = None) -> list[str]:
-    """The ids of the findings, of one subject if a path is given."""
+    """Return the ids of the findings, of one subject if a path is given."""
     return [finding.id for finding in tree.findings if path is None or finding.subject == path]
 
 

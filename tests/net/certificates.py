@@ -52,7 +52,7 @@ class Identity:
         return pkcs12.serialize_key_and_certificates(b"node", self.key, self.certificate, [self.issuer], encryption)
 
     def save(self, folder: Path, name: str) -> Path:
-        """One PEM file with key and chain."""
+        """Save one PEM file with key and chain."""
         file = folder / f"{name}.pem"
         file.write_text(self.key_pem + self.chain_pem)
         return file
@@ -77,7 +77,7 @@ class Authority:
     def identity(
         self, name: str, *, hosts: tuple[str, ...] = ("localhost", "127.0.0.1"), days: tuple[int, int] = (-10, 10)
     ) -> Identity:
-        """A key with a certificate that is valid for these days, counted from now."""
+        """Return a key with a certificate that is valid for these days, counted from now."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer = self.certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value
         certificate = self._signed(name, key, str(issuer), days=days, hosts=hosts, is_authority=False)

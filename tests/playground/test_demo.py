@@ -58,7 +58,7 @@ def listener() -> Listener:
 
 @pytest.fixture
 def clusters(monkeypatch: pytest.MonkeyPatch) -> list[cluster.FakeCluster]:
-    """The fake clusters that a demo starts."""
+    """Return the fake clusters that a demo starts."""
     made: list[cluster.FakeCluster] = []
 
     def make() -> cluster.FakeCluster:
@@ -133,7 +133,7 @@ def test_the_records_are_those_of_the_topics(level):
 class TestReleasedKafka:
     @pytest.fixture
     def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A folder of jars, and a Java that ends at once."""
+        """Return a folder of jars, and a Java that ends at once."""
         (tmp_path / "jars").mkdir()
         (tmp_path / "jars" / "kafka-tools-4.3.1.jar").touch()
         java = tmp_path / "home" / "bin" / "java"

@@ -27,7 +27,7 @@ def record(
     headers: Sequence[tuple[bytes, bytes | None]] = (),
     attributes: int = 0,
 ) -> bytes:
-    """One record, its length in front."""
+    """Return one record, its length in front."""
     content = (
         bytes([attributes]) + varint(time_delta) + varint(delta) + sized(key) + sized(value) + varint(len(headers))
     )
@@ -47,7 +47,7 @@ def batch(
     max_time: int = 1000,
     last_delta: int | None = None,
 ) -> bytes:
-    """A batch around a body, its CRC right."""
+    """Return a batch around a body, its CRC right."""
     checked = (
         struct.pack(
             ">hiqqqhii",
@@ -66,7 +66,7 @@ def batch(
 
 
 def with_crc(data: bytes) -> bytes:
-    """The same batch, its CRC made right again."""
+    """Return the same batch, its CRC made right again."""
     return data[:17] + crc32c(data[21:]).to_bytes(4, "big") + data[21:]
 
 

@@ -9,7 +9,7 @@ from kafkactl.core.errors import DecodeError
 
 
 def outcome(decode: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """The value, or everything that the error says. Whatever is not a DecodeError goes through."""
+    """Return the value, or everything that the error says. Whatever is not a DecodeError goes through."""
     try:
         return decode(*arguments, **named)
     except DecodeError as error:

@@ -28,12 +28,12 @@ FLOATS = (0.0, -0.0, 1.5, -1e300, 5e-324, float("inf"))
 
 
 def every_version() -> list[tuple[MessageSpec, int]]:
-    """All messages at all their versions."""
+    """Return all messages at all their versions."""
     return [(spec, version) for spec in map(message, message_names()) for version in spec.valid_versions]
 
 
 def random_message(rng: random.Random, spec: MessageSpec, version: int) -> dict[str, Any]:
-    """A value that this version can express, with every field of the definition."""
+    """Return a value that this version can express, with every field of the definition."""
     return _struct(rng, spec.fields, Form(version, spec.is_flexible(version)), depth=0)
 
 
@@ -79,7 +79,7 @@ def _one(rng: random.Random, field: FieldSpec, form: Form, depth: int) -> Any:
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
-    """Bytes with a few changes: a byte set, dropped, doubled or added, or an end cut off."""
+    """Return bytes with a few changes: a byte set, dropped, doubled or added, or an end cut off."""
     changed = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         at = rng.randrange(len(changed) + 1)

@@ -24,7 +24,7 @@ GZIP = 1
     ],
 )
 def test_a_batch_beyond_the_limit_is_refused_by_its_length_alone(length: int, reason: str, words: str):
-    """Only the header is there, of a file that says it is large enough."""
+    # Only the header is there, of a file that says it is large enough.
     header = bytearray(encode_batch([(None, b"x")], base_offset=0, timestamp_ms=0)[:61])
     header[8:12] = length.to_bytes(4, "big")
     (stop,) = walk_batches([bytes(header)], 64 * MIB, file="f")
@@ -34,7 +34,7 @@ def test_a_batch_beyond_the_limit_is_refused_by_its_length_alone(length: int, re
 
 
 def stored(size: int) -> bytes:
-    """A gzip stream that is as large as its content, so that its ratio does not refuse it."""
+    """Return a gzip stream that is as large as its content, so that its ratio does not refuse it."""
     packer = zlib.compressobj(level=0, wbits=31)
     return packer.compress(bytes(size)) + packer.flush()
 

@@ -23,7 +23,7 @@ def log(count: int, first: int = 0) -> bytes:
 
 
 def scanned(data: bytes, **named: object) -> list[object]:
-    """Offsets of good batches; (position, end, id) of damage."""
+    """Return offsets of good batches; (position, end, id) of damage."""
     return [
         piece.base_offset if isinstance(piece, BatchHeader) else (piece.position, piece.end, piece.error.id)
         for piece in scan_batches(data, **named)  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def test_headers_and_damage_cover_the_file(count: int, rng: random.Random):
 
 
 def test_the_search_gives_up_on_a_file_made_to_cost_time(monkeypatch: pytest.MonkeyPatch):
-    """Plausible headers every few bytes, each claiming a batch to the end of the file."""
+    # Plausible headers every few bytes, each claiming a batch to the end of the file.
     fake = bytearray(encode_batch([(None, b"")], base_offset=2**40, timestamp_ms=0)[:61])
     size, data, summed = 300_000, bytearray(), []
     while len(data) < size:

@@ -19,14 +19,14 @@ from tests.protocol.outcomes import outcome
 
 
 def encoded(spec: MessageSpec, version: int, value: dict[str, Any]) -> str:
-    """The bytes in hex, which both codecs agree on."""
+    """Return the bytes in hex, which both codecs agree on."""
     data = encode_message(spec, version, value)
     assert encoder(spec, version)(value) == data
     return data.hex()
 
 
 def decoded(spec: MessageSpec, version: int, data: str) -> dict[str, Any]:
-    """The value, which both codecs agree on; nothing may be left over."""
+    """Return the value, which both codecs agree on; nothing may be left over."""
     content = bytes.fromhex(data)
     value, end = decode_message(spec, version, content)
     assert decoder(spec, version)(content) == (value, end)
@@ -243,7 +243,7 @@ class TestTaggedFields:
 
 class TestHostile:
     def test_structs_without_content_cannot_multiply(self):
-        """A count of such structs costs nothing to claim; without a ration the work grows with the square."""
+        # A count of such structs costs nothing to claim; without a ration the work grows with the square.
         empty = field("E", "[]Empty", "0", fields=[field("N", "int8", "1+")])
         spec = spec_of(field("Outer", "[]Row", "0", fields=[empty]), valid="0-1", flexible="none")
         rows = 2000

@@ -32,7 +32,7 @@ def check_round_trip(spec: MessageSpec, version: int, value: dict[str, Any]) -> 
 
 
 def check_same_outcome(spec: MessageSpec, version: int, data: bytes) -> Any:
-    """Both read the same from these bytes; returns what that is."""
+    """Check that both read the same from these bytes; return what that is."""
     expected = outcome(decode_message, spec, version, data, file="f", base=1000)
     assert outcome(decoder(spec, version), data, file="f", base=1000) == expected
     return expected

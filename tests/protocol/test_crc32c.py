@@ -32,7 +32,7 @@ def test_the_table_gives_the_same(data: bytes):
 
 
 def test_the_slow_table_sums_only_the_first_kilobytes(monkeypatch: pytest.MonkeyPatch):
-    """A log of gigabytes would take hours."""
+    # A log of gigabytes would take hours.
     lengths: list[int] = []
     monkeypatch.setattr(module, "crc32c_by_table", lambda data: lengths.append(len(data)) or crc32c_by_table(data))
     monkeypatch.setattr(module, "_implementation", lambda: crc32c_by_table)

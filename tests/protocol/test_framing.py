@@ -24,7 +24,7 @@ def framing(**changed: Any) -> Framing:
 
 
 def answered(name: str, version: int, body: dict[str, Any], *, correlation_id: int = 0, tail: bytes = b"") -> bytes:
-    """A response as a server writes it, headers by hand."""
+    """Return a response as a server writes it, headers by hand."""
     spec = message(f"{name}Response")
     flexible = spec.is_flexible(version) and name != "ApiVersions"
     content = struct.pack(">i", correlation_id) + (b"\0" if flexible else b"") + encode_message(spec, version, body)

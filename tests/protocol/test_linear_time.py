@@ -87,7 +87,7 @@ def test_a_journal_is_read_in_time_that_grows_with_its_lines():
 
 
 class Long:
-    """As much of a long journal as the next entry has to know."""
+    """State of a long journal, as much as the next entry has to know."""
 
     def __init__(self, count: int, chain: str) -> None:
         self.entries = range(count)

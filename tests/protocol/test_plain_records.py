@@ -35,7 +35,7 @@ def test_usual_records_are_found_where_they_stand(values):
 
 @given(VALUES, st.data())
 def test_what_is_accepted_is_what_the_codec_reads(values, drawn):
-    """A byte after the header differs; a reader that checks the CRC would stop before."""
+    # A byte after the header differs; a reader that checks the CRC would stop before.
     data = bytearray(batch(values))
     at = drawn.draw(st.integers(HEADER_BYTES, len(data) - 1))
     data[at] ^= drawn.draw(st.integers(1, 255))
@@ -64,7 +64,7 @@ def test_more_records_than_there_are():
 
 
 def test_a_length_of_two_bytes_is_not_taken_for_one_of_one():
-    """0x80 0x00 is a zero with a byte too many, and the bytes behind it are laid out like a record of 64 bytes."""
+    # 0x80 0x00 is a zero with a byte too many, and the bytes behind it are laid out like a record of 64 bytes.
     looks_plain = bytes((128, 0, 0, 0, 1, 116)) + bytes(58) + b"\0"
     with pytest.raises(IrregularError):
         plain_spans(looks_plain, 0, len(looks_plain), 1)

@@ -114,7 +114,7 @@ class TestReading:
 
 
 def squeezed(codec: str, body: bytes) -> tuple[bytes, int]:
-    """The body as this codec writes it, and its number in the attributes of a batch."""
+    """Return the body as this codec writes it, and its number in the attributes of a batch."""
     import pyarrow
 
     if "snappy" in codec:
@@ -274,13 +274,13 @@ class TestDamage:
 
 
 def careful(data: bytes) -> object:
-    """The records of the first batch, read by the careful reader alone."""
+    """Return the records of the first batch, read by the careful reader alone."""
     header = decode_header(data, 0)
     return record_batch._read_records(Reader(data, position=61, end=header.size_bytes), header)
 
 
 class TestFastPath:
-    """What the fast path accepts, the careful reader accepts alike."""
+    """Records that the fast path accepts, and that the careful reader accepts alike."""
 
     @given(st.lists(st.tuples(CONTENT, CONTENT), min_size=1, max_size=20), st.randoms(use_true_random=False))
     def test_same_records_or_same_error(self, records: list[tuple[bytes | None, bytes | None]], rng: random.Random):

@@ -16,7 +16,7 @@ def written(values: list[bytes]) -> int:
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 8_191, 8_192, 8_193])
 @pytest.mark.parametrize("value_bytes", one_in(4, [0, 58, 63, 64, 200]))
 def test_sizes_are_those_of_a_batch_that_is_written(count: int, value_bytes: int):
-    """Offsets and lengths take another byte from 64 and from 8,192 on."""
+    # Offsets and lengths take another byte from 64 and from 8,192 on.
     value = bytes(value_bytes)
     size = written([value] * count)
     assert sum(value_record_size(delta, value_bytes) for delta in range(count)) == size

@@ -23,7 +23,7 @@ def test_kafka_knows_two_mechanisms():
 
 
 def test_the_keys_of_the_example_in_rfc_7677():
-    """The signature that the server sends there for the password `pencil`."""
+    # The signature that the server sends there for the password `pencil`.
     mechanism = MECHANISMS["SCRAM-SHA-256"]
     salted = salted_password(mechanism, "pencil", base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="), 4096)
     first = "n=user,r=rOprNGfwEbeRWgbNEkqO"

@@ -107,7 +107,7 @@ def test_kio_reads_and_writes_the_same_bodies(name: str, kind: str) -> None:
 
 
 def test_kafka_python_reads_a_request_as_it_was_meant() -> None:
-    """By name, not only by bytes: two that swap the same two fields would agree on those."""
+    # By name, not only by bytes: two that swap the same two fields would agree on those.
     update = {"Feature": "metadata.version", "MaxVersionLevel": 21, "UpgradeType": 3}
     body = {"timeoutMs": 77, "FeatureUpdates": [update], "ValidateOnly": True}
     wire = Framing(client_id="me").send("UpdateFeatures", 1, body)
@@ -125,7 +125,7 @@ def _kafka_python(name: str) -> Any:
 
 
 def _versions(spec: MessageSpec, theirs: Any) -> list[int]:
-    """The versions that both know."""
+    """Return the versions that both know."""
     found = [valid_version for valid_version in spec.valid_versions if valid_version <= theirs.max_version]
     assert found
     return found

@@ -83,7 +83,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class CaseRun:
-    """One journey: how it ended, and whether the quorum still had what it needs with the fault in place."""
+    """Journey: how it ended, and whether the quorum still had what it needs with the fault in place."""
 
     result: ChangeResult
     announced: int  # the fewest failures that the voters in force were said to survive when the fault came
@@ -93,7 +93,7 @@ class CaseRun:
 
 
 def begun(case: Case, release: str, seed: int) -> bytes:
-    """The world before the journey, to be copied for each fault."""
+    """Return the world before the journey, to be copied for each fault."""
     quorum = Quorum(
         voters=case.voters, observers=case.others, profile=PROFILES[RELEASES[release]], is_static=case.converts
     )
@@ -112,14 +112,14 @@ def begun(case: Case, release: str, seed: int) -> bytes:
 
 
 def goal_of(case: Case) -> Goal:
-    """What is asked of the engine; every override is given, so that only what never may be refused is."""
+    """Return what is asked of the engine; every override is given, so that only what never may be refused is."""
     if case.converts:
         return goals.conversion(overrides=ALL_FLAGS)
     return goals.reassignment(",".join(map(str, case.wanted)), overrides=ALL_FLAGS)
 
 
 def undisturbed(case: Case, world: bytes) -> tuple[ChangeResult, list[int], list[int]]:
-    """The journey without a fault: its result, and the numbers of events from which a fault may be drawn: those
+    """Return the journey without a fault: its result, and the numbers of events from which a fault may be drawn: those
     between requests and their ends, and all others from the first observation on."""
     port = SimulatedQuorum(pickle.loads(world))
     first = port.world.events
@@ -130,7 +130,7 @@ def undisturbed(case: Case, world: bytes) -> tuple[ChangeResult, list[int], list
 
 
 def faults(case: Case, events: list[int]) -> Iterator[Fault]:
-    """Every fault of every node that runs, at every one of these events."""
+    """Yield every fault of every node that runs, at every one of these events."""
     for event in events:
         for node in case.quorum:
             if node not in case.dead:
@@ -139,7 +139,7 @@ def faults(case: Case, events: list[int]) -> Iterator[Fault]:
 
 
 def run_case(case: Case, world: bytes, fault: Fault) -> CaseRun:
-    """The journey with one fault; then the fault is mended, and the same change is asked for again."""
+    """Return the journey with one fault; then the fault is mended, and the same change is asked for again."""
     port = SimulatedQuorum(pickle.loads(world))
     operator, announced = port.operator, [10]
 
@@ -165,7 +165,7 @@ def run_case(case: Case, world: bytes, fault: Fault) -> CaseRun:
 
 
 def judged(case: Case, fault: Fault, run: CaseRun) -> str:
-    """What is wrong with how a journey ended; empty if nothing is."""
+    """Return what is wrong with how a journey ended; empty if nothing is."""
     if not run.able and run.announced > 0:
         return f"the majority is lost, and {run.announced} failures were said to be survived"
     if run.able and not run.commits:
@@ -182,7 +182,7 @@ def judged(case: Case, fault: Fault, run: CaseRun) -> str:
 
 
 def _announced(case: Case, port: SimulatedQuorum) -> int:
-    """How many failures the voters survive by the last plan shown before the fault.
+    """Return how many failures the voters survive by the last plan shown before the fault.
 
     A request that was sent is included until the engine continues, because its voter set may be in force or not.
     """
@@ -212,13 +212,13 @@ def _mending(fault: Fault) -> Step:
 
 
 def _links(fault: Fault) -> tuple[int | None, int | None, bool] | None:
-    """The links that are cut: from, to, and whether both ways; None for a fault of the process."""
+    """Return the links that are cut: from, to, and whether both ways; None for a fault of the process."""
     cuts = {"cut": (fault.node, None, True), "deaf": (None, fault.node, False), "mute": (fault.node, None, False)}
     return cuts.get(fault.kind)
 
 
 def _has_majority(port: SimulatedQuorum, fault: Fault) -> bool:
-    """Whether every set of voters that a node goes by has a majority without the one that fails.
+    """Return True if every set of voters that a node goes by has a majority without the one that fails.
 
     Paused and cut processes run, as do those that hear or say nothing; a set that only the failing node knows of is in
     force nowhere else.

@@ -34,7 +34,7 @@ class SteppedClock:
 
 @dataclass
 class Reaction:
-    """What happens to one request: whether Kafka takes it, what is answered, and when it commits."""
+    """Reaction to one request: whether Kafka takes it, what is answered, and when it commits."""
 
     taken: bool = True
     answer: Answer = OK
@@ -113,7 +113,7 @@ class SteppedQuorum:
         return reaction.answer
 
     def leave(self, key: ReplicaKey) -> None:
-        """That voter is removed, by whomever."""
+        """Remove that voter, as any other operator may."""
         self.world = replace(self.world, voters=self.world.voters - {key})
 
     def rehearse(self, step: Step) -> Answer:

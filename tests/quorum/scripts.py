@@ -30,7 +30,7 @@ class Story:
     target: list[str] = field(default_factory=list)
 
     def run(self, line: str) -> str:
-        """The output of one command line."""
+        """Return the output of one command line."""
         name, *words = shlex.split(line)
         return COMMANDS[name](self, words)
 
@@ -99,7 +99,7 @@ COMMANDS: dict[str, Callable[[Story, list[str]], str]] = {
 
 
 def replayed(text: str) -> str:
-    """The script with newly generated outputs; comments and blank lines stay."""
+    """Return the script with newly generated outputs; comments and blank lines stay."""
     story, lines, in_output = Story(), [], False
     for line in text.splitlines():
         if not line:

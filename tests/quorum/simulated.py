@@ -139,7 +139,7 @@ class SimulatedQuorum:
         return by_one_answer(state)
 
     def _reached(self, node: int) -> bool:
-        """A node that is cut off from all others is cut off from the client, too."""
+        """Return False for a node that is cut off from all others: it is cut off from the client, too."""
         others = [other for other in self.world.machines if other != node]
         return not all((other, node) in self.world.network.cuts for other in others)
 
@@ -189,7 +189,7 @@ class SimulatedQuorum:
 
 
 def _replica(leader: Machine, now_us: int, key: ReplicaKey, found: Any, end: int) -> Replica:
-    """What the leader says of a replica; times are by its clock, in milliseconds."""
+    """Return what the leader says of a replica; times are by its clock, in milliseconds."""
     id, directory = key.node_id, None if key.directory_id == ZERO_UUID else key.directory_id
     if id == leader.id:
         now_ms = leader.local(now_us) // 1000
@@ -210,7 +210,7 @@ def _replica(leader: Machine, now_us: int, key: ReplicaKey, found: Any, end: int
 
 
 def _facts(machine: Machine, reached: bool) -> ClusterNode:
-    """What a node answers to a client that is on no link that is cut."""
+    """Return what a node answers to a client that is on no link that is cut."""
     process: Any = machine.process
     runs = process is not None and not machine.is_paused and reached
     level = process.log.kraft_version if runs else 0

@@ -149,7 +149,7 @@ def test_sizes_and_thin_ice_need_a_flag(target, id):
 
 
 def test_a_single_step_is_the_operators_choice_but_for_the_wedge():
-    """The commands of kafka-metadata-quorum: three voters to two is a warning, not a refusal."""
+    # The commands of kafka-metadata-quorum: three voters to two is a warning, not a refusal.
     plan = plan_removal(HEALTHY, key(3))
     assert plan.outcome is Outcome.PLANNED
     assert {"zero-tolerance", "passes-two-voters"} <= {finding.id for finding in plan.findings}
@@ -219,7 +219,7 @@ def test_wrong_endpoints_in_the_voter_set_are_reported_in_every_plan():
     ("stored", "registered"), [("0:0:0:0:0:0:0:1", "::1"), ("Host-2.example", "host-2.example"), ("", "localhost")]
 )
 def test_two_spellings_of_one_address_count_as_equal(stored, registered):
-    """A disk is formatted with `0:0:0:0:0:0:0:1` for `[::1]`, and a controller of 3.9 keeps that next to its `::1`."""
+    # A disk is formatted with `0:0:0:0:0:0:0:1` for `[::1]`, and a controller of 3.9 keeps that next to its `::1`.
     voters = tuple(replace(voter, endpoints=(_at(stored, voter.id),)) for voter in HEALTHY.voters)
     log = _log()
     controllers = {id: replace(known, endpoints=(_at(registered, id),)) for id, known in log.controllers.items()}
@@ -367,7 +367,7 @@ LEADERLESS = world("1 3 4", dead="3 4").observe()
 
 @pytest.mark.parametrize("state", [LEADERLESS, replace(LEADERLESS, voters=(), mode=None, kraft_version=None)])
 def test_nothing_is_planned_without_a_leader(state) -> None:
-    """Only a leader names the voters: no step, and no second blocker that follows from an empty voter set."""
+    # Only a leader names the voters: no step, and no second blocker that follows from an empty voter set.
     plans = [
         plan_reassignment(state, parse_target("1,2,4")),
         plan_reassignment(state, ()),

@@ -112,7 +112,7 @@ def test_a_finding_is_reported_once_and_those_of_the_observation_too():
 
 
 def test_a_majority_that_was_not_seen_is_named_next_to_a_silent_voter():
-    """Voter 3 is dead, and of voter 2 nothing is known: whether a change commits is open, and no fault is claimed."""
+    # Voter 3 is dead, and of voter 2 nothing is known: whether a change commits is open, and no fault is claimed.
     state = world(1, 2).observe()
     unknown = tuple(replace(voter, alive=None, evidence=None) if voter.id == 2 else voter for voter in state.voters)
     findings = check_health(replace(state, voters=unknown))

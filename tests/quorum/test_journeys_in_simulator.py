@@ -53,7 +53,7 @@ def test_no_fault_costs_a_majority_that_was_not_announced(case, release):
 
 
 def test_a_loss_that_no_plan_announced_is_seen():
-    """While a disk is replaced, two of three voters are left: the plan says so, and a loss it did not tell is wrong."""
+    # While a disk is replaced, two of three voters are left: the plan says so, and a loss it did not tell is wrong.
     case = next(case for case in CASES if case.name == "replace a disk")
     world = begun(case, "3.9", 1)
     _, asked, _ = undisturbed(case, world)

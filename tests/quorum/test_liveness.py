@@ -60,7 +60,7 @@ def test_who_does_not_fetch_any_more_is_not_alive(what, ago_ms, no_ops, out_of_r
 
 
 def test_a_parked_fetch_that_is_completed_is_not_a_sign_of_life():
-    """The leader sets the time of the last fetch when an append completes it, though the follower is gone."""
+    # The leader sets the time of the last fetch when an append completes it, though the follower is gone.
     quorum = LivingQuorum(events=[Event(0, "kill", 3)])
     found = _watched(quorum)
     times = [sample.state.voter(3).last_fetch_timestamp_ms for sample in found.samples]
@@ -138,7 +138,7 @@ def test_how_far_a_node_that_fetches_came_is_reported():
     [(FETCH_WAIT_MS, False, False), (FETCH_WAIT_MS + 1, False, True), (900, True, False)],
 )
 def test_only_a_fetch_that_was_not_parked_before_is_a_sign_of_life(after_ms, grows, alive):
-    """Ignore a parked fetch: where the log grows, an append completes one of a follower that is gone."""
+    # Ignore a parked fetch: where the log grows, an append completes one of a follower that is gone.
     quorum = LivingQuorum(events=[Event(0, "kill", 3)], no_ops=False)
     found = _watched(quorum)
     began_ms = found.first.state.leader.last_fetch_timestamp_ms
@@ -155,7 +155,7 @@ def test_only_a_fetch_that_was_not_parked_before_is_a_sign_of_life(after_ms, gro
 
 
 def test_two_processes_under_one_id_are_both_alive():
-    """A broker with a follower's id fetches, too: the voter follows the leader all the same."""
+    # A broker with a follower's id fetches, too: the voter follows the leader all the same.
     twin = Replica(id=3, directory_id=directory("z"), log_end_offset=1_000)
     found = _watched(LivingQuorum())
     samples = tuple(

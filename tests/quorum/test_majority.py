@@ -18,7 +18,7 @@ def _subsets(members):
 
 
 def _majorities(voters):
-    """Obvious: every subset that is more than what it leaves out."""
+    """Return every subset that is more than what it leaves out, in the obvious way."""
     return [part for part in _subsets(voters) if len(part) > len(voters) - len(part)]
 
 
@@ -27,7 +27,8 @@ def _can_decide(voters, alive):
 
 
 def _survives(voters, alive):
-    """Obvious: the largest number of live voters of which any may be lost; below 0, how many have to come back."""
+    """Return the largest number of live voters of which any may be lost, in the obvious way; below 0, how many have to
+    come back."""
     living, dead = set(voters) & set(alive), set(voters) - set(alive)
     if not _can_decide(voters, living):
         return -min(

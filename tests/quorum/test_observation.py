@@ -52,7 +52,7 @@ def _body(voters, observers=(), *, leader=1, epoch=5, high_watermark=990, error=
 
 
 def _at(version, body):
-    """The answer without what this version does not carry."""
+    """Return the answer without what this version does not carry."""
     if version < 2:
         for replica in body["Topics"][0]["Partitions"][0]["CurrentVoters"]:
             replica["ReplicaDirectoryId"] = ZERO_UUID
@@ -112,7 +112,7 @@ def test_the_payload_is_the_one_of_the_face():
 
 
 def test_a_recent_fetch_is_not_a_sign_of_life_of_a_node_that_does_not_answer():
-    """Neither if nothing answers at its endpoint, nor if the process that answers does not report that id."""
+    # Neither if nothing answers at its endpoint, nor if the process that answers does not report that id.
     voters = [_replica(1, age_ms=0), _replica(2), _replica(3), _replica(4)]
     nodes = [_asked(1), _asked(2, answers=False), replace(_asked(3), named_itself=False)]
     state = _state(_answer(voters), nodes=[*nodes, replace(_asked(4), cluster_id="another")])
@@ -153,7 +153,7 @@ def test_a_leader_that_is_removed_is_not_a_voter_and_the_latest_time_counts():
 
 
 def test_level_1_without_directories_is_static_all_the_same():
-    """KAFKA-18979: 3.9 writes kraft.version 1 and stays static."""
+    # KAFKA-18979: 3.9 writes kraft.version 1 and stays static.
     voters = [_replica(number, age_ms=0, letter="") for number in (1, 2, 3)]
     state = _state(_answer(voters), nodes=[_asked(1)])
     assert state.mode is Mode.STATIC

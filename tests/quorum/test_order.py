@@ -16,7 +16,7 @@ from tests.sampling import one_in
 
 
 def _world(stay_alive, stay_dead, go_alive, go_dead, come):
-    """Voters 1.. in that order, newcomers from 11: (voters, target, alive)."""
+    """Return voters 1.. in that order, newcomers from 11: (voters, target, alive)."""
     ids = iter(range(1, 10))
     stay = [next(ids) for _ in range(stay_alive + stay_dead)]
     go = [next(ids) for _ in range(go_alive + go_dead)]
@@ -40,7 +40,7 @@ def _leaders(world):
 
 
 def _sets(voters, moves):
-    """The voter set at the start and after every move."""
+    """Return the voter set at the start and after every move."""
     return list(accumulate(moves, lambda members, move: move.on(members), initial=voters))
 
 
@@ -54,7 +54,7 @@ def _orders(voters, target):
 
 
 def _worth(voters, target, alive, leader, order, sets):
-    """The criteria of the docstring as they are written there; smaller is better."""
+    """Return the criteria of the docstring as they are written there; smaller is better."""
     cap = max(tolerates(voters, alive), tolerates(target, alive))
     profile = sorted(min(tolerates(members, alive), cap) for members in sets)
     largest = max(len(members) for members in (voters, *sets))
@@ -75,7 +75,7 @@ def test_no_order_is_better(part):
 
 
 def _reachable_floor(voters, target, alive):
-    """Obvious: the best lowest tolerance of any order, by walking all subsets."""
+    """Return the best lowest tolerance of any order, by walking all subsets."""
 
     @cache
     def best(members):

@@ -195,7 +195,7 @@ def test_a_removed_voter_that_votes_again_is_reported():
 
 
 def test_a_conversion_is_read_from_the_mode_whatever_was_answered():
-    """4.3.1 answered 95 for a request with another feature in it, and had converted the quorum."""
+    # 4.3.1 answered 95 for a request with another feature in it, and had converted the quorum.
     static = world("1 2 3", static=True)
     step = Step(
         number=1,

@@ -37,7 +37,7 @@ def _plan(world, target):
 
 
 def _can_be_reached(world, target):
-    """Obvious: walk every voter set that a change at a time leads to without ever losing the live majority."""
+    """Walk every voter set that a change at a time leads to without ever losing the live majority."""
     members = world.voters | target
     seen, todo = set(), [world.voters]
     while todo:
@@ -54,7 +54,8 @@ def _can_be_reached(world, target):
 
 
 def _journey(world, target):
-    """Every world on the way, with a new plan before each step; the last one is where it stopped, and the outcome."""
+    """Return every world on the way, with a new plan before each step; the last one is where it stopped, and the
+    outcome."""
     worlds = [world]
     for _ in range(40):
         plan = _plan(worlds[-1], target)
@@ -158,7 +159,7 @@ DISKS = [disk for node_id in (1, 2, 3) for disk in (key(node_id), key(node_id, "
 
 @given(st.frozensets(st.sampled_from(DISKS)), st.sampled_from([None, *map(key, (1, 2, 3))]))
 def test_lost_disks_are_replaced_while_a_majority_is_left(alive, leader):
-    """The target names ids only: whose directory is dead and fetches with another is meant to be replaced."""
+    # The target names ids only: whose directory is dead and fetches with another is meant to be replaced.
     world = World(voters=frozenset(map(key, (1, 2, 3))), alive=alive, leader=leader)
     for _ in range(10):
         plan = plan_reassignment(world.observe(), [Wanted(node_id=number) for number in (1, 2, 3)], ALL_FLAGS)

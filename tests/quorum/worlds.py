@@ -18,22 +18,22 @@ REQUESTS = {key: Versions(0, 1) for key in (52, 53, 54, 55, 59, 80, 81)}
 
 
 def directory(letter: str) -> Uuid:
-    """The directory id for a letter."""
+    """Return the directory id for a letter."""
     return Uuid(b"\x10" + bytes(14) + letter.encode())
 
 
 def key(node_id: int, letter: str = "a") -> ReplicaKey:
-    """The replica key of a node and one of its directories."""
+    """Return the replica key of a node and one of its directories."""
     return ReplicaKey(node_id=node_id, directory_id=directory(letter))
 
 
 def endpoint(node_id: int) -> Endpoint:
-    """Where a controller of these worlds answers."""
+    """Return where a controller of these worlds answers."""
     return Endpoint(listener="CONTROLLER", host=f"c{node_id}", port=9093)
 
 
 def versions(**changes) -> NodeVersions:
-    """What a controller of 4.3 answers to ApiVersions."""
+    """Return what a controller of 4.3 answers to ApiVersions."""
     levels_seen = {
         "version": 4,
         "requests": REQUESTS,
@@ -47,7 +47,7 @@ def versions(**changes) -> NodeVersions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Who votes, who runs. `alive` are the replicas that run; a leader is there while a majority of voters runs.
+    """State of a quorum. `alive` are the replicas that run; a leader is there while a majority of voters runs.
 
     `leader` may be forced to one of the live voters.
     """
@@ -61,14 +61,14 @@ class World:
 
     @property
     def elected(self) -> ReplicaKey | None:
-        """The leader: the one that was forced if it may lead, else the live voter with the lowest id."""
+        """Return the leader: the one that was forced if it may lead, else the live voter with the lowest id."""
         able = sorted(self.voters & self.alive)
         if not self.voters or tolerates(self.voters, self.alive) < 0:
             return None
         return self.leader if self.leader in able else able[0]
 
     def observe(self, **changes) -> QuorumState:
-        """What a client sees of it."""
+        """Return what a client sees of it."""
         leader = self.elected
         level = {"kraft.version": 0 if self.static else 1, "metadata.version": 30}
         levels_seen = {
@@ -85,7 +85,7 @@ class World:
         return QuorumState(**(levels_seen | changes))
 
     def taken(self, step: Step) -> World:
-        """The world after a request that Kafka takes. Raises AssertionError for what would wedge it."""
+        """Return the world after a request that Kafka takes. Raises AssertionError for what would wedge it."""
         assert self.elected is not None, "nobody takes requests"
         if step.action is Action.WAIT:
             return self
@@ -104,7 +104,7 @@ class World:
         return replace(self, voters=after)
 
     def losing(self, gone: frozenset[ReplicaKey]) -> World:
-        """The same without the processes of these replicas."""
+        """Return the same without the processes of these replicas."""
         return replace(self, alive=self.alive - gone)
 
     def _replica(self, key: ReplicaKey) -> Replica:
@@ -135,13 +135,13 @@ class World:
 
 
 def world(voters: str, *, dead: str = "", observers: str = "", leader: int | None = None, **changes) -> World:
-    """A world in words: `world("1 2 3", dead="3", observers="4 3b")`; a letter behind an id is its directory."""
+    """Return a world in words: `world("1 2 3", dead="3", observers="4 3b")`; a letter behind an id is its directory."""
     voting, gone, watching = (frozenset(map(parse_key, part.split())) for part in (voters, dead, observers))
     leads = next((member for member in sorted(voting) if member.node_id == leader), None)
     return World(voters=voting, alive=(voting | watching) - gone, leader=leads, **changes)
 
 
 def parse_key(text: str) -> ReplicaKey:
-    """`3` is node 3 with its first directory, `3b` with another."""
+    """Parse a key: `3` is node 3 with its first directory, `3b` with another."""
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     return key(int(digits), text[len(digits) :] or "a")

@@ -36,13 +36,13 @@ _BAD = ("error", "assert", "warning")
 
 
 def find_browser() -> str | None:
-    """The browser of this machine; KAFKACTL_BROWSER names another."""
+    """Return the browser of this machine; KAFKACTL_BROWSER names another."""
     named = os.environ.get("KAFKACTL_BROWSER")
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 class Tab:
-    """One page. `complaints` is what the console and the browser's own log said against it, and what it asked for."""
+    """Page. `complaints` is what the console and the browser's own log said against it, and what it asked for."""
 
     def __init__(self, to_browser: int, from_browser: int, timeout_s: float = 60) -> None:
         self._to, self._from, self._timeout_s = to_browser, from_browser, timeout_s
@@ -64,13 +64,13 @@ class Tab:
         self._until(lambda message: message.get("method") == "Page.loadEventFired")
 
     def value(self, expression: str) -> Any:
-        """What a JavaScript expression comes to."""
+        """Return what a JavaScript expression comes to."""
         result = self._ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
     def picture(self, path: Path, *, top: float = 0, height: int | None = None) -> None:
-        """The whole page as PNG, or so many pixels of its height from `top` on."""
+        """Take the whole page as PNG, or so many pixels of its height from `top` on."""
         width = self.value("innerWidth")
         part = {} if height is None else {"clip": {"x": 0, "y": top, "width": width, "height": height, "scale": 1}}
         shot = self._ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, **part)
@@ -117,7 +117,7 @@ class Tab:
 
 @contextmanager
 def opened(program: str, profile: Path) -> Iterator[Tab]:
-    """A browser with one empty page; ended when the block ends."""
+    """Yield a browser with one empty page; ended when the block ends."""
     read_end, to_browser = os.pipe()
     from_browser, write_end = os.pipe()
     words = [program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]

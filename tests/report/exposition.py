@@ -13,7 +13,7 @@ _ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 
 
 def samples(text: str) -> dict[str, list[tuple[str, float]]]:
-    """Every sample by its metric; fails where the text is not in the format."""
+    """Return every sample by its metric; fails where the text is not in the format."""
     found: dict[str, list[tuple[str, float]]] = {}
     announced = ""
     for line in text.splitlines():
@@ -31,5 +31,5 @@ def samples(text: str) -> dict[str, list[tuple[str, float]]]:
 
 
 def labels_of(text: str) -> dict[str, str]:
-    """The labels between the braces of a sample, each with the value that Prometheus keeps."""
+    """Return the labels between the braces of a sample, each with the value that Prometheus keeps."""
     return {name: re.sub(r'\\[\\"n]', lambda found: _ESCAPED[found[0]], value) for name, value in LABEL.findall(text)}

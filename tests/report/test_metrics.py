@@ -29,7 +29,7 @@ WITH_METRICS = {
 
 
 def properties(schema: Mapping[str, Any], path: str) -> Iterator[Mapping[str, Any]]:
-    """The schemas that a field may have, through references and null."""
+    """Yield the schemas that a field may have, through references and null."""
     name, _, rest = path.partition(".")
     for found in alternatives(schema["properties"][name], schema["$defs_of_all"]):
         if rest:

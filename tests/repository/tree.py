@@ -21,17 +21,18 @@ PURE_PACKAGES = tuple(name for name in CAPABILITIES if name not in (*EDGES, "com
 
 
 def python_files(*folders: str) -> list[Path]:
-    """The Python files in these folders of the root, links not followed."""
+    """Return the Python files in these folders of the root, links not followed."""
     return sorted(path for folder in folders for path in _below(ROOT / folder) if path.suffix == ".py")
 
 
 def product_files() -> list[Path]:
-    """The Python files that are installed."""
+    """Return the Python files that are installed."""
     return python_files("kafkactl", "commands", "schemas")
 
 
 def pure_files() -> list[Path]:
-    """The Python files of the pure packages without what is under `io` or named `api`, and the modules at the top."""
+    """Return the Python files of the pure packages without what is under `io` or named `api`, and the modules at the
+    top."""
     packages = [
         path
         for package in PURE_PACKAGES
@@ -43,7 +44,7 @@ def pure_files() -> list[Path]:
 
 @functools.cache
 def parsed(path: Path) -> ast.Module:
-    """The syntax tree of one file.
+    """Return the syntax tree of one file.
 
     Millions of nodes are made and none is garbage: the collector would look through all of them again and again.
     """
@@ -57,12 +58,12 @@ def parsed(path: Path) -> ast.Module:
 
 @functools.cache
 def text_of(path: Path) -> str:
-    """The text of one file."""
+    """Return the text of one file."""
     return path.read_text(encoding="utf-8")
 
 
 def nodes(path: Path, *kinds: type[Node]) -> list[Node]:
-    """The nodes of these kinds in one file, kind by kind. The file is walked once for all tests.
+    """Return the nodes of these kinds in one file, kind by kind. The file is walked once for all tests.
 
     Whether a name is read or set is a field of its node, and no node here.
     """
@@ -71,7 +72,8 @@ def nodes(path: Path, *kinds: type[Node]) -> list[Node]:
 
 @functools.cache
 def _by_kind(path: Path) -> dict[type, list[Any]]:
-    """As `ast.walk` finds them, in half of its time: half of the nodes are contexts, which are left out."""
+    """Return nodes by kind, as `ast.walk` finds them, in half of its time: half of the nodes are contexts, which are
+    left out."""
     found: dict[type, list[Any]] = {}
     waiting: list[ast.AST] = [parsed(path)]
     for node in waiting:
@@ -87,7 +89,7 @@ def _by_kind(path: Path) -> dict[type, list[Any]]:
 
 @functools.cache
 def shown(path: Path) -> str:
-    """The path from the root."""
+    """Return the path from the root."""
     return str(path.relative_to(ROOT))
 
 

@@ -27,7 +27,7 @@ TIME_MS = 1_790_000_100_000
 
 
 def config(id: int, roles: Sequence[str], **more: str) -> str:
-    """A file that every release from 3.3 to 4.4 takes."""
+    """Return a file that every release from 3.3 to 4.4 takes."""
     lines = {
         "process.roles": ",".join(roles),
         "node.id": str(id),
@@ -104,7 +104,7 @@ class Roll:
         return self
 
     def kill(self, *ids: int) -> Roll:
-        """Nodes that do not answer; a broker among them is fenced."""
+        """Return the case with nodes that do not answer; a broker among them is fenced."""
         for id in ids:
             self.change(id, alive=False, release=None, features=None)
             self.dead.add(id)
@@ -113,7 +113,7 @@ class Roll:
         return self
 
     def topic(self, name: str, *partitions: Any, **configs: str) -> Roll:
-        """A topic; a partition is its replicas, or replicas and ISR."""
+        """Return a topic; a partition is its replicas, or replicas and ISR."""
         rows = [part if isinstance(part, tuple) else (tuple(part), tuple(part)) for part in partitions]
         self.topics.append((name, rows))
         for key, value in configs.items():

@@ -26,7 +26,7 @@ _ANY_BYTES = st.binary(max_size=40)
 
 @st.composite
 def damaged(draw: st.DrawFn, samples: tuple[bytes, ...]) -> bytes:
-    """One of the samples after one to three accidents."""
+    """Return one of the samples after one to three accidents."""
     text = draw(st.sampled_from(samples))
     for _ in range(draw(st.integers(1, 3))):
         text = draw(st.one_of(_other_words(text, samples), _other_pieces(text), _other_values(text)))
@@ -35,7 +35,7 @@ def damaged(draw: st.DrawFn, samples: tuple[bytes, ...]) -> bytes:
 
 @st.composite
 def _other_words(draw: st.DrawFn, text: bytes, samples: tuple[bytes, ...]) -> bytes:
-    """A word becomes a hostile one, another of the samples', or several."""
+    """Change a word: it becomes a hostile one, another of the samples', or several."""
     words = list(islice(_WORD.finditer(text), _MOST_WORDS))
     if not words:
         return text + draw(_ANY_BYTES)
@@ -50,7 +50,7 @@ def _other_words(draw: st.DrawFn, text: bytes, samples: tuple[bytes, ...]) -> by
 
 @st.composite
 def _other_pieces(draw: st.DrawFn, text: bytes) -> bytes:
-    """A piece is lost, doubled, moved or exchanged."""
+    """Return pieces of which one is lost, doubled, moved or exchanged."""
     start, end = sorted(draw(st.tuples(*[st.integers(0, len(text))] * 2)))
     piece = draw(st.sampled_from((b"", text[start:end] * 2, text[end:], draw(_ANY_BYTES))))
     return text[:start] + piece + text[end:]
@@ -58,7 +58,7 @@ def _other_pieces(draw: st.DrawFn, text: bytes) -> bytes:
 
 @st.composite
 def _other_values(draw: st.DrawFn, text: bytes) -> bytes:
-    """In JSON: another value in any place, which stays JSON. Else a hostile end."""
+    """Return JSON with another value in any place, which stays JSON; else a hostile end."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -75,7 +75,7 @@ _OTHERS = st.sampled_from(
 
 
 def with_another(draw: st.DrawFn, value: Any) -> Any:
-    """A JSON value with another in one of its places."""
+    """Return a JSON value with another in one of its places."""
     place = draw(st.sampled_from(_places(value)[:_MOST_WORDS]))
     if not place:
         return draw(_OTHERS)
@@ -92,5 +92,5 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def encoded(data: bytes) -> str:
-    """Bytes as they go into JSON."""
+    """Return bytes as they go into JSON."""
     return base64.b64encode(data).decode()

@@ -55,7 +55,7 @@ class Kind:
 
 
 def scram() -> Kind:
-    """What a server says in a SCRAM exchange: its first message, and its last after a sound first one."""
+    """Return what a server says in a SCRAM exchange: its first message, and its last after a sound first one."""
     client = Scram("SCRAM-SHA-256", "user", "hunter2", nonce=b"n" * 18)
     nonce = client.first().decode().partition(",r=")[2]
     first = f"r={nonce}theirs,s=c2FsdA==,i=4096".encode()
@@ -73,13 +73,13 @@ def scram() -> Kind:
 
 
 def refusals_of_a_token() -> Kind:
-    """What a broker says to a token that it does not take."""
+    """Return what a broker says to a token that it does not take."""
     samples = (b'{"status":"invalid_token","scope":"a","openid-configuration":"https://h/x"}', b"\x01", b"")
     return Kind(samples, OAuthBearer("x", {}).answer)
 
 
 def answers_with_a_token(talker: HttpTalker) -> Kind:
-    """What an authorization server answers."""
+    """Return what an authorization server answers."""
     head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
 
     def whole(body: bytes) -> bytes:
@@ -103,7 +103,7 @@ def answers_with_a_token(talker: HttpTalker) -> Kind:
 
 
 def client_properties(folder: Path) -> Kind:
-    """Files of --command-config, with a login line of each mechanism."""
+    """Return files of --command-config, with a login line of each mechanism."""
     (folder / "token").write_text("e30.e30.x")
     logins = {
         "PLAIN": f'{PLAIN} username="a" password="hunter2";',
@@ -132,7 +132,7 @@ def client_properties(folder: Path) -> Kind:
 
 
 def zookeeper_answers(talker: ZooKeeperTalker) -> Kind:
-    """What a server says: to the session, to a first question, to the reads of a tree, and in a login."""
+    """Return what a server says: to the session, to a first question, to the reads of a tree, and in a login."""
     session = struct.pack(">iiqi16s?", 0, 18_000, 77, 16, bytes(16), False)
     challenge = b'realm="zk-sasl-md5",nonce="abc",qop="auth",charset=utf-8,algorithm=md5-sess'
     login = b"#ID#" + struct.pack(">qii", 5, 0, len(challenge)) + challenge
@@ -151,7 +151,7 @@ def zookeeper_answers(talker: ZooKeeperTalker) -> Kind:
 
 
 def zookeeper_multi_reads() -> Kind:
-    """The answer to many reads at once; what `Link.wait` makes a typed error of may come."""
+    """Return the answer to many reads at once; what `Link.wait` makes a typed error of may come."""
     stat = bytes(68)
     header = struct.Struct("!iBi")
     reads = header.pack(GET_DATA, 0, 0) + struct.pack("!i", 2) + b"{}" + stat
@@ -167,7 +167,7 @@ def zookeeper_multi_reads() -> Kind:
 
 
 def zookeeper_properties() -> Kind:
-    """The zookeeper.* settings of an inventory or a server.properties."""
+    """Return the zookeeper.* settings of an inventory or a server.properties."""
     text = (
         "zookeeper.connect=zk1:2181,[::1]:2182/kafka\nzookeeper.session.timeout.ms=18000\n"
         "zookeeper.ssl.client.enable=true\nzookeeper.ssl.truststore.location=/nowhere\n"
@@ -185,7 +185,7 @@ def zookeeper_properties() -> Kind:
 
 
 def contexts() -> Kind:
-    """The file of contexts."""
+    """Return the file of contexts."""
     text = (
         b'current = "prod"\n[contexts.prod]\nbootstrap_server = "h:1,h:2"\ncommand_config = "c.properties"\n'
         b'[contexts."a b"]\nbootstrap_controller = "h:1"\nspark_master = "local[2]"\n'
@@ -194,7 +194,7 @@ def contexts() -> Kind:
 
 
 def receipts() -> Kind:
-    """Receipts of `storage apply`."""
+    """Return receipts of `storage apply`."""
     again = Reformat(directory="/a", time_ms=1, reason="disk lost")
     good = Receipt(
         node_id=1, cluster_id=ID, plan_sha256="ab", applied_ms=1, directories={"/a": ID, "/b": None}, reformats=(again,)
@@ -233,7 +233,7 @@ CHANGE = (
 
 
 def chained(entries: Any) -> bytes:
-    """Lines of a journal with a valid chain and any content."""
+    """Return lines of a journal with a valid chain and any content."""
     text, lines = JournalText(entries=()), b""
     for entry, said in entries:
         made = new_entry(text, entry, said, at_ms=1)
@@ -243,7 +243,7 @@ def chained(entries: Any) -> bytes:
 
 
 def rechained(said: bytes) -> bytes:
-    """A list of entries as a journal's lines; other bytes as they are."""
+    """Return a list of entries as a journal's lines; other bytes as they are."""
     if said.startswith(b"[["):
         with suppress(ValueError, TypeError, AttributeError, RecursionError):
             return chained([(str(entry), dict(more)) for entry, more in json.loads(said)])
@@ -251,7 +251,7 @@ def rechained(said: bytes) -> bytes:
 
 
 def journal(entries: Any, subject: str, fold: Callable[..., object]) -> Kind:
-    """Journals: as a list of entries that are chained, and as lines."""
+    """Return journals: as a list of entries that are chained, and as lines."""
 
     def feed(said: bytes) -> None:
         fold(read_journal(rechained(said), file="f", subject=subject, cluster_id="c").entries)
@@ -260,7 +260,7 @@ def journal(entries: Any, subject: str, fold: Callable[..., object]) -> Kind:
 
 
 def resealed(said: bytes) -> bytes:
-    """A plan with a checksum that fits, where it is one still."""
+    """Return a plan with a checksum that fits, where it is one still."""
     with suppress(ValueError, TypeError, AttributeError, RecursionError, KeyError):
         document: Mapping[str, Any] = json.loads(said)
         return json.dumps({**document, "plan_sha256": checksum(document)}).encode()
@@ -268,12 +268,12 @@ def resealed(said: bytes) -> bytes:
 
 
 def packed_znodes(said: bytes) -> bytes:
-    """zk.jsonl.gz of lines."""
+    """Return zk.jsonl.gz of lines."""
     return gzip.compress(said, 1)
 
 
 def library_kinds(folder: Path, http: HttpTalker, zookeeper: ZooKeeperTalker) -> dict[str, Callable[[], Kind]]:
-    """By name: what is read by a call; the kinds that a command reads stand with the test."""
+    """Return by name what is read by a call; the kinds that a command reads are with the test."""
     return {
         "scram": scram,
         "refusal of a token": refusals_of_a_token,

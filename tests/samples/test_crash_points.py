@@ -43,7 +43,7 @@ Tree = dict[str, bytes | None]
 
 @dataclass(frozen=True)
 class Point:
-    """Where a run fails, and how."""
+    """Point at which a run fails, and how."""
 
     operation: int
     fault: Fault
@@ -51,7 +51,7 @@ class Point:
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """A scratch directory in memory where there is one: nothing here needs a disk that survives."""
+    """Yield a scratch directory in memory where there is one: nothing here needs a disk that survives."""
     memory = Path("/dev/shm")
     scratch = Path(tempfile.mkdtemp(prefix="kafkactl-crash-", dir=memory if memory.is_dir() else None))
     yield scratch / "disks"
@@ -72,7 +72,7 @@ def faulty(root: Path, point: Point) -> FaultyFilesystem:
 
 
 def count(root: Path, scenario: Scenario, *, unformat: bool = False) -> list[str]:
-    """The operations of a run without failure."""
+    """Return the operations of a run without failure."""
     scenario.build(root)
     files = faulty(root, Point(-1, Fault.ERROR_BEFORE))
     done = apply_unformat(unformat_plan(root, scenario), files) if unformat else apply_plan(scenario.plan(root), files)
@@ -81,7 +81,7 @@ def count(root: Path, scenario: Scenario, *, unformat: bool = False) -> list[str
 
 
 def points(operations: list[str]) -> list[Point]:
-    """Every operation with every fault. A short write is one only where something is written."""
+    """Return every operation with every fault. A short write is one only where something is written."""
     return [
         Point(number, fault)
         for number, name in enumerate(operations)
@@ -91,7 +91,7 @@ def points(operations: list[str]) -> list[Point]:
 
 
 def format_point(root: Path, scenario: Scenario, point: Point, *, same_plan: bool) -> None:
-    """One failure of a format; then the same plan once more (as `apply` does), or a new plan (as `format`)."""
+    """Fail once in a format; then apply the same plan once more (as `apply` does), or a new plan (as `format`)."""
     scenario.build(root)
     plan = scenario.plan(root)
     before = tree(root)
@@ -129,7 +129,8 @@ def run(plan: FormatPlan, files: FaultyFilesystem) -> Applied | None:
 
 
 def check_no_third_state(root: Path, plan: FormatPlan, before: Tree) -> None:
-    """Where meta.properties is, all is; the metadata directory is last; the rest of the disk is as it was."""
+    """Check that where meta.properties is, all is; the metadata directory is last; the rest of the disk is as it
+    was."""
     written = [directory for directory in plan.directories if directory.action is Action.FORMAT]
     marked = [directory for directory in written if (Path(directory.path) / META_PROPERTIES).exists()]
     for directory in marked:
@@ -154,7 +155,7 @@ def is_ours(name: str) -> bool:
 
 
 def check_findings(root: Path, plan: FormatPlan, applied: Applied, before: Tree) -> None:
-    """The outcome is what the disks say."""
+    """Check that the outcome is what the disks say."""
     written = [directory for directory in plan.directories if directory.action is Action.FORMAT]
     marked = [directory.path for directory in written if (Path(directory.path) / META_PROPERTIES).exists()]
     ids = [finding.id for finding in applied.findings]
@@ -193,7 +194,8 @@ def check_asks_for_ignore_formatted(root: Path, scenario: Scenario) -> None:
 
 
 def check_complete(root: Path, scenario: Scenario, plan: FormatPlan, before: Tree) -> None:
-    """A node that Kafka starts from: every directory marked, for one cluster and node, ids different, nothing left."""
+    """Check that Kafka starts: every directory is marked, for one cluster and node, ids are different, nothing is
+    left."""
     ids = []
     for directory in plan.directories:
         stored = parse_meta_properties((Path(directory.path) / META_PROPERTIES).read_bytes())
@@ -223,7 +225,7 @@ def unformat_plan(root: Path, scenario: Scenario) -> UnformatPlan:
 
 
 def unformat_point(root: Path, scenario: Scenario, point: Point) -> None:
-    """One failure of an unformat; then another run removes the rest."""
+    """Fail once in an unformat; then another run removes the rest."""
     scenario.build(root)
     before = tree(root)
     files = faulty(root, point)

@@ -22,7 +22,7 @@ _QUICK = 20  # one state in so many: runs of more operations have a sample that 
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """In memory where there is such a place: nothing here needs a disk that survives."""
+    """Yield a folder in memory where there is such a place: nothing here needs a disk that survives."""
     memory = Path("/dev/shm")
     made = Path(tempfile.mkdtemp(prefix="kafkactl-crash-", dir=memory if memory.is_dir() else None))
     yield made
@@ -30,7 +30,7 @@ def scratch() -> Iterator[Path]:
 
 
 def _first_of_each() -> list[Any]:
-    """The commands that have a sample; in `make check` one form of each, and none whose runs are long."""
+    """Return the commands that have a sample; in `make check` one form of each, and none whose runs are long."""
     sampled = [found for found in COMMANDS if found.sample]
     quick = {found.name: found.title for found in reversed(sampled) if found.sample <= _QUICK}.values()
     return [found if found.title in quick else pytest.param(found, marks=pytest.mark.many) for found in sampled]

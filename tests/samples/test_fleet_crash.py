@@ -42,7 +42,7 @@ class World:
             shutil.rmtree(self.root / name, ignore_errors=True)
 
     def apply(self, files: Filesystem) -> tuple[Outcome, list[str]]:
-        """As the command does: look, check, write. Gives the outcome and the ids of all findings."""
+        """Apply as the command does: look, check, write. Return the outcome and the ids of all findings."""
         release, request = find_release(self.plan.kafka_version), ApplyRequest()
         here = observe_nodes(self.plan.nodes, self.receipts, release)
         checked = check_apply(self.plan, here, request, release)
@@ -65,7 +65,7 @@ class World:
         }
 
     def found(self) -> dict[str, bytes]:
-        """Every file on the disks except kafkactl's own lock and temporary files, which are harmless."""
+        """Return every file on the disks except kafkactl's own lock and temporary files, which are harmless."""
         return {
             str(path): path.read_bytes()
             for path in (self.root / "disks").rglob("*")
@@ -74,7 +74,7 @@ class World:
 
 
 def planned_world(root: Path, kafka_version: str) -> World:
-    """A planned fleet; its configurations are written below `root`."""
+    """Return a planned fleet; its configurations are written below `root`."""
     builder = FleetBuilder(
         controllers=(1, 2), brokers=(4,), inventory={"kafka_version": kafka_version}, folder=str(root / "disks")
     )
@@ -112,7 +112,7 @@ def operations(world: World) -> list[str]:
 
 
 def fail_once(world: World, number: int, fault: Fault) -> None:
-    """One failure, then the same apply again: everything as planned, every node with its receipt."""
+    """Fail once, then apply the same again: everything is as planned, every node has its receipt."""
     world.build()
     scratch = world.root / "kept"
     shutil.rmtree(scratch, ignore_errors=True)

@@ -34,7 +34,7 @@ MOST_CORPUS_BYTES = 2_000_000
     ids=lambda target: target.name,
 )
 def test_every_input_is_read_or_refused(target: Target) -> None:
-    """And the sound ones reach each module that the target is there for."""
+    # And the sound ones reach each module that the target is there for.
     feed, seeds = target.make()
     reached = entered(lambda: [execute(feed, target.declared, seed) for seed in seeds])
     for path in (*target.corpus, *target.failed):
@@ -48,7 +48,7 @@ def test_every_input_is_read_or_refused(target: Target) -> None:
 
 
 def entered(work: Any) -> set[str]:
-    """The modules of the library whose functions ran, as paths without their end."""
+    """Return the modules of the library whose functions ran, as paths without their end."""
     found: set[str] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -52,7 +52,7 @@ class Place:
         return path
 
     def run(self, *words: object) -> None:
-        """A command line that may refuse, and that may not fail as a defect of kafkactl does."""
+        """Run a command line that may refuse, and that may not fail as a defect of kafkactl does."""
         run = self.kafkactl(*words, "-o", "json")
         self.codes.append(run.code)
         assert run.code in CODES, run.stderr
@@ -132,7 +132,7 @@ def observation(place: Place) -> Kind:
 
 
 def journal(place: Place) -> Kind:
-    """As `migrate status` shows it together with the observation."""
+    """Return the journal as `migrate status` shows it together with the observation."""
     folder = _seen(place)
     words = ("migrate", "status", "--observation", folder, "--journal")
     samples = (json.dumps(MIGRATION).encode(), rechained(json.dumps(MIGRATION).encode()))
@@ -222,7 +222,7 @@ def files_of_a_disk(place: Place) -> Kind:
 
 
 def bundle(place: Place) -> Kind:
-    """The archive itself."""
+    """Return the archive itself."""
     made = place.folder / "made.zip"
     place.kafkactl("bundle", "--out", made, "--log-dir", _log(place), "--include-log")
 
@@ -235,7 +235,7 @@ def bundle(place: Place) -> Kind:
 
 
 def bundled_answer(place: Place) -> Kind:
-    """Manifests and kept answers in an archive that is sound."""
+    """Return manifests and kept answers in an archive that is sound."""
     log, made = _log(place), place.folder / "made.zip"
     place.kafkactl("bundle", "--out", made, "--log-dir", log)
     with zipfile.ZipFile(made) as archive:
@@ -324,14 +324,13 @@ def test_a_few(kind: Kind, request: pytest.FixtureRequest) -> None:
 
 
 def numbers(request: pytest.FixtureRequest) -> tuple[int, int]:
-    """How many examples of this kind: of the few, and of the many."""
+    """Return how many examples of this kind: of the few, and of the many."""
     name = request.node.callspec.params["kind"]
     return _COMMANDS if name in OF_COMMANDS else _SLOW.get(name, (_FEW, _MANY))
 
 
 def test_a_defect_would_be_seen() -> None:
-    """A reader that fails as a defect does fails the test, too."""
-
+    # A reader that fails as a defect does fails the test, too.
     def feed(said: bytes) -> None:
         json.loads(said)["a"].strip()
 

@@ -63,7 +63,7 @@ def _repeated(content: bytes) -> Callable[[int], bytes]:
 
 
 def _one_batch(size: int) -> bytes:
-    """A batch that says that it goes on to the end of the file."""
+    """Return a batch that says that it goes on to the end of the file."""
     head = encode_batch([(None, b"x" * 100)], base_offset=0, timestamp_ms=1)
     return head[:8] + (size - 12).to_bytes(4, "big") + head[12:] + b"\1" * (size - len(head))
 
@@ -74,7 +74,7 @@ def _packed(content: bytes) -> bytes:
 
 
 def _journal(size: int) -> bytes:
-    """A sound one of many entries."""
+    """Return a sound one of many entries."""
     entries: list[Entry] = []
     text = JournalText(entries=cast("tuple[Entry, ...]", entries))  # grows with the list, for a copy each takes hours
     for kind, content in (MIGRATION[0], MIGRATION[1]):
@@ -86,7 +86,7 @@ def _journal(size: int) -> bytes:
 
 
 def _tree(size: int) -> bytes:
-    """Znodes whose data does not get smaller when it is packed; base64 makes it a third larger before."""
+    """Return znodes whose data does not get smaller when it is packed; base64 makes it a third larger before."""
     rng = random.Random(1)
     data = {f"/config/clients/c{number}": rng.randbytes(100_000) for number in range(size // 102_000)}
     return encode_znodes(znodes({**small(), **data}, "/kafka"))

@@ -19,18 +19,18 @@ def _many(choices: Choices, count: int) -> list[int]:
 
 
 def test_a_stream_is_the_same_everywhere():
-    """Written down from Python 3.11: `random()` keeps its sequence."""
+    # Written down from Python 3.11: `random()` keeps its sequence.
     chance = Chance(7, "faults")
     assert [chance.below(1_000_000) for _ in range(4)] == [548694, 750540, 747306, 865045]
 
 
 def test_the_choices_of_a_host_are_the_same_everywhere():
-    """Written down from Python 3.11."""
+    # Written down from Python 3.11.
     assert _many(Choices(7, 1, 3), 20) == FIRST_CHOICES
 
 
 def test_choices_are_made_of_the_words_of_random():
-    """Whatever Python makes of `getrandbits`: `random()` is made of the highest bits of two words of 32."""
+    # Whatever Python makes of `getrandbits`: `random()` is made of the highest bits of two words of 32.
     words, numbers = random.Random(7), random.Random(7)
     drawn = words.getrandbits(64 * 100).to_bytes(800, "little")
     for place in range(0, 800, 8):
@@ -51,7 +51,7 @@ def test_a_host_chooses_among_what_a_byte_can_name(servers):
 
 
 def test_a_copy_goes_on_in_one_stream():
-    """The world before a request is copied so (`simulator/study.py`)."""
+    # The world before a request is copied so (`simulator/study.py`).
     chance, choices = Chance(7, "timers"), Choices(7, 1, 3)
     assert choices.one() == FIRST_CHOICES[0]
     copied, chosen = pickle.loads(pickle.dumps((chance, choices)))

@@ -46,7 +46,7 @@ class Quorum:
 
 @pytest.fixture
 def quorum() -> Quorum:
-    """Nodes 1 and 2 have offsets 0 and 1 of epoch 1, committed; node 3 has offset 0."""
+    """Return nodes 1 and 2 have offsets 0 and 1 of epoch 1, committed; node 3 has offset 0."""
     made = Quorum()
     for node in (1, 2):
         made.append(node, batch(0, 1), batch(1, 1))
@@ -173,7 +173,7 @@ def test_what_is_committed_is_not_truncated_by_one_who_does_not_know(quorum):
 
 
 def test_what_a_newer_epoch_committed_may_be_truncated_by_one_who_does_not_know_of_it(quorum):
-    """An observer has a record that a newer leader commits, and follows an older one, elected late, that lacks it."""
+    # An observer has a record that a newer leader commits, and follows an older one, elected late, that lacks it.
     quorum.append(1, batch(2, 1))
     quorum.append(2, batch(2, 1))
     quorum.append(3, batch(1, 1), batch(2, 1))

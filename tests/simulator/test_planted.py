@@ -20,7 +20,7 @@ def test_a_bug_is_found_soon(bug):
 
 @pytest.mark.parametrize("name", ["commits what it has alone", "fetches on before it synced"])
 def test_the_fewest_faults_of_a_run_that_broke_break_it_again(name):
-    """Both break behind the statements that lead there."""
+    # Both break behind the statements that lead there.
     bug = next(bug for bug in BUGS if bug.name == name)
     voters = tuple(range(1, bug.voters + 1))
     asked = Asked(profile=bug.profile, release=bug.release, voters=voters, duration_us=5_000_000, density=12)

@@ -16,7 +16,7 @@ SECOND_US = 1_000_000
 
 
 def test_of_two_processes_that_end_within_a_second_both_are_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The supervisor of a host starts one each second; without both of two voters nothing is committed."""
+    # The supervisor of a host starts one each second; without both of two voters nothing is committed.
     world = World(Quorum(voters=(1, 2)), 1)
     world.run_until(5 * SECOND_US)
     ends = list(world.machines.values())

@@ -49,12 +49,12 @@ def test_there_are_scripts():
 @pytest.mark.slow
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
 def test_the_wedge_is_certain(release):
-    """Measured on released Kafka: 200 of 200 wedged, and all recovered with the dead voter's disk."""
+    # Measured on released Kafka: 200 of 200 wedged, and all recovered with the dead voter's disk.
     assert [seed for seed in range(6) if not run_scenario(WEDGE, seed, release).passed] == []
 
 
 def silent_leader(voters: int, seeds: range) -> list[Outcome]:
-    """The leader of 3.9.0 falls silent: the release that was measured.
+    """Silence the leader of 3.9.0: the release that was measured.
 
     What is appended ends the waiting fetches of all followers together, so that they also time out together.
     """
@@ -67,12 +67,13 @@ def silent_leader(voters: int, seeds: range) -> list[Outcome]:
 
 
 def split(outcomes: list[Outcome]) -> int:
-    """How many needed more than one epoch."""
+    """Return how many needed more than one epoch."""
     return sum(outcome.epoch > 2 for outcome in outcomes)
 
 
 def failover_as_on_mocks(voters: int, seed: int) -> int:
-    """Microseconds to the next leader where fetches that wait at the silent one are answered when their time is over.
+    """Return microseconds to the next leader where fetches that wait at the silent one are answered when their time is
+    over.
 
     On Kafka's mocks they are: `MockExpirationService` goes on for a node that is not polled any more, and the router of
     `RaftEventSimulationTest` delivers what it completes. Delays are equal, and the leader falls silent at any moment.
@@ -90,7 +91,7 @@ def failover_as_on_mocks(voters: int, seed: int) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize(("voters", "p50_ms", "p99_ms"), [(3, 3_690, 5_020), (5, 2_310, 2_620)])
 def test_a_silent_leader_costs_what_was_measured(voters, p50_ms, p99_ms):
-    """KafkaRaftClient of 3.9 on its own mocks, 200 seeds. The tolerances are stated in docs/simulate.md."""
+    # KafkaRaftClient of 3.9 on its own mocks, 200 seeds. The tolerances are stated in docs/simulate.md.
     times = [failover_as_on_mocks(voters, seed) for seed in range(200)]
     assert percentile(times, 50) / 1000 == pytest.approx(p50_ms, rel=0.05)
     assert percentile(times, 99) / 1000 == pytest.approx(p99_ms, rel=0.15)
@@ -98,7 +99,7 @@ def test_a_silent_leader_costs_what_was_measured(voters, p50_ms, p99_ms):
 
 @pytest.mark.slow
 def test_a_leader_that_really_ends_answers_no_fetch_any_more():
-    """So the next one is there up to half a second earlier than on mocks: the time of one waiting fetch."""
+    # So the next one is there up to half a second earlier than on mocks: the time of one waiting fetch.
     outcomes = silent_leader(3, range(200))
     assert split(outcomes) >= 190
     times = [time_us for outcome in outcomes for time_us in outcome.failovers_us]

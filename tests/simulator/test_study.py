@@ -47,7 +47,7 @@ def test_three_voters_survive_any_one_failure_while_a_fourth_is_added():
 
 @pytest.mark.slow
 def test_the_wedge_is_seen_without_a_second_failure():
-    """Measured on released Kafka: 200 of 200 (docs/simulate.md)."""
+    # Measured on released Kafka: 200 of 200 (docs/simulate.md).
     found = failures(VoterStep(number=1, action=REMOVE, voters=(1, 2, 3), node=2, down=frozenset({3}), leader=1))
     assert (found[None].goes_on, found[None].stuck) == (0, 3)
     assert set(found) == {None, 1, 2}

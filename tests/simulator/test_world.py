@@ -15,7 +15,7 @@ from kafkactl.simulator.world import World
 
 @pytest.mark.parametrize("release", ["3.9", "4.4"])
 def test_a_request_of_an_ended_process_is_not_taken_for_one_of_the_next(release):
-    """The leader still holds the fetch of the process that ended while the next one waits for its own."""
+    # The leader still holds the fetch of the process that ended while the next one waits for its own.
     world = World(quorum_of(Asked(release=release))[0], 1, traced=False)
     assert world.run_until(30_000_000, lambda: world.leader() is not None)
     world.run_until(world.now + 3_000_000)
@@ -47,7 +47,7 @@ def test_a_log_that_runs_or_is_empty_is_not_recovered(text, found):
 
 @pytest.mark.parametrize("kind", ["static", "dynamic"])
 def test_a_recovered_quorum_keeps_what_the_chosen_log_held_and_loses_the_rest(kind):
-    """What a cut leader took is on its disk alone; node `f` is recovered without it."""
+    # What a cut leader took is on its disk alone; node `f` is recovered without it.
     text = (
         "wait leader within 30s\nname l leader\nname f follower\nappend 3\nrun 1s\nexpect committed\ncut l\nappend 2\n"
         "run 100ms\nkill 1 2 3\nheal\nrecover f\nstart f"
@@ -69,7 +69,7 @@ def test_a_pause_between_questions_for_a_leader_saves_events():
 
 @pytest.mark.parametrize(("lost", "broken"), [((1, 2), []), ((), ["liveness"])])
 def test_a_quorum_whose_disks_are_all_lost_is_not_expected_to_live(monkeypatch, lost, broken):
-    """With all disks in place a quorum that commits nothing is reported."""
+    # With all disks in place a quorum that commits nothing is reported.
     monkeypatch.setattr(Operator, "append", lambda _operator, _records: None)
     wiped = "".join(f"kill {node}\nwipe {node}\n" for node in lost)
     script = parse_script(f"voters 2\nwait leader within 30s\n{wiped}settle 10s\n", "a.txt")
@@ -80,7 +80,7 @@ def test_a_quorum_whose_disks_are_all_lost_is_not_expected_to_live(monkeypatch, 
 @pytest.mark.parametrize("lost", [(1, 2, 3), (1, 3)])
 @pytest.mark.parametrize("release", ["3.9", "4.4"])
 def test_a_quorum_without_a_majority_of_disks_settles_for_five_seconds(monkeypatch, release, lost):
-    """No node is elected in a minute either: they ask who leads, hundreds of times a second."""
+    # No node is elected in a minute either: they ask who leads, hundreds of times a second.
     wiped = "".join(f"kill {node}\nwipe {node}\n" for node in lost)
     script = parse_script(f"voters 1 2 3\nwait leader within 30s\n{wiped}settle 60s\n", "a.txt")
     quorum = quorum_of(Asked(script=script, release=release))[0]

@@ -20,13 +20,13 @@ MOUNT = "viewfs://test/logs"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a module's logs."""
+    """Return the folder of a module's logs."""
     return tmp_path_factory.mktemp("logs")
 
 
 @pytest.fixture(scope="module")
 def session(root: Path) -> Iterator[SparkSession]:
-    """A session on two cores. It is stopped at the end of the module, by the test and not by kafkactl."""
+    """Yield a session on two cores. It is stopped at the end of the module, by the test and not by kafkactl."""
     pytest.importorskip("pandas")
     from pyspark.sql import SparkSession
 

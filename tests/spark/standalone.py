@@ -68,7 +68,7 @@ class Standalone:
             time.sleep(0.1)
 
     def kill_busy_worker(self) -> None:
-        """As soon as both have an executor that has begun to work (its stderr names a task)."""
+        """Kill a worker as soon as both have an executor that has begun to work (its stderr names a task)."""
 
         def busy() -> bool:
             return (

@@ -32,7 +32,7 @@ SEGMENT = f"{0:020d}.log"
 
 @pytest.fixture
 def fleet(root: Path, request: pytest.FixtureRequest) -> Path:
-    """A folder of this test below the mounted one, with one good cluster."""
+    """Return a folder of this test below the mounted one, with one good cluster."""
     folder = root / re.sub(r"\W", "-", request.node.name)  # without the brackets, which make a glob
     write_log(folder, "good", encoded(BATCHES))
     return folder
@@ -91,7 +91,7 @@ def test_segment_above_the_limit_is_an_error_of_its_log(
 
 @pytest.mark.parametrize("others", [[], [f"{99:020d}.log"]])
 def test_unreadable_object_is_an_error_of_its_log(session: SparkSession, fleet: Path, others: list[str]) -> None:
-    """Hadoop refuses a file whose checksum is another one."""
+    # Hadoop refuses a file whose checksum is another one.
     log = write_log(fleet, "bad", encoded(BATCHES))
     for other in others:
         (log / other).write_bytes(b"")

@@ -180,7 +180,7 @@ def waited(path: str) -> str:
 
 
 def test_tasks_are_reported_as_progress(session: SparkSession, tmp_path: Path) -> None:
-    """The first task ends when another one was reported as done."""
+    # The first task ends when another one was reported as done.
     first, second = tmp_path / "first", tmp_path / "second"
     second.touch()
 

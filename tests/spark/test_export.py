@@ -154,7 +154,7 @@ def test_table_in_another_format_is_refused_by_append(fleet: Path, tmp_path: Pat
 
 
 def test_two_clusters_with_one_name_are_refused(tmp_path: Path) -> None:
-    """Without ids both have the name of the folder above the log, and one would replace the other."""
+    # Without ids both have the name of the folder above the log, and one would replace the other.
     for place in "ab":
         log = write_log(tmp_path / place, "data", encoded(CASES["ended"]))
         (log.parent / "meta.properties").unlink()

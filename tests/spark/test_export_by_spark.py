@@ -40,14 +40,14 @@ MADE = (
 
 @pytest.fixture(scope="module")
 def logs(root: Path) -> Path:
-    """The folder of captured, odd and damaged logs."""
+    """Return the folder of captured, odd and damaged logs."""
     assert len(write_all_logs(root / "logs", releases=RELEASES, made=MADE)) == len(RELEASES) + len(MADE)
     return root / "logs"
 
 
 @pytest.fixture
 def exporting(session: SparkSession) -> Iterable[SparkSession]:
-    """The session with the settings of an export."""
+    """Yield the session with the settings of an export."""
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     yield session
     session.conf.unset("spark.sql.parquet.outputTimestampType")
@@ -182,7 +182,7 @@ def test_cluster_names_have_the_folders_of_sparks_rule(session: SparkSession) ->
 def test_killed_export_leaves_no_table_and_is_cleaned_by_the_next(
     exporting: SparkSession, logs: Path, tmp_path: Path
 ) -> None:
-    """The process ends between the two renames of a day that exists: the old rows come back."""
+    # The process ends between the two renames of a day that exists: the old rows come back.
     out = tmp_path / "out"
     spark.export_by_spark(exporting, plan(logs / "4.4.0", out))
     before = rows_of(out, "topics")

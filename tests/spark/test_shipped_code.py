@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def bare_session(tmp_path: Path) -> Iterator[SparkSession]:
-    """A session whose workers run Python without site packages but for those of the needed modules."""
+    """Yield a session whose workers run Python without site packages but for those of the needed modules."""
     from pyspark.sql import SparkSession
 
     places = {str(Path(module.__file__).parents[1]) for module in (pandas, pyarrow)}

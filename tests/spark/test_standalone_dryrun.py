@@ -33,7 +33,7 @@ def cluster(tmp_path: Path) -> Iterator[Standalone]:
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """Spark's own settings, and a Python whose site-packages are read without the links of editable installs."""
+    """Return Spark's own settings, and a Python whose site-packages are read without the links of editable installs."""
     python = folder / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{SITE_PACKAGES}" exec "{sys.executable}" -S "$@"\n')
     python.chmod(0o755)

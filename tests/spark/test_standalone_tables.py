@@ -74,7 +74,7 @@ def test_rows_are_the_same_when_a_worker_is_killed(session: SparkSession, cluste
 
 
 def _check_export(session: SparkSession, tmp_path: Path) -> None:
-    """The worker that is left writes to a folder that driver and workers share."""
+    """Check that the worker that is left writes to a folder that driver and workers share."""
     from kafkactl.spark.api import export_tables
     from kafkactl.spark.export.cluster_tables import ExportPlan, Point
     from kafkactl.spark.export.on_spark import export_by_spark

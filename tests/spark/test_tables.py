@@ -135,7 +135,7 @@ def test_partitions_equal_the_image(session: SparkSession, root: Path, logs: lis
 
 
 def test_every_table_of_the_state_has_the_parts_of_the_image(session: SparkSession, logs: list[Path]) -> None:
-    """One log of the newest release has them all but voters."""
+    # One log of the newest release has them all but voters.
     log = next(log for log in logs if folder_of(log) == "4.4.0")
     image = image_to_dict(load_image(log).image)
     parts = {
@@ -225,7 +225,7 @@ def test_paths_without_a_log_are_rows_of_error(session: SparkSession, root: Path
 
 
 def test_replicas_of_a_cluster_speak_once(session: SparkSession, tmp_path: Path) -> None:
-    """The state is that of the log that ends last, under whatever path; findings are of each."""
+    # The state is that of the log that ends last, under whatever path; findings are of each.
     from tests.dryrun.odd_logs import CASES, encoded
 
     batches = CASES["ended"]

@@ -25,7 +25,7 @@ def properties(
     node_id: int = 1,
     **more: str,
 ) -> str:
-    """The text of a server.properties."""
+    """Return the text of a server.properties."""
     listeners = ["PLAINTEXT://:9092"] * ("broker" in roles) + ["CONTROLLER://:9093"] * ("controller" in roles)
     voters = "1@localhost:9093" if "controller" in roles else "9@localhost:9093"
     lines = {
@@ -46,18 +46,18 @@ def properties(
 
 
 def a_config(release: Release | str = "4.4", **settings: Any) -> NodeConfig:
-    """A node's configuration, read as a release reads it."""
+    """Return a node's configuration, read as a release reads it."""
     found = find_release(release) if isinstance(release, str) else release
     return read_node_config(properties(**settings).encode(), file="server.properties", release=found)
 
 
 def blank(path: str, **changes: Any) -> ObservedDirectory:
-    """An empty directory."""
+    """Return an empty directory."""
     return replace(ObservedDirectory(path=path, real_path=path, state=DirectoryState.DIRECTORY), **changes)
 
 
 def with_meta(path: str, text: str | None = None, error: str | None = None, **changes: Any) -> ObservedDirectory:
-    """A directory with a meta.properties."""
+    """Return a directory with a meta.properties."""
     content = None if text is None else text.encode()
     file = FileRead(path=f"{path}/meta.properties", content=content, error=error)
     return blank(path, meta_properties=file, **changes)
@@ -66,18 +66,18 @@ def with_meta(path: str, text: str | None = None, error: str | None = None, **ch
 def formatted(
     path: str, *, cluster_id: str = CLUSTER_ID, node_id: int = 1, directory_id: str = "1AAAAAAAAAAAAAAAAAAAAA"
 ) -> ObservedDirectory:
-    """A directory as Kafka 3.7 and later format it."""
+    """Return a directory as Kafka 3.7 and later format it."""
     text = f"version=1\nnode.id={node_id}\ncluster.id={cluster_id}\ndirectory.id={directory_id}\n"
     return with_meta(path, text)
 
 
 def seen(*directories: ObservedDirectory) -> ObservedNode:
-    """A node with these directories."""
+    """Return a node with these directories."""
     return ObservedNode(directories=directories)
 
 
 def blank_node(config: NodeConfig) -> ObservedNode:
-    """A node whose directories are all empty."""
+    """Return a node whose directories are all empty."""
     return seen(*(blank(path) for path in config.all_directories))
 
 

@@ -31,7 +31,7 @@ ZOOKEEPER = f"version=0\nbroker.id=1\ncluster.id={CLUSTER}\n"
 
 
 def directory(path: str, content: str | DirectoryState | None) -> ObservedDirectory:
-    """A directory with this meta.properties (None: without one), or in this state."""
+    """Return a directory with this meta.properties (None: without one), or in this state."""
     state = content if isinstance(content, DirectoryState) else DirectoryState.DIRECTORY
     file = None
     if isinstance(content, str) and not isinstance(content, DirectoryState):

@@ -28,7 +28,7 @@ STARTED, FINISHED, DELETING, DELETED = range(4)
 
 
 def segment_uuid(name: str) -> Uuid:
-    """The id of a segment by a short name."""
+    """Return the id of a segment by a short name."""
     return Uuid(name.encode().ljust(16, b"\x01")[:16])
 
 
@@ -43,7 +43,7 @@ class Topic:
         return PartitionKey(self.id.raw, partition)
 
     def home(self, partition: int, count: int) -> int:
-        """The metadata partition among `count` that its records belong in."""
+        """Return the metadata partition among `count` that its records belong in."""
         return metadata_partition_of(self.key(partition), count)
 
     def _segment(self, partition: int, segment: str) -> dict[str, Any]:
@@ -84,13 +84,13 @@ class Topic:
         return encode_record(message("RemoteLogSegmentMetadataUpdateRecord"), 0, value)
 
     def copied(self, partition: int, segment: str, start: int, end: int, **more: Any) -> list[bytes]:
-        """Both records of a copy."""
+        """Return both records of a copy."""
         broker, at = more.get("broker", 1), more.get("at", 0)
         first = self.started(partition, segment, start, end, **more)
         return [first, self.update(partition, segment, FINISHED, broker=broker, at=at)]
 
     def deleted(self, partition: int, segment: str) -> list[bytes]:
-        """Both records of a delete."""
+        """Return both records of a delete."""
         return [self.update(partition, segment, DELETING), self.update(partition, segment, DELETED)]
 
     def partition_delete(self, partition: int, state: int = 2) -> bytes:
@@ -127,7 +127,7 @@ class LogOf:
         return self
 
     def control(self) -> LogOf:
-        """A transaction's marker: it takes an offset."""
+        """Return a transaction's marker: it takes an offset."""
         made = bytearray(encode_batch([(b"\0\0\0\1", b"\0\0\0\0\0\0")], base_offset=self.next_offset, timestamp_ms=1))
         made[22] |= 0x30
         self.data += with_crc(bytes(made))
@@ -135,7 +135,7 @@ class LogOf:
         return self
 
     def log(self, **more: Any) -> MetadataLog:
-        """As the fold takes it."""
+        """Return the log as the fold takes it."""
         return MetadataLog(
             partition=self.partition,
             paths=(f"m{self.partition}",),
@@ -146,7 +146,7 @@ class LogOf:
         )
 
     def save(self, folder: Path, *, epochs: Sequence[tuple[int, int]] = ()) -> Path:
-        """As a folder of a broker's log directory."""
+        """Save the log as a folder of a broker's log directory."""
         place = folder / f"__remote_log_metadata-{self.partition}"
         place.mkdir(parents=True, exist_ok=True)
         (place / f"{self.base_offset:020}.log").write_bytes(self.data)
@@ -157,12 +157,12 @@ class LogOf:
 
 
 def folded(*logs: LogOf, **more: Any) -> Ledger:
-    """The fold of several logs."""
+    """Return the fold of several logs."""
     return fold([log.log() for log in logs], **more)
 
 
 def save_epochs(folder: Path, epochs: Sequence[tuple[int, int]]) -> None:
-    """A leader-epoch-checkpoint."""
+    """Save a leader-epoch-checkpoint."""
     lines = ["0", str(len(epochs)), *(f"{epoch} {start}" for epoch, start in epochs)]
     (folder / "leader-epoch-checkpoint").write_text("\n".join(lines) + "\n")
 
@@ -170,7 +170,7 @@ def save_epochs(folder: Path, epochs: Sequence[tuple[int, int]]) -> None:
 def save_replica(
     folder: Path, topic: Topic, partition: int, *, epochs: Sequence[tuple[int, int]], bases: Sequence[int]
 ) -> None:
-    """A user partition in a broker's log directory: the names of its segments, not their content."""
+    """Save a user partition in a broker's log directory: the names of its segments, not their content."""
     place = folder / f"{topic.name}-{partition}"
     place.mkdir(parents=True)
     (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic.id}\n")
@@ -180,7 +180,7 @@ def save_replica(
 
 
 def save_broker(folder: Path, broker_id: int, cluster_id: str = "4L6g3nShT-eMCtK--X86sw") -> Path:
-    """The meta.properties of a log directory."""
+    """Return the meta.properties of a log directory."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meta.properties").write_text(f"version=1\nnode.id={broker_id}\ncluster.id={cluster_id}\n")
     return folder
@@ -212,7 +212,7 @@ def metadata_log(
 def observed(
     topics: Sequence[tuple[Topic, Mapping[str, str] | None, Sequence[dict[str, Any]]]], **more: Any
 ) -> dict[str, Any]:
-    """An observation.json; `more` replaces its fields."""
+    """Return an observation.json; `more` replaces its fields."""
     return {
         "kind": "tiered.observation",
         "schema_version": 1,
@@ -243,7 +243,7 @@ def partition_seen(
     earliest: int | None = 0, local: int | None = None, latest: int | None = None,
     bases: Sequence[int] | None = None, replicas: Sequence[int] = (1, 2, 3),
 ) -> dict[str, Any]:  # fmt: skip
-    """A partition of an observation, with the leader's lineage."""
+    """Return a partition of an observation, with the leader's lineage."""
     offsets = {"earliest": earliest, "earliest_local": local, "latest": latest}
     return {
         "partition": partition,
@@ -264,7 +264,7 @@ def partition_seen(
 
 
 def save_observation(folder: Path, document: Mapping[str, Any], *logs: LogOf) -> Path:
-    """An observation as a folder."""
+    """Return an observation as a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "observation.json").write_text(json.dumps(document))
     for log in logs:

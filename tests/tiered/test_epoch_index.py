@@ -18,7 +18,7 @@ KEY = TOPIC.key(0)
 
 
 def index_of(ledger: Ledger) -> dict[int, tuple[dict[int, str], set[str], int | None]]:
-    """For each epoch the map, the unreferenced ids and the highest offset, as texts."""
+    """Return for each epoch the map, the unreferenced ids and the highest offset, as texts."""
     return {
         epoch: (
             {start: str(Uuid(segment.segment_id)) for start, segment in state.in_order()},
@@ -131,7 +131,7 @@ def test_a_new_leader_takes_over_what_it_copied_again():
 
 
 def test_a_shorter_copy_drops_the_longer_one_from_the_index():
-    """Seen after an unclean election: 36-53 is copied where 36-107 was."""
+    # Seen after an unclean election: 36-53 is copied where 36-107 was.
     log = LogOf(0).add(TOPIC.copied(0, "old", 36, 107), TOPIC.copied(0, "new", 36, 53))
     ledger = folded(log)
     segments = ledger.partitions[KEY].table

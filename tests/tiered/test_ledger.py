@@ -133,7 +133,7 @@ def test_a_missing_piece_of_the_log_is_noted():
 @pytest.mark.parametrize("is_fast", [False, True])
 @pytest.mark.parametrize("empty", [b"", batch(b"", count=0, base_offset=4, last_delta=0)])
 def test_records_that_the_log_cleaner_removed_are_noted(is_fast: bool, empty: bytes):
-    """Neither a whole log nor a missing file: offsets lack in one file, and perhaps an empty batch is left of them."""
+    # Neither a whole log nor a missing file: offsets lack in one file, and perhaps an empty batch is left of them.
     kept = LogOf(0, 5).add(TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
     make = read_fast if is_fast else read_records
     log = MetadataLog(partition=0, paths=(), log_start=0, read=lambda: make([empty + kept.data], file="m0"))
@@ -145,7 +145,7 @@ def test_records_that_the_log_cleaner_removed_are_noted(is_fast: bool, empty: by
 
 
 def test_records_in_two_metadata_partitions_are_merged_by_time():
-    """The number of metadata partitions was changed: the delete lies in a partition that is read first."""
+    # The number of metadata partitions was changed: the delete lies in a partition that is read first.
     old, new = LogOf(3).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 10, 19)), LogOf(1)
     new.clock_ms = old.clock_ms
     new.add(TOPIC.deleted(0, "a"), TOPIC.copied(0, "c", 20, 29))

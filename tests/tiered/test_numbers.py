@@ -89,7 +89,7 @@ def test_what_a_segment_says_of_itself():
 
 
 def test_a_deleted_segment_that_an_epoch_still_shows_keeps_its_row():
-    """Two segments with one start offset: deleting the second does not take the first out of the map (KAFKA-15168)."""
+    # Two segments with one start offset: deleting the second does not take the first out of the map (KAFKA-15168).
     numbers = SegmentNumbers()
     log = PartitionLog("t", KEY, keep_deleted=False, numbers=numbers)
     log.add(base(1, 0), 0, 0)

@@ -22,7 +22,7 @@ OFFSETS = st.integers(min_value=-2, max_value=2**63 - 1)
 
 @st.composite
 def values(draw: Any) -> bytes | None:
-    """Values as brokers write them, and some that they do not."""
+    """Return values as brokers write them, and some that they do not."""
     topic, partition, name = draw(st.sampled_from(TOPICS)), draw(st.integers(0, 2)), draw(NAMES)
     state = draw(st.sampled_from((STARTED, FINISHED, DELETING, DELETED)))
     kind = draw(st.sampled_from("bbuuudn"))
@@ -75,7 +75,7 @@ def test_both_readers_give_the_same(batches: list[list[bytes | None]]) -> None:
     st.integers(0, 255),
 )
 def test_a_byte_that_is_wrong_is_left_to_the_careful_reader(values: list[bytes], at: int, byte: int) -> None:
-    """The CRC is right: what is wrong is what the program wrote that made the record."""
+    # The CRC is right: what is wrong is what the program wrote that made the record.
     data = b""
     for offset, value in enumerate([values[0], *values]):
         batch = bytearray(batch_of(value, offset, BEGIN_MS, offset))

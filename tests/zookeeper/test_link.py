@@ -29,7 +29,7 @@ class SilentServer:
     """Gives a session and answers one request; to all others it says nothing, as a process that is stopped."""
 
     def __init__(self, third: bytes | None = None) -> None:
-        """`third`: what the third request is answered with, the number of the request in the place of `#ID#`."""
+        """Take as `third` what the third request is answered with, the number of the request in the place of `#ID#`."""
         self._third = third
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
@@ -116,7 +116,7 @@ def test_other_refusal_of_the_first_question_about_the_tree_is_typed() -> None:
 
 
 def test_session_of_a_silent_server_is_given_up_before_the_time_for_the_tree() -> None:
-    """Connect as plaintext to a TLS port: `dryrun zk-migration` has an hour for a tree, and seconds for a session."""
+    # Connect as plaintext to a TLS port: `dryrun zk-migration` has an hour for a tree, and seconds for a session.
     from kafkactl.zookeeper.client import SESSION_MS
 
     assert SESSION_MS <= 15_000
@@ -223,7 +223,7 @@ def test_an_answer_that_cannot_be_read_is_a_typed_error_without_a_traceback(
 def test_only_a_login_needs_the_library_of_sasl(
     has_login: bool, server: SilentServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The installation without the extra, as kazoo without its own extra sees it."""
+    # The installation without the extra, as kazoo without its own extra sees it.
     monkeypatch.setitem(sys.modules, "puresasl", None)
     monkeypatch.setitem(sys.modules, "puresasl.client", None)
     if not has_login:

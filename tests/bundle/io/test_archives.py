@@ -70,7 +70,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("around", ["", "support-2026/", "./", "cases/4711/"])
 def test_bundle_that_a_person_packed_again_is_read(tmp_path: Path, around: str) -> None:
-    """File managers add folders and files of their own, and often pack the folder itself."""
+    # File managers add folders and files of their own, and often pack the folder itself.
     again = tmp_path / "again.zip"
     with (
         zipfile.ZipFile(written(tmp_path / "a.zip")) as first,
@@ -215,7 +215,7 @@ def test_a_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def archive(path: Path, *members: tuple[zipfile.ZipInfo | str, bytes], manifest: bytes | None = None) -> Path:
-    """A ZIP file with any content, valid or not."""
+    """Return a ZIP file with any content, valid or not."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("manifest.json", render_manifest(MANIFEST) if manifest is None else manifest)
         for name, data in members:
@@ -231,7 +231,7 @@ def link(name: str) -> zipfile.ZipInfo:
 
 
 def named(name: str) -> zipfile.ZipInfo:
-    """The library cuts and turns names; here they are what they are."""
+    """Return entries with their names as they are: the library cuts and turns names."""
     entry = zipfile.ZipInfo("x")
     entry.filename = name
     return entry
@@ -244,7 +244,7 @@ def bzipped(path: Path) -> Path:
 
 
 def patched(path: Path, at: int, data: bytes) -> Path:
-    """A sound bundle with other bytes at a place from its end."""
+    """Return a sound bundle with other bytes at a place from its end."""
     whole = bytearray(written(path).read_bytes())
     whole[at : at + len(data) or None] = data
     path.write_bytes(bytes(whole))
@@ -260,7 +260,7 @@ def damaged(path: Path) -> Path:
 
 
 def exchanged(path: Path) -> Path:
-    """Every CRC is right, and a member is another than the manifest says."""
+    """Exchange a member for another than the manifest says, with every CRC right."""
     with zipfile.ZipFile(written(path)) as sound:
         files = {name: sound.read(name) for name in sound.namelist()}
     manifest = files.pop("manifest.json")
@@ -272,7 +272,7 @@ def bomb(path: Path) -> Path:
 
 
 def many(path: Path) -> Path:
-    """An end that names more entries than are read; the directory need not even be there."""
+    """Return an end that names more entries than are read; the directory need not even be there."""
     path.write_bytes(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 65_000, 65_000, 0, 0, 0))
     return path
 

@@ -27,7 +27,8 @@ _CRASHES = 3  # kill before, kill after, power loss
 
 
 def whole(flat: Flat, old: Flat, new: Flat) -> str | None:
-    """Each file and folder is as it was or as it will be; what is neither has a temporary name or is below one."""
+    """Check that each file and folder is as it was or as it will be; what is neither has a temporary name or is below
+    one."""
     for path in (path for path in old.keys() | new.keys() if not is_temporary(path)):
         allowed = {value for tree in (old, new) for value in [tree.get(path, _GONE)]}
         if flat.get(path, _GONE) not in allowed:
@@ -40,7 +41,7 @@ _GONE: Any = "gone"
 
 
 def is_temporary(path: str) -> bool:
-    """Names that are not taken for a result: those of files that are being written."""
+    """Return True for names that are not taken for a result: those of files that are being written."""
     parts = path.split("/")
     return any(
         (part.startswith(".") and part.endswith((".tmp", ".new", ".lock")))
@@ -51,12 +52,12 @@ def is_temporary(path: str) -> bool:
 
 
 def results(flat: Flat) -> Flat:
-    """What is there without temporary names."""
+    """Return what is there without temporary names."""
     return {path: content for path, content in flat.items() if not is_temporary(path)}
 
 
 def reached(flat: Flat, _old: Flat, new: Flat) -> str | None:
-    """The whole result, as an undisturbed run leaves it."""
+    """Return the whole result, as an undisturbed run leaves it."""
     there, wanted = results(flat), results(new)
     if there == wanted:
         return None
@@ -86,13 +87,13 @@ class Command:
 
     @property
     def title(self) -> str:
-        """In tests and messages."""
+        """Return the title in tests and messages."""
         return f"{self.name}, {self.variant}" if self.variant else self.name
 
 
 @dataclass
 class Figures:
-    """What a command's campaign counted."""
+    """Figures of a command's campaign."""
 
     operations: int = 0
     cases: int = 0
@@ -107,7 +108,8 @@ class Figures:
 
 
 class Campaign:
-    """One command on a scratch folder. `second_every`, `third_every`: of how many states one is run from again."""
+    """Campaign of a command on a scratch folder. `second_every`, `third_every`: of how many states one is run from
+    again."""
 
     def __init__(self, command: Command, scratch: Path, *, second_every: int = 1, third_every: int = 0) -> None:
         self.command = command
@@ -120,7 +122,7 @@ class Campaign:
         self._new: Flat = {}
 
     def run_all(self, *, errors_every: int = 1) -> Figures:
-        """The first run with its crashes, the runs that follow them, and the runs with errors."""
+        """Return the first run with its crashes, the runs that follow them, and the runs with errors."""
         self._fresh()
         model = read_tree(self.root)
         self._old = read_flat(self.root)
@@ -148,7 +150,8 @@ class Campaign:
         set_times(self.root)
 
     def _traced(self, tracer: Tracer, world: Any) -> tuple[Tracer, dict[int, Any], str]:
-        """The trace, the world before what each mark announces, by the number of operations up to it, and the outcome.
+        """Return the trace, the world before what each mark announces, by the number of operations up to it, and the
+        outcome.
 
         Nothing is written between a mark and what it announces: behind a mark the world is that of the next one.
         """
@@ -175,7 +178,7 @@ class Campaign:
     def _crashes(
         self, disk: Disk, operations: list[Operation], worlds: dict[int, Any], *, first: bool
     ) -> Iterator[tuple[State, Disk | None, Any]]:
-        """Every new state of a run, judged; after a kill with the disk as it is, for the run that follows."""
+        """Yield every new state of a run, judged; after a kill with the disk as it is, for the run that follows."""
         self.figures.cases += _CRASHES * len([done for done in operations if done.kind != "mark"])
         ahead, kills = sorted(worlds), set()
         floor: Flat = {}
@@ -219,7 +222,7 @@ class Campaign:
                 self._wrong(f"operation {point}: {path} lost what was relied on")
 
     def _check_replay(self, disk: Disk) -> None:
-        """The recorded operations give the real tree: nothing was done that was not recorded."""
+        """Check that the recorded operations give the real tree: nothing was done that was not recorded."""
         state = next(disk.states(0))
         assert state.flat == self._new, f"{self.command.title}: the trace is not what was done"
 
@@ -268,7 +271,7 @@ class Campaign:
         self._judge(self.command.allowed, read_flat(self.root), "refused")
 
     def _error(self, injected: Injected, kind: str) -> None:
-        """One operation fails while the process lives on: what it says is true, and the next run comes to the end."""
+        """Fail one operation while the process lives on: what it says is true, and the next run comes to the end."""
         if injected.fault == "short" and kind != "write":
             return
         if injected.fault == "space" and kind not in {"write", "open", "mkdir", "link", "rename"}:
@@ -305,6 +308,6 @@ class Campaign:
 
 
 def _of_journals(disk: Disk) -> Iterator[tuple[str, bytes | None]]:
-    """Journals as they are now: what a request to a cluster relies on must be in them after any crash."""
+    """Return journals as they are now: what a request to a cluster relies on must be in them after any crash."""
     state = next(disk.states(0))
     return ((path, content) for path, content in state.flat.items() if path.endswith(".jsonl"))

@@ -25,7 +25,7 @@ Prepare = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class Scenario:
-    """One node. `prepare` makes what is on its disks beforehand; `settings` go to its configuration."""
+    """Node. `prepare` makes what is on its disks beforehand; `settings` go to its configuration."""
 
     name: str
     release: str
@@ -40,7 +40,7 @@ class Scenario:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def config(self, root: Path) -> NodeConfig:
-        """As the release reads it."""
+        """Return the configuration as the release reads it."""
         return a_config(
             self.found,
             roles=self.roles,
@@ -54,7 +54,7 @@ class Scenario:
         return find_release(self.release)
 
     def plan(self, root: Path, source: Source | None = None, *, again: bool = True) -> FormatPlan:
-        """A plan for what is on the disks now; `again` allows what is formatted already."""
+        """Return a plan for what is on the disks now; `again` allows what is formatted already."""
         config = self.config(root)
         request = FormatRequest(
             cluster_id=CLUSTER_ID,
@@ -86,7 +86,7 @@ def folders(*names: str) -> Prepare:
 
 
 def half_done(root: Path) -> None:
-    """What an interrupted run of ours and one of Kafka's leave."""
+    """Leave the files of an interrupted run of ours and of one of Kafka's."""
     log = root / "d1" / "__cluster_metadata-0"
     log.mkdir(parents=True)
     (log / "00000000000000000000-0000000000.checkpoint").write_bytes(b"old")
@@ -96,7 +96,7 @@ def half_done(root: Path) -> None:
 
 
 def new_disk(scenario: Scenario, name: str) -> Prepare:
-    """A node that is formatted but for one new data directory."""
+    """Return a node that is formatted but for one new data directory."""
 
     def prepare(root: Path) -> None:
         assert apply_plan(scenario.plan(root, again=False), OsFilesystem()).outcome is Outcome.DONE
@@ -106,7 +106,7 @@ def new_disk(scenario: Scenario, name: str) -> Prepare:
 
 
 def formatted(scenario: Scenario) -> Prepare:
-    """A node that is formatted, and has never started."""
+    """Return a node that is formatted, and has never started."""
 
     def prepare(root: Path) -> None:
         scenario.prepare(root)
@@ -116,7 +116,7 @@ def formatted(scenario: Scenario) -> Prepare:
 
 
 def _with_owner() -> tuple[Scenario, ...]:
-    """Only root can give files away."""
+    """Return the scenarios with an owner if this user is root: only root can give files away."""
     if os.geteuid() != 0:
         return ()
     owner = Owner(text="12345:12345", uid=12345, gid=12345)

@@ -40,7 +40,7 @@ class State:
 
 @dataclass
 class Disk:
-    """What is certainly on the disk, and what is pending. Operations are added one by one."""
+    """Content that is certainly on the disk, and what is pending. Operations are added one by one."""
 
     folders: dict[int, dict[str, int]]
     synced: dict[int, bytes]
@@ -50,7 +50,7 @@ class Disk:
 
     @property
     def next(self) -> int:
-        """A number that no file or folder has had."""
+        """Return a number that no file or folder has had."""
         return max((*self.folders, *self.contents, *self.synced)) + 1
 
     @property
@@ -64,17 +64,17 @@ class Disk:
 
     @classmethod
     def of(cls, model: Model) -> Disk:
-        """All of it is on the disk."""
+        """Return the disk with all of it on it."""
         folders = {node: dict(names) for node, names in model.folders.items()}
         return cls(folders=folders, synced=dict(model.contents), contents=dict(model.contents))
 
     def copy(self) -> Disk:
-        """A copy that can be changed further."""
+        """Return a copy that can be changed further."""
         folders = {node: dict(names) for node, names in self.folders.items()}
         return Disk(folders, dict(self.synced), list(self.pending), dict(self.contents))
 
     def add(self, operation: Operation) -> None:
-        """The next operation of the run."""
+        """Add the next operation of the run."""
         if operation.names:
             if operation.kind == "mkdir":
                 self.folders[operation.node] = {}
@@ -91,7 +91,7 @@ class Disk:
                 self.synced[operation.node] = self.contents[operation.node]
 
     def _settle(self, folder: int) -> None:
-        """What changed in the folder is certain now, with what came before it at the other name of a rename."""
+        """Settle what changed in the folder, with what came before it at the other name of a rename."""
         certain: set[Place] = set()
         chosen: list[Operation] = []
         for operation in reversed(self.pending):
@@ -106,7 +106,7 @@ class Disk:
         self.pending = [operation for operation in self.pending if id(operation) not in ids]
 
     def states(self, point: int) -> Iterator[State]:
-        """What a crash leaves here: first the tree after a kill, then those after a power loss."""
+        """Yield what a crash leaves here: first the tree after a kill, then those after a power loss."""
         every = tuple(range(len(self.pending)))
         names = self._names(every)
         yield self._state(names, self.contents, point, is_kill=True)
@@ -119,7 +119,7 @@ class Disk:
                 yield self._state(names, contents, point, is_kill=False)
 
     def _subsets(self) -> Iterator[tuple[int, ...]]:
-        """Numbers of pending operations that may have arrived: for each name a beginning of its own."""
+        """Return numbers of pending operations that may have arrived: for each name a beginning of its own."""
 
         def more(number: int, chosen: tuple[int, ...], stopped: frozenset[Place]) -> Iterator[tuple[int, ...]]:
             if number == len(self.pending):
@@ -177,7 +177,8 @@ class Disk:
 
 
 def torn(before: bytes, after: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-    """A write that did not arrive whole: none, a beginning, a part cut at a block, zeros in place of what is new."""
+    """Return a write that did not arrive whole: none, a beginning, a part cut at a block, zeros in place of what is
+    new."""
     pairs = enumerate(zip(before, after, strict=False))
     same = next((at for at, (old, new) in pairs if old != new), min(len(before), len(after)))
     new = len(after) - same
@@ -220,7 +221,7 @@ def materialize(state: State, root: Path, next_number: int) -> Model:
 
 
 def set_times(root: Path) -> None:
-    """The same times for all trees: some results tell those of their sources."""
+    """Set the same times in all trees: some results have those of their sources."""
     for path in root.rglob("*"):
         os.utime(path, (_TIME_S, _TIME_S))
 
@@ -231,7 +232,7 @@ def _number(model: Model, path: Path, node: int) -> None:
 
 
 def read_flat(root: Path) -> Flat:
-    """The tree on the disk."""
+    """Return the tree on the disk."""
     return {
         str(path.relative_to(root)): None if path.is_dir() else path.read_bytes() for path in sorted(root.rglob("*"))
     }

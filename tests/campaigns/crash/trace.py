@@ -52,7 +52,7 @@ class Model:
         self.next = 1
 
     def add(self, found: os.stat_result, content: bytes | None) -> int:
-        """A number for what is new on the disk."""
+        """Return a number for what is new on the disk."""
         node = self.next
         self.next += 1
         if content is None:
@@ -64,7 +64,7 @@ class Model:
 
 
 def read_tree(root: Path) -> Model:
-    """The tree that is on the disk."""
+    """Return the tree that is on the disk."""
     model = Model()
     found = root.stat()
     model.inodes[found.st_dev, found.st_ino] = 0
@@ -136,12 +136,13 @@ class Tracer:
                 self.operations.append(Operation("write", node, content=content))
 
     def mark(self) -> None:
-        """What is recorded so far is relied on from here on: a request to a cluster, or the command's own answer."""
+        """Mark what is recorded so far as relied on from here on: by a request to a cluster, or the command's own
+        answer."""
         self.look()
         self.operations.append(Operation("mark"))
 
     def _do(self, kind: str, function: Callable[[], Any]) -> Any:
-        """The operation, or its failure."""
+        """Return the operation, or its failure."""
         self.look()
         injected, number = self._injected, self.count
         self.count += 1
@@ -339,7 +340,7 @@ class _FailAfter:
 
 
 def kinds(operations: Sequence[Operation]) -> dict[str, int]:
-    """How many there are of each kind."""
+    """Return how many there are of each kind."""
     found: dict[str, int] = {}
     for operation in operations:
         found[operation.kind] = found.get(operation.kind, 0) + 1

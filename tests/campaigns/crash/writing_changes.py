@@ -37,7 +37,8 @@ _QUICK = QuorumWaitPolicy(gate=replace(QuorumWaitPolicy().gate, span_ms=500, sam
 
 
 def _journal(subject: str, cluster_id: str) -> Callable[[Flat, Flat, Flat], str | None]:
-    """It can be read, torn at its end at most, what it says is kept is kept, and nothing else is made."""
+    """Return a check of the journal: it can be read, torn at its end at most, what it says is kept is kept, and nothing
+    else is made."""
 
     def rule(flat: Flat, _old: Flat, new: Flat) -> str | None:
         content = flat.get(_JOURNAL) or b""
@@ -58,7 +59,8 @@ def _journal(subject: str, cluster_id: str) -> Callable[[Flat, Flat, Flat], str 
 
 
 def _ended(subject: str, cluster_id: str) -> Callable[[Flat, Flat, Flat], str | None]:
-    """The journal is there. Its last entry may be torn where the disk was full: the outcome is known without it."""
+    """Return a check that the journal is there. Its last entry may be torn where the disk was full: the outcome is
+    known without it."""
     allowed = _journal(subject, cluster_id)
 
     def rule(flat: Flat, old: Flat, new: Flat) -> str | None:

@@ -58,7 +58,8 @@ def _ensure(scenario: Scenario) -> Command:
 
 
 def _marked(*last: str) -> Rule:
-    """A meta.properties is there only with all that belongs to it, and those of `last`, one a node, after all else."""
+    """Return a check that a meta.properties is there only with all that belongs to it, and those of `last`, one a node,
+    after all else."""
 
     def allowed(flat: Flat, old: Flat, new: Flat) -> str | None:
         """Kafka takes a directory with meta.properties for formatted, and a node with one in all of them."""

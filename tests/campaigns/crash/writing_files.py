@@ -44,7 +44,7 @@ from tests.samples.test_recover_crash import planned, request
 
 
 def _nothing(_root: Path) -> None:
-    """An empty folder."""
+    """Make an empty folder."""
 
 
 def _kept(name: str, content: bytes) -> Callable[[Path], None]:
@@ -108,7 +108,7 @@ def _reports() -> Iterator[Command]:
 
 
 def together(folder: str) -> Rule:
-    """What is in a folder is there as a whole: all as before, or all as after."""
+    """Return a check that a folder is there as a whole: all as before, or all as after."""
 
     def rule(flat: Flat, old: Flat, new: Flat) -> str | None:
         inside = [_below(folder, tree) for tree in (flat, old, new)]
@@ -242,7 +242,7 @@ _OLD, _NEW = b"node.id=1\n" * 80, b"node.id=1\n" * 90
 
 
 def _hooks() -> Iterator[Command]:
-    """What the hooks of the template `local` do on the disks of this machine."""
+    """Yield what the hooks of the template `local` do on the disks of this machine."""
     digests = {"sha_before": hashlib.sha256(_OLD).hexdigest(), "sha_after": hashlib.sha256(_NEW).hexdigest()}
 
     def prepare(root: Path) -> None:
@@ -262,7 +262,7 @@ def _hooks() -> Iterator[Command]:
 
 
 def _plugins() -> Iterator[Command]:
-    """A cache: its loss is harmless, half of it is not."""
+    """Yield a cache: its loss is harmless, half of it is not."""
     place = "cache/kafkactl/plugins"
 
     def run(root: Path, _world: Any, _mark: Mark) -> str:

@@ -40,7 +40,7 @@ LEDGER = Path(__file__).parent / "ledger.json"
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one target: executions, their seconds, edges and features reached, inputs in the tree, failures."""
+    """Result of one target: executions, their seconds, edges and features reached, inputs in the tree, failures."""
 
     executions: int = 0
     seconds: int = 0
@@ -63,7 +63,7 @@ class Figures:
 
     @property
     def few(self) -> list[str]:
-        """The targets that have had too few executions, the slow ones among them."""
+        """Return the targets that have had too few executions, the slow ones among them."""
         return [name for name in TARGETS if self.rows.get(name, Row()).executions < LEAST_EXECUTIONS]
 
     @property
@@ -112,7 +112,7 @@ def section(figures: Figures) -> str:
 
 
 def _few(figures: Figures) -> list[str]:
-    """Why targets have few executions: where no reason is given, the campaign is not complete."""
+    """Return why targets have few executions: where no reason is given, the campaign is not complete."""
     few = [f"- {name}: {TARGETS[name].slow or 'the campaign goes on'}" for name in figures.few]
     return [f"Fewer than {LEAST_EXECUTIONS:,} executions:", "", *few, ""] if few else []
 

@@ -36,7 +36,8 @@ def _sound(target: Target) -> Iterable[bytes]:
 
 
 def choose(feed: Feed, declared: Errors, files: Iterable[bytes], covered: set[Any]) -> list[bytes]:
-    """Inputs that each take a step which no smaller one takes, and which are not `covered`; the small ones first."""
+    """Return inputs that each take a step which no smaller one takes, and which are not `covered`; the small ones
+    first."""
     chosen: list[bytes] = []
     left = MOST_BYTES_OF_ALL
     for content in sorted(set(files), key=lambda each: (len(each), each)):
@@ -54,7 +55,7 @@ def choose(feed: Feed, declared: Errors, files: Iterable[bytes], covered: set[An
 
 
 def steps(feed: Feed, declared: Errors, data: bytes) -> set[Any]:
-    """The steps from line to line in our code that reading an input takes, and the id of its error."""
+    """Return the steps from line to line in our code that reading an input takes, and the id of its error."""
     found: set[Any] = set()
 
     def trace(frame: FrameType, event: str, _: object) -> Any:

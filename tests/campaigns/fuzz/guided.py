@@ -45,7 +45,7 @@ def mutated_json(data: bytes, most_bytes: int, seed: int) -> bytes:
 
 
 def changed(rng: random.Random, document: Any) -> Any:
-    """The document with another value in one place, or a place taken out, doubled or renamed."""
+    """Return the document with another value in one place, or a place taken out, doubled or renamed."""
     places = list(_places(document))
     if not places:
         return copied(rng.choice(_OTHERS))
@@ -69,7 +69,7 @@ def changed(rng: random.Random, document: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """The same value, so that no two places share a list or object."""
+    """Return the same value, so that no two places share a list or object."""
     return json.loads(json.dumps(value)) if isinstance(value, dict | list) else value
 
 

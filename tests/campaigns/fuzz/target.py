@@ -50,12 +50,12 @@ class Target:
 
     @property
     def corpus(self) -> tuple[Path, ...]:
-        """The inputs in the tree that campaigns found, each of which reaches something of its own."""
+        """Return the inputs in the tree that campaigns found, each of which reaches something of its own."""
         return _files(CORPUS / self.name)
 
     @property
     def failed(self) -> tuple[Path, ...]:
-        """The inputs that ever failed."""
+        """Return the inputs that ever failed."""
         return _files(FAILED / self.name)
 
 
@@ -108,7 +108,7 @@ def _address_space() -> int:
 
 
 def document_of(data: bytes) -> Any:
-    """A JSON value where the input is one, else None."""
+    """Return a JSON value where the input is one, else None."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -123,7 +123,7 @@ def _scratch() -> Path:
 
 
 def scratch(*names: str) -> Path:
-    """A place for the files of a target, in memory where there is such a file system; its folder is made."""
+    """Return a place for the files of a target, in memory where there is such a file system; its folder is made."""
     path = _scratch().joinpath(*names)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

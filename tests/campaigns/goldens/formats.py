@@ -35,7 +35,7 @@ SNAPSHOT_OFTEN = {"metadata.log.max.record.bytes.between.snapshots": "1", "metad
 
 @dataclass(frozen=True, kw_only=True)
 class Golden:
-    """One formatted directory: what is asked of the tool, and which files are kept under which names."""
+    """Formatted directory: what is asked of the tool, and which files are kept under which names."""
 
     release: str
     dynamic: bool = False

@@ -132,7 +132,7 @@ class _Chores:
 
 
 def _keep(release: str, source: Path, into: Path) -> None:
-    """The first segment and three snapshots: an early one, one in the middle, the last."""
+    """Keep the first segment and three snapshots: an early one, one in the middle, the last."""
     folder = into / release
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():

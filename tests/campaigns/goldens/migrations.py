@@ -48,7 +48,7 @@ def capture(release: str, work: Path, into: Path) -> bool:
 
 
 def moved_since_copy(tree: Tree) -> list[str]:
-    """The partition states that were written after the KRaft controller took over."""
+    """Return the partition states that were written after the KRaft controller took over."""
     claimed = tree.znodes["/controller"].czxid
     return [path for path, znode in tree.znodes.items() if path.endswith("/state") and znode.mzxid > claimed]
 

@@ -51,7 +51,7 @@ class Camera:
 
 
 def pack(folder: Path, into: Path) -> None:
-    """The folder's files in one archive, the same bytes for the same files."""
+    """Pack the folder's files in one archive, the same bytes for the same files."""
     into.parent.mkdir(parents=True, exist_ok=True)
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w") as archive:
@@ -79,7 +79,7 @@ def story(cluster: MigrationCluster) -> None:
 
 
 def back(cluster: MigrationCluster, camera: Camera) -> None:
-    """The rollback, observed after each part of it."""
+    """Observe the rollback after each part of it."""
     for broker in cluster.broker_ids:
         cluster.enter(broker)
     camera.take("M6-back-from-kraft", "M6")
@@ -97,7 +97,7 @@ def back(cluster: MigrationCluster, camera: Camera) -> None:
 
 
 def again(cluster: MigrationCluster, camera: Camera) -> None:
-    """A second try: held up by what was done wrong, and to the end."""
+    """Observe a second try: held up by what was done wrong, and to the end."""
     cluster.format_controllers()
     cluster.start(_CONTROLLER)
     cluster.enter(1)
@@ -117,7 +117,7 @@ def again(cluster: MigrationCluster, camera: Camera) -> None:
 
 
 def wrong_ways(cluster: MigrationCluster) -> None:
-    """What goes wrong before and in the copy, and what is done to a cluster that has copied."""
+    """Observe what goes wrong before and in the copy, and what is done to a cluster that has copied."""
     camera = Camera(cluster)
     cluster.reach("M0")
     cluster.write(_CONTROLLER, "final")
@@ -157,7 +157,7 @@ def wrong_ways(cluster: MigrationCluster) -> None:
 
 
 def three_of_each(cluster: MigrationCluster) -> None:
-    """Some of three brokers entered; a controller that lost the flag; the end, with one that still has it."""
+    """Observe some of three brokers entered; a controller that lost the flag; the end, with one that still has it."""
     camera = Camera(cluster)
     for state in ("M4", "M8"):
         cluster.reach(state)
@@ -173,13 +173,13 @@ def three_of_each(cluster: MigrationCluster) -> None:
 
 
 def poison(cluster: MigrationCluster) -> None:
-    """A quota that is not a number: harmless until the copy, and the end of every controller in it."""
+    """Observe a quota that is not a number: harmless until the copy, and the end of every controller in it."""
     with kazoo_session(cluster.connect) as client:
         client.create(_POISON, b'{"version":1,"config":{"producer_byte_rate":"abc"}}', makepath=True)
 
 
 def restart_blank(cluster: MigrationCluster) -> None:
-    """The controller on an empty disk, with the flag. Brokers in migration mode exit because of it."""
+    """Restart the controller on an empty disk, with the flag. Brokers in migration mode exit because of it."""
     cluster.stop(_CONTROLLER)
     shutil.rmtree(cluster.plan.log_dir(_CONTROLLER))
     cluster.write(_CONTROLLER, "migration")
@@ -188,7 +188,7 @@ def restart_blank(cluster: MigrationCluster) -> None:
 
 
 def delete(cluster: MigrationCluster, path: str, times: int = 1) -> None:
-    """One znode, whatever its version; one that is written twice a second may need several attempts."""
+    """Delete one znode, whatever its version; one that is written twice a second may need several attempts."""
     with cluster.open_zookeeper() as zookeeper:
         for attempt in range(1, times + 1):
             found = zookeeper.read(path)

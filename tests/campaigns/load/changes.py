@@ -40,7 +40,7 @@ BLOWS: tuple[tuple[str, str], ...] = (
 
 
 def raise_or_lower(feature: str, low: int, high: int) -> Change:
-    """A feature goes to the one of two levels at which it is not."""
+    """Set a feature to the one of two levels at which it is not."""
 
     def change(cluster: KafkaCluster, run: int) -> Target:
         leader = cluster.leader()
@@ -59,7 +59,7 @@ def raise_or_lower(feature: str, low: int, high: int) -> Change:
 
 
 def replace_voter(cluster: KafkaCluster, run: int) -> Target:
-    """The controller that does not vote takes the place of the leader, or of another voter, in turns."""
+    """Replace the leader, or another voter, in turns, by the controller that does not vote."""
     leader, voters = cluster.leader(), sorted(cluster.voters())
     followers = [voter for voter in voters if voter != leader]
     leaves = leader if run % 2 else followers[run // 2 % 2]
@@ -91,7 +91,7 @@ class Course:
 
     @property
     def title(self) -> str:
-        """What its section is called."""
+        """Return what its section is called."""
         what = {1: "levels" if not self.shape.get("dynamic", True) else "voters"}.get(len(self.changes))
         return f"{self.release}: {what or 'levels and voters'}"
 

@@ -27,7 +27,7 @@ _NO_EFFECT = frozenset({"refused", "nothing-to-do"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What was changed, who was struck and when, what the commands said, and what became of the messages.
+    """Record of a run: the change, who was struck and when, what the commands said, and what became of the messages.
 
     `during` says whether the command still ran when the blow came. `outcomes` has one entry a command: its outcome,
     or the id of its error, or `killed`. `untrue` says which claim of a command the nodes contradict. `counts` are
@@ -45,7 +45,7 @@ class Run:
 
     @property
     def is_right(self) -> bool:
-        """The target is reached, nothing acknowledged was lost or refused, and no claim was wrong."""
+        """Return True if the target is reached, nothing acknowledged was lost or refused, and no claim was wrong."""
         return self.reached and not (self.untrue or self.counts["errors"] or self.counts["unread"])
 
 
@@ -110,7 +110,7 @@ def _outcome(process: subprocess.Popen[str]) -> str:
 
 
 def _untrue(target: Target, before: object, outcome: str) -> str:
-    """What the first command claimed and the healthy cluster contradicts; empty if nothing."""
+    """Return what the first command claimed and the healthy cluster contradicts; empty if nothing."""
     after = target.read()
     if outcome in ("done", "nothing-to-do") and after != target.wanted:
         return f"{outcome}, but {after} instead of {target.wanted}"
@@ -133,7 +133,7 @@ def _strike(cluster: KafkaCluster, process: subprocess.Popen[str], how: str, nod
 
 
 def shape_of(course: Course) -> dict[str, Any]:
-    """The shape of the course's cluster: three brokers, whose internal topics survive one of them."""
+    """Return the shape of the course's cluster: three brokers, whose internal topics survive one of them."""
     settings: Sequence[tuple[str, str]] = (
         ("offsets.topic.replication.factor", "3"),
         ("transaction.state.log.replication.factor", "3"),
@@ -143,5 +143,5 @@ def shape_of(course: Course) -> dict[str, Any]:
 
 
 def folder_of(course: Course, root: Path) -> Path:
-    """Where the course's cluster lives."""
+    """Return where the course's cluster lives."""
     return root / course.title.replace(":", "").replace(" ", "-")

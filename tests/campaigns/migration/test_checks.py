@@ -37,12 +37,12 @@ def stage(cluster: MigrationCluster) -> Stage:
 
 
 def blocking(cluster: MigrationCluster) -> dict[str, str]:
-    """Ids of what blocks, with the subject of one of each."""
+    """Return ids of what blocks, with the subject of one of each."""
     return {finding.id: finding.subject for finding in seen(cluster) if finding.severity is Severity.BLOCKER}
 
 
 def settled(cluster: MigrationCluster) -> dict[str, str]:
-    """The same when what only takes its time is over."""
+    """Return the same when what only takes its time is over."""
     deadline = time.monotonic() + 30
     while (found := blocking(cluster)) and time.monotonic() < deadline:
         time.sleep(1)
@@ -216,7 +216,7 @@ def test_controllers_that_first_started_without_the_flag(tmp_path: Path):
 
 
 def test_a_rollback_that_leaves_migration_behind_and_the_next_attempt(tmp_path: Path):
-    """Measured page, 2.4: the second attempt empties ZooKeeper; it is reported before, and while there is time."""
+    # Measured page, 2.4: the second attempt empties ZooKeeper; it is reported before, and while there is time.
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster:
         cluster.reach("M0")
         cluster.reach("M6")
@@ -243,7 +243,7 @@ def test_a_rollback_that_leaves_migration_behind_and_the_next_attempt(tmp_path: 
 
 
 def test_unknown_is_all_that_a_healthy_cluster_leaves_open(tmp_path: Path):
-    """Three controllers and 3.8.1: whatever is asked is a matter of not having looked."""
+    # Three controllers and 3.8.1: whatever is asked is a matter of not having looked.
     with MigrationCluster("3.8.1", tmp_path, brokers=1, controllers=3) as cluster:
         for state in ("M0", "M3", "M6", "M8", "M11"):
             cluster.reach(state)
@@ -253,7 +253,7 @@ def test_unknown_is_all_that_a_healthy_cluster_leaves_open(tmp_path: Path):
 
 
 def test_what_dual_write_loses_without_a_word(tmp_path: Path):
-    """D2, D4, D5 and the SCRAM users of a replay: reported before a restart makes them true, and true afterwards."""
+    # D2, D4, D5 and the SCRAM users of a replay: reported before a restart makes them true, and true afterwards.
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster:
         cluster.reach("M6")
         cluster.chores("quota:producer_byte_rate=77:client-id=brief")
@@ -310,7 +310,7 @@ def _scram_users(cluster: MigrationCluster) -> None:
 
 
 def _credentials(cluster: MigrationCluster) -> set[str]:
-    """Names of znodes that hold a credential."""
+    """Return names of znodes that hold a credential."""
     with cluster.open_zookeeper() as zookeeper:
         tree = zookeeper.read_tree()
     users = {name: tree.znodes[f"/config/users/{name}"].data or b"" for name in tree.children("/config/users")}

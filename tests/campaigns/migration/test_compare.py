@@ -135,7 +135,7 @@ def test_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Ca
 
 
 def behind_the_back(cluster: RenderedCluster) -> None:
-    """An old tool writes to ZooKeeper, and what it did is undone."""
+    """Write to ZooKeeper with an old tool, and check that what it did is undone."""
     with cluster.open_zookeeper() as zookeeper:
         tree = zookeeper.read_tree()
         topics = [f"/config/topics/{child}" for child in tree.children("/config/topics")]
@@ -151,7 +151,7 @@ def behind_the_back(cluster: RenderedCluster) -> None:
 
 
 def in_dual_write(cluster: RenderedCluster) -> None:
-    """What the mirror carries over, and the quota of a client that it loses (D5 of the measured migration)."""
+    """Check what the mirror carries over, and the quota of a client that it loses (D5 of the measured migration)."""
     cluster.chores(
         "topic:born-late:3:2", "config:topic:born-late:retention.ms=4242", "scram:late", "acl:born-late:late"
     )
@@ -170,7 +170,7 @@ def in_dual_write(cluster: RenderedCluster) -> None:
 
 
 def shown(cluster: MigrationCluster) -> Comparison:
-    """The same for any operator who gets the observation without its secrets."""
+    """Return the same for any operator who gets the observation without its secrets."""
     captured = observe(inventory_of(cluster), timeout_ms=60_000)
     folder = cluster.workdir / "shown"
     shutil.rmtree(folder, ignore_errors=True)
@@ -179,7 +179,7 @@ def shown(cluster: MigrationCluster) -> Comparison:
 
 
 def test_what_goes_wrong_without_a_word(tmp_path: Path):
-    """Controllers without the encoder secret, and a mirror that is broken in three ways: Kafka reports none of it."""
+    # Controllers without the encoder secret, and a mirror that is broken in three ways: Kafka reports none of it.
     secret = {"password_encoder_secret": None}
     with MigrationCluster(RELEASE, tmp_path, brokers=2) as cluster:
         cluster.reach("M0")

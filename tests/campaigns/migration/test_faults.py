@@ -37,14 +37,14 @@ pytestmark = pytest.mark.timeout(1_800)
 
 
 def reached(driven: FaultyDriven, verb: str, state: str, *words: str) -> dict[str, Any]:
-    """A run that gets there."""
+    """Return a run that gets there."""
     run = ended(driven, verb, *words)
     assert (run.code, run.answer.get("state")) == (0, state), (run.answer, run.said[-3000:])
     return run.answer
 
 
 def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
-    """Runs until one gets there; the cure that a refusal names is tried. What it took, in words."""
+    """Run until one run gets there; the cure that a refusal names is tried. Return what it took, in words."""
     refused: list[str] = []
     for _ in range(8):
         run = ended(driven, verb, *words)
@@ -69,7 +69,7 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
 
 
 def start_the_dead(cluster: MigrationCluster) -> list[str]:
-    """Brokers that had exited, without a ZooKeeper to register in."""
+    """Start brokers that had exited, without a ZooKeeper to register in."""
     dead = [broker_id for broker_id in cluster.broker_ids if not cluster.node(broker_id).alive]
     cluster.start(*dead)
     return [f"broker {broker} started" for broker in dead]
@@ -144,13 +144,13 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
 
 
 def is_claimed(cluster: MigrationCluster) -> bool:
-    """Whether KRaft has taken `/controller`, which the copy begins with."""
+    """Return True if KRaft has taken `/controller`, which the copy begins with."""
     return int(cluster.controller().get("kraftControllerEpoch", -1)) >= 0
 
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_zookeeper_loses_its_quorum_in_mid_step(read_only: bool, tmp_path: Path) -> None:
-    """Two servers of three are killed: when the last broker starts, in dual write, and before the znodes go."""
+    # Two servers of three are killed: when the last broker starts, in dual write, and before the znodes go.
     notes = []
     ensemble = ZooKeeperEnsemble(tmp_path, read_only=read_only)
     with MigrationCluster("3.9.2", tmp_path, zookeeper=ensemble) as cluster, FaultyDriven(cluster) as driven:
@@ -180,7 +180,7 @@ def test_zookeeper_loses_its_quorum_in_mid_step(read_only: bool, tmp_path: Path)
 
 
 def test_zookeeper_hangs_for_longer_than_a_session_lasts(tmp_path: Path) -> None:
-    """Stopped by a signal for 25 s: every session of brokers, controllers and the driver is over."""
+    # Stopped by a signal for 25 s: every session of brokers, controllers and the driver is over.
     notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
@@ -220,7 +220,7 @@ def test_zookeeper_hangs_for_longer_than_a_session_lasts(tmp_path: Path) -> None
 
 
 def test_a_slow_zookeeper(tmp_path: Path) -> None:
-    """The driver's own way to it is slow, then as good as dead, then well again."""
+    # The driver's own way to it is slow, then as good as dead, then well again.
     notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster, SlowWay(delay_s=0.15) as way:
         cluster.reach("M0")
@@ -241,7 +241,7 @@ def test_a_slow_zookeeper(tmp_path: Path) -> None:
 
 
 def test_the_driver_raises_a_low_epoch_in_its_rollback(tmp_path: Path) -> None:
-    """KAFKA-20488: partitions carry KRaft's epoch, which is above /controller_epoch after many elections."""
+    # KAFKA-20488: partitions carry KRaft's epoch, which is above /controller_epoch after many elections.
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
         cluster.chores("topic:canary:1:2", "topic:more:3:2")
@@ -272,7 +272,7 @@ def test_the_driver_raises_a_low_epoch_in_its_rollback(tmp_path: Path) -> None:
 
 
 def epochs(cluster: MigrationCluster) -> tuple[int, list[int]]:
-    """`/controller_epoch`, and the epoch of every partition's state."""
+    """Return `/controller_epoch`, and the epoch of every partition's state."""
     with cluster.open_zookeeper() as zookeeper:
         tree = parse_tree(zookeeper.read_tree())
     states = [partition.state for topic in tree.topics.values() for partition in topic.partitions.values()]
@@ -281,7 +281,7 @@ def epochs(cluster: MigrationCluster) -> tuple[int, list[int]]:
 
 
 def leaders(cluster: MigrationCluster) -> list[int]:
-    """Of every partition with a replica on broker 2."""
+    """Return the leaders of every partition with a replica on broker 2."""
     with cluster.open_zookeeper() as zookeeper:
         tree = parse_tree(zookeeper.read_tree())
     parts = [
@@ -294,7 +294,7 @@ def leaders(cluster: MigrationCluster) -> list[int]:
 
 
 def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
-    """The controller in the copy, ZooKeeper in dual write, a broker while another one is rolled; all come back."""
+    # The controller in the copy, ZooKeeper in dual write, a broker while another one is rolled; all come back.
     notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
@@ -335,7 +335,7 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
 
 
 def test_two_drivers_at_once(tmp_path: Path) -> None:
-    """With one journal the second is refused; with another journal the first is known only by what it does."""
+    # With one journal the second is refused; with another journal the first is known only by what it does.
     notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")

@@ -39,7 +39,7 @@ WAYS = (
 def test_from_ordinary_files_to_kafka_4(
     release: str, template: str, levels: tuple[tuple[str, str], ...], tmp_path: Path
 ) -> None:
-    """`levels` are the releases that follow the migration, with the level of metadata.version that each is given."""
+    # `levels` are the releases that follow the migration, with the level of metadata.version that each is given.
     with FirstCluster(release, tmp_path) as cluster, operator(template, cluster) as hand:
         walk = Walk(cluster, hand)
         try:
@@ -70,7 +70,7 @@ def test_from_ordinary_files_to_kafka_4(
 
 
 def _files(walk: Walk) -> None:
-    """The first observations: ordinary files do not block, and the login that is missing is asked for."""
+    """Check the first observations: ordinary files do not block, and the login that is missing is asked for."""
     checked = walk.check("M0")
     assert checked["counts"]["blocker"] == 0, checked["findings"]
     missing = {finding["subject"] for finding in checked["findings"] if finding["id"] == "listener-credentials-missing"}

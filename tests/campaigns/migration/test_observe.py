@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def inventory_text(cluster: MigrationCluster) -> str:
-    """As an operator on the nodes' own machine would write it."""
+    """Return the inventory as an operator on the nodes' own machine would write it."""
     lines = ["[zookeeper]", f'connect = "{cluster.connect}"', "[hooks]", 'template = "local"']
     places = [("broker", id, ports[0]) for id, ports in cluster.plan.brokers.items()]
     places += [("controller", id, port) for id, port in cluster.plan.controllers.items()]
@@ -85,7 +85,7 @@ def test_what_each_phase_looks_like(observed: dict[str, Observation]):
 
 
 def test_the_four_witnesses_of_a_broker(observed: dict[str, Observation]):
-    """zk-migration-measured 7.1: znode, record, tag, observer."""
+    # zk-migration-measured 7.1: znode, record, tag, observer.
     for state, entered in (("M4L", {1}), ("M6", {1, 2})):
         found = observed[state]
         assert found.tree is not None

@@ -83,7 +83,7 @@ def put(client: KazooClient, *poison: tuple[str, str, bytes]) -> None:
 
 @contextmanager
 def poisoned(client: KazooClient, poison: tuple[str, str, bytes]) -> Iterator[None]:
-    """One of them, as long as the block lasts."""
+    """Keep one poison in place while the block lasts."""
     path = poison[1]
     before = client.get(path)[0] if client.exists(path) else None
     put(client, poison)
@@ -95,7 +95,7 @@ def poisoned(client: KazooClient, poison: tuple[str, str, bytes]) -> Iterator[No
 
 
 def forecast(cluster: MigrationCluster, release: str) -> tuple[KafkaTree, CopyForecast]:
-    """What is predicted of the tree as it is now."""
+    """Return what is predicted of the tree as it is now."""
     with cluster.open_zookeeper() as zookeeper:
         tree = parse_tree(zookeeper.read_tree())
     rules = copy_rules(KafkaVersion(*(int(part) for part in release.split("."))))
@@ -103,7 +103,7 @@ def forecast(cluster: MigrationCluster, release: str) -> tuple[KafkaTree, CopyFo
 
 
 def exits(cluster: MigrationCluster) -> None:
-    """The controller exits, with the copy undone and nothing in `/migration`."""
+    """Check that the controller exits, with the copy undone and nothing in `/migration`."""
     node = cluster.node(FIRST_CONTROLLER)
     assert node.wait_exit(60) != 0
     assert "Aborting the ZK migration" in node.log_text()
@@ -112,7 +112,7 @@ def exits(cluster: MigrationCluster) -> None:
 
 
 def waits(cluster: MigrationCluster) -> None:
-    """The controller leads and lives, and begins no copy."""
+    """Check that the controller leads and lives, and begins no copy."""
     node = cluster.node(FIRST_CONTROLLER)
     cluster.wait_for(lambda: "KRaftMigrationDriver" in node.log_text(), "a migration driver")
     time.sleep(WATCHED_S)

@@ -31,7 +31,7 @@ def _cluster(
 
 
 def _without_internal(nodes: list[NodeFile]) -> list[NodeFile]:
-    """With Kafka's own map of listeners: a second listener named after its protocol."""
+    """Return the case with Kafka's own map of listeners: a second listener named after its protocol."""
     return [
         node_file(node.id, node.role, node.content.replace(b"INTERNAL", b"SASL_PLAINTEXT"), file=node.file)
         for node in nodes
@@ -95,7 +95,7 @@ def test_kafka_takes_every_rendered_file(kafka: InputOracle, name: str):
     ],
 )
 def test_it_refuses_what_lacks_a_rendered_key(kafka: InputOracle, cut: bytes, words: str):
-    """The oracle can say no."""
+    # The oracle can say no.
     nodes = CLUSTERS["small"]
     made = next(file for file in render_cluster(nodes, cluster_facts(nodes)) if file.phase == "migration")
     assert made.content is not None

@@ -43,14 +43,14 @@ class Operator:
         self.stops = 0
 
     def section(self, begins: str) -> str:
-        """All lines of a section, one after the other; what the last one showed."""
+        """Return all lines of a section, one after the other; what the last one showed."""
         shown = ""
         for line in self.runbook.section(begins):
             shown = self.line(line)
         return shown
 
     def line(self, line: Line) -> str:
-        """One line, to its good end."""
+        """Run one line, to its good end."""
         code, shown = self._types(line)
         while code == _REFUSED and line.verb in ("run", "finalize"):
             self.stops += 1
@@ -84,7 +84,7 @@ class Operator:
 
 @contextmanager
 def boards(driven: Driven, sizes: Sequence[tuple[int, int]]) -> Iterator[list[TerminalSession]]:
-    """`status --watch` on terminals of so many columns and lines, ended by Ctrl-C."""
+    """Run `status --watch` on terminals of so many columns and lines, ended by Ctrl-C."""
     command = [*_PROGRAM, "migrate", "status", "--inventory", "migration.toml", "--watch", "--interval", "1s"]
     with ExitStack() as stack:
         sessions = [
@@ -104,7 +104,7 @@ def shows(session: TerminalSession, state: str) -> None:
 
 
 def states_of(session: TerminalSession) -> list[str]:
-    """The states that were on a board, one after the other."""
+    """Return the states that were on a board, one after the other."""
     found: list[str] = []
     for frame in session.frames:
         head = _STATE.match(frame.lstrip())
@@ -114,7 +114,7 @@ def states_of(session: TerminalSession) -> list[str]:
 
 
 def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path) -> None:
-    """From the first observation to the end, with a rollback from M8 in between, watched on two screens."""
+    # From the first observation to the end, with a rollback from M8 in between, watched on two screens.
     runbook = Runbook()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         operator = Operator(runbook, driven)
@@ -159,7 +159,7 @@ def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path
 
 
 def in_order(wanted: Sequence[str], seen: Sequence[str]) -> bool:
-    """Whether these come one after the other, with others in between."""
+    """Return True if these come one after the other, with others in between."""
     left = iter(seen)
     return all(line in left for line in wanted)
 
@@ -169,7 +169,7 @@ _PROBLEMS = 7
 
 
 def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> None:
-    """In dual write: a broker that hangs, a ZooKeeper that hangs, one that is gone, and all well again."""
+    # In dual write: a broker that hangs, a ZooKeeper that hangs, one that is gone, and all well again.
     notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         cluster.reach("M6")

@@ -30,14 +30,14 @@ pytestmark = pytest.mark.timeout(1_500)
 
 
 def topics(observation: Observation) -> dict[str, tuple[str, int]]:
-    """Ids and numbers of partitions by topic, as ZooKeeper has them."""
+    """Return ids and numbers of partitions by topic, as ZooKeeper has them."""
     assert observation.tree is not None
     found = parse_tree(observation.tree).topics
     return {name: (str(topic.id), len(topic.partitions)) for name, topic in found.items()}
 
 
 def moved_through(course: list[str], states: list[str]) -> bool:
-    """Whether these states were seen in this order, others between them or not."""
+    """Return True if these states were seen in this order, others between them or not."""
     rest = iter(course)
     return all(state in rest for state in states)
 
@@ -87,7 +87,7 @@ def _forward(operator: Operator, goal: str) -> None:
 
 
 def test_a_low_epoch_is_raised_in_the_rollback(tmp_path: Path) -> None:
-    """KAFKA-20488: controllers restarted before the brokers enter put KRaft's epoch above ZooKeeper's."""
+    # KAFKA-20488: controllers restarted before the brokers enter put KRaft's epoch above ZooKeeper's.
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
         cluster.chores("fill")
@@ -118,11 +118,10 @@ def test_a_low_epoch_is_raised_in_the_rollback(tmp_path: Path) -> None:
 
 
 def test_a_stale_migration_is_seen_in_time_and_rolled_back(tmp_path: Path) -> None:
-    """A new quorum on the /migration of an old one empties ZooKeeper when its log is as long as the old offset.
-
-    The brokers, still in migration mode, exit when they hear of it ("The leader requested truncation to
-    offset 8, which is below the current high watermark"): so one is started before any node can be elected.
-    """
+    # A new quorum on the /migration of an old one empties ZooKeeper when its log is as long as the old offset.
+    #
+    # The brokers, still in migration mode, exit when they hear of it ("The leader requested truncation to offset 8,
+    # which is below the current high watermark"): so one is started before any node can be elected.
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
         cluster.fill()
@@ -181,7 +180,8 @@ def test_what_is_broken_on_purpose_has_its_name(tmp_path: Path) -> None:
 
 
 def _delete_memory(cluster: MigrationCluster) -> None:
-    """The driver writes it twice a second, so the version that was read may be an old one."""
+    """Delete the driver's znode. The driver writes it twice a second, so the version that was read may be an old
+    one."""
 
     def gone() -> bool:
         with cluster.open_zookeeper() as zookeeper:

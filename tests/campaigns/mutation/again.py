@@ -16,7 +16,7 @@ from tests.campaigns.mutation.mutants import Mutant
 
 
 def caught(package: Package, mutants: Iterable[Mutant], files: tuple[str, ...]) -> Iterator[Verdict]:
-    """The verdicts of those on which a test of these files fails."""
+    """Yield the verdicts of those on which a test of these files fails."""
     with Runner(replace(package, tests=files)) as runner:
         for mutant in mutants:
             verdict = runner.verdict_again(mutant)
@@ -25,7 +25,7 @@ def caught(package: Package, mutants: Iterable[Mutant], files: tuple[str, ...]) 
 
 
 def left_over(package: Package) -> list[Mutant]:
-    """Those without a verdict that holds, and those that survived and are not explained."""
+    """Return mutants without a verdict that holds, and those that survived and are not explained."""
     known, reasons = verdicts(package), explained()
     return [
         mutant
@@ -35,7 +35,7 @@ def left_over(package: Package) -> list[Mutant]:
 
 
 def guarding(package: Package, files: Iterable[str]) -> tuple[str, ...]:
-    """Those of the files that are tests of the package."""
+    """Return those of the files that are tests of the package."""
     return tuple(file for file in files if any(file == path or file.startswith(f"{path}/") for path in package.tests))
 
 

@@ -40,13 +40,13 @@ class Package:
     mutants: int
 
     def sampled(self) -> list[Mutant]:
-        """The mutants that are tried, module by module."""
+        """Return the mutants that are tried, module by module."""
         return [mutant for path in self.modules for mutant in sample(path, self.mutants)]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant; `failed` is the first test that failed, or what mypy said, empty where nothing did.
+    """Fate of a mutant; `failed` is the first test that failed, or what mypy said, empty where nothing did.
 
     `typed`: mypy was asked, as it is where no test failed.
     """
@@ -60,7 +60,7 @@ class Verdict:
 
 
 def packages() -> list[Package]:
-    """The table, its patterns as the files that they name."""
+    """Return the table, its patterns as the files that they name."""
     rows = tomli.loads((FOLDER / "guarded.toml").read_text(encoding="utf-8"))["package"]
     return [
         Package(
@@ -75,13 +75,13 @@ def packages() -> list[Package]:
 
 
 def explained() -> dict[str, dict[str, str]]:
-    """Mutants that may survive, by id: what they are, and why no test catches them."""
+    """Return mutants that may survive, by id: what they are, and why no test catches them."""
     rows = tomli.loads((FOLDER / "explained.toml").read_text(encoding="utf-8")).get("mutant", [])
     return {row["id"]: row for row in rows}
 
 
 def verdicts(package: Package) -> dict[str, Verdict]:
-    """What the record says of this package's mutants and is still true."""
+    """Return what the record says of this package's mutants and is still true."""
     kept = recorded()
     known = {}
     for mutant in package.sampled():
@@ -110,7 +110,7 @@ def try_mutants(seconds: float) -> bool:
 
 
 def _tried(runner: Runner, mutants: list[Mutant], end: float, *, afresh: bool) -> list[Mutant]:
-    """Those that are left to try: where an import is needed it takes longest, so it comes last."""
+    """Return those that are left to try: where an import is needed it takes longest, so it comes last."""
     left = []
     for mutant in mutants:
         verdict = runner.verdict(mutant, afresh=afresh) if time.monotonic() < end else None
@@ -167,7 +167,7 @@ class Runner:
         return self.verdict_again(mutant) if answer["code"] is None else self._verdict(mutant, answer)
 
     def verdict_again(self, mutant: Mutant) -> Verdict:
-        """The same in a process that imports the module with the fault."""
+        """Return the same in a process that imports the module with the fault."""
         own = f"test_{Path(mutant.path).name}"
         order = {"own": own, "module": mutant.module, "path": mutant.path, "source": mutant.source}
         answer = self.ask(order | {"tests": self._package.tests})
@@ -180,7 +180,8 @@ class Runner:
         return Verdict(mutant.id, failed, answer["tests"], round(answer["seconds"], 2), digest)
 
     def ask_forked(self, path: str, source: str) -> dict[str, Any]:
-        """How the tests end that call the functions which are others in `source`; `code` None where that is none."""
+        """Return how the tests end that call the functions which are others in `source`; `code` None where that is
+        none."""
         if self._forked is None:
             modules = (name.removesuffix(".py").replace("/", ".") for name in self._package.modules)
             self._forked = self._started("forked", *modules, "--", *self._package.tests)
@@ -188,7 +189,7 @@ class Runner:
         return self._asked(self._forked, {"path": path, "was": (ROOT / path).read_text("utf-8"), "source": source})
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
-        """One order for tests.campaigns.mutation.runner and its answer."""
+        """Return one order for tests.campaigns.mutation.runner and its answer."""
         if self._fresh is None:
             self._fresh = self._started("runner")
             words = {"own": "", "tests": self._package.tests, "most_seconds": MOST_SECONDS}
@@ -225,7 +226,7 @@ def record(verdict: Verdict) -> None:
 
 
 def recorded() -> dict[str, Verdict]:
-    """The last row of each mutant, whether it is still true or not."""
+    """Return the last row of each mutant, whether it is still true or not."""
     lines = RECORD.read_text(encoding="utf-8").splitlines() if RECORD.exists() else []
     return {row["mutant"]: Verdict(**row) for row in map(json.loads, lines)}
 
@@ -237,7 +238,8 @@ def _files(patterns: list[str]) -> Iterator[str]:
 
 
 def _digest_of(mutant: Mutant, package: Package, failed: str) -> str:
-    """Of what a verdict depends on: the module, and the file of the test that failed, or all tests where none did."""
+    """Return the digest of what a verdict depends on: the module, and the file of the test that failed, or all tests
+    where none did."""
     file = failed.partition("::")[0].removesuffix(" (at import)")
     tests = (file,) if (ROOT / file).is_file() else () if failed else package.tests
     return hashlib.sha256("".join(_digest(path) for path in (mutant.path, *tests)).encode()).hexdigest()[:12]

@@ -16,7 +16,7 @@ _CONTEXT = 24
 
 
 def collected(source: str, path: str) -> list[Mutant]:
-    """All mutants of the source of a file."""
+    """Return all mutants of the source of a file."""
     wrapper = MetadataWrapper(cst.parse_module(source))
     collector = _Collector(wrapper.module, path)
     wrapper.visit(collector)
@@ -68,7 +68,8 @@ class _Collector(cst.CSTVisitor):
 
 
 def _never_changed(node: cst.CSTNode) -> bool:
-    """What does not affect behaviour: annotations, imports, decorators, `__all__`, sentences (strings with a space)."""
+    """Return True for what does not affect behaviour: annotations, imports, decorators, `__all__`, sentences (strings
+    with a space)."""
     if isinstance(node, cst.SimpleString):
         return " " in node.value
     if isinstance(node, cst.Assign):
@@ -82,7 +83,7 @@ def _one_line(code: str) -> str:
 
 
 def _apart(was: str, now: str) -> tuple[str, str]:
-    """Two long texts where they differ, with some characters around that."""
+    """Return two long texts where they differ, with some characters around that."""
     before = _shared(was, now)
     after = _shared(was[before:][::-1], now[before:][::-1])
     start = max(0, before - _CONTEXT)
@@ -94,6 +95,6 @@ def _apart(was: str, now: str) -> tuple[str, str]:
 
 
 def _shared(was: str, now: str) -> int:
-    """How many characters both begin with."""
+    """Return how many characters both begin with."""
     pairs = enumerate(zip(was, now, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(was), len(now)))

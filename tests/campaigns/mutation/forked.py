@@ -124,7 +124,8 @@ class Server:
 
 
 def changed_functions(path: str, was: str, source: str) -> list[tuple[FunctionType, CodeType]] | None:
-    """The living functions whose code is another in `source`, with that code; None where more than functions differ."""
+    """Return the living functions whose code is another in `source`, with that code; None where more than functions
+    differ."""
     file = str(Path(path).resolve())
     pairs: list[tuple[CodeType, CodeType]] = []
     if not _compare(compile(was, file, "exec"), compile(source, file, "exec"), pairs):
@@ -141,7 +142,7 @@ def changed_functions(path: str, was: str, source: str) -> list[tuple[FunctionTy
 
 
 def _compare(old: CodeType, new: CodeType, pairs: list[tuple[CodeType, CodeType]]) -> bool:
-    """Whether a module or a class is the same but for its functions, which are added to `pairs`."""
+    """Return True if a module or a class is the same but for its functions, which are added to `pairs`."""
     if old.co_code != new.co_code or old.co_names != new.co_names or len(old.co_consts) != len(new.co_consts):
         return False
     for left, right in zip(old.co_consts, new.co_consts, strict=True):
@@ -156,7 +157,7 @@ def _compare(old: CodeType, new: CodeType, pairs: list[tuple[CodeType, CodeType]
 
 
 def in_child(work: Callable[[], Answer], cpu_seconds: int, seconds: int) -> Answer:
-    """What `work` answers in a forked process, or how that ended; `seconds` added: of CPU."""
+    """Return what `work` answers in a forked process, or how that ended; `seconds` added: of CPU."""
     reading, writing = os.pipe()
     scratch = tempfile.mkdtemp(prefix="kafkactl-mutant-")
     child = os.fork()
@@ -190,7 +191,7 @@ def _work(work: Callable[[], Answer], writing: int, scratch: str, cpu_seconds: i
 
 
 def _read_all(reading: int, seconds: int) -> tuple[str, bool]:
-    """All that comes, and whether it did not end in time."""
+    """Return all that comes, and whether it did not end in time."""
     timer = select.poll()
     timer.register(reading, select.POLLIN | select.POLLHUP)
     with os.fdopen(reading, "rb") as pipe:

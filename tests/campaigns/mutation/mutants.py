@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: `id` depends on the function, the code and the change, and not on what stands elsewhere."""
+    """Fault: `id` depends on the function, the code and the change, and not on what stands elsewhere."""
 
     id: str
     path: str
@@ -37,7 +37,7 @@ class Mutant:
 
     @cached_property
     def source(self) -> str | None:
-        """The whole module with this fault; None if that is not valid Python."""
+        """Return the whole module with this fault; None if that is not valid Python."""
         code = self._tree.deep_replace(self._node, self._changed).code
         try:
             compile(code, self.path, "exec")
@@ -47,12 +47,12 @@ class Mutant:
 
     @property
     def module(self) -> str:
-        """The module's name for an import."""
+        """Return the module's name for an import."""
         return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
     @property
     def shown(self) -> str:
-        """One line for a person."""
+        """Return one line for a person."""
         return f"{self.id} {self.path}:{self.line} {self.function}: {self.was} -> {self.now}"
 
 
@@ -74,7 +74,7 @@ def sample(path: str, count: int) -> tuple[Mutant, ...]:
 
 @cache
 def mutants_of(path: str) -> tuple[Mutant, ...]:
-    """All mutants of a file of the repository."""
+    """Return all mutants of a file of the repository."""
     from tests.campaigns.mutation.collector import collected  # libcst: half a second
 
     return tuple(collected((ROOT / path).read_text(encoding="utf-8"), path))

@@ -82,7 +82,7 @@ def write() -> list[Mutant]:
 
 
 def way_of(verdict: Verdict, reasons: dict[str, dict[str, str]]) -> str:
-    """The column of a mutant."""
+    """Return the column of a mutant."""
     if verdict.failed:
         return "mypy" if verdict.failed.startswith(MYPY) else "tests"
     return "same" if verdict.mutant in reasons else "open"

@@ -154,7 +154,7 @@ def _words(tests: list[str], scratch: str) -> list[str]:
 
 
 def _of_others(before: set[str]) -> Iterator[str]:
-    """Modules that the tests imported and that are not ours."""
+    """Yield modules that the tests imported and that are not ours."""
     for name in set(sys.modules) - before:
         if name.split(".")[0] not in OURS and name.isprintable():
             yield name

@@ -49,7 +49,7 @@ def test_a_fault_is_caught(runner: Runner, path: str, was: str, now: str, tests:
 
 
 def test_without_a_fault_the_same_tests_pass(runner: Runner):
-    """With a module from the order, too."""
+    # With a module from the order, too.
     path, was, _, _ = PLANTED[0]
     files = [row[-1] for row in PLANTED]
     answer = runner.ask(fault(path, was, was) | {"tests": files})
@@ -66,7 +66,7 @@ def test_a_fault_in_a_function_is_tried_without_an_import(runner: Runner):
 
 
 def test_a_fault_outside_of_functions_is_caught_where_a_test_imports_a_benchmark():
-    """The benchmarks import kafkactl: what runs the tests must not import them once for all mutants."""
+    # The benchmarks import kafkactl: what runs the tests must not import them once for all mutants.
     tests = ("tests/metadata/log/test_keys.py", "tests/metadata/log/test_fuzz_log.py")
     order = fault("kafkactl/metadata/log/keys.py", '{"Owner": "principal"', '{"OWNER": "principal"')
     with Runner(package_of(*tests)) as runner:

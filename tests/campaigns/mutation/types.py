@@ -21,7 +21,7 @@ _ERROR = ": error: "
 
 
 def what_mypy_says(mutants: Iterable[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    """Each mutant with the first complaint of its module, which ends `make check`; empty where there is none."""
+    """Yield each mutant with the first complaint of its module, which ends `make check`; empty where there is none."""
     left = list(mutants)
     while left:
         batch = {mutant.path: mutant for mutant in reversed(left)}
@@ -35,7 +35,7 @@ def what_mypy_says(mutants: Iterable[Mutant]) -> Iterator[tuple[Mutant, str]]:
 
 
 def _complaints(mutants: list[Mutant]) -> dict[str, str]:
-    """The first complaint of each file."""
+    """Return the first complaint of each file."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="kafkactl-mypy-") as folder:
         words = []

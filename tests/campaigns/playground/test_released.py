@@ -17,7 +17,7 @@ SAME = ("quorum-would-wedge", "voter-is-dead", "metadata-disk-lost", "partition-
 
 
 def shown(place: Path, *words: str) -> dict[str, Any]:
-    """The answer of a demo, whose temporary folder is below `place`."""
+    """Return the answer of a demo, whose temporary folder is below `place`."""
     command = [sys.executable, "-m", "kafkactl", "demo", *words, "-o", "json", "--timeout", "10m"]
     environment = {**os.environ, "TMPDIR": str(place), "JAVA_HOME": str(java.java_home())}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
@@ -27,7 +27,7 @@ def shown(place: Path, *words: str) -> dict[str, Any]:
 
 
 def commands(answer: dict[str, Any]) -> list[tuple[str, int, frozenset[str]]]:
-    """The verb of each command, its exit code, and which of the words it printed."""
+    """Return the verb of each command, its exit code, and which of the words it printed."""
     return [
         (" ".join(step["command"].split()[1:3]), step["exit_code"], frozenset(w for w in SAME if w in step["stdout"]))
         for scene in answer["scenes"]

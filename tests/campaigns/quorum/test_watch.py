@@ -59,7 +59,7 @@ def test_a_wedge_and_its_end(release: str, new_cluster: ClusterOf) -> None:
 
 
 def _until(watching: subprocess.Popen[str], holds: Any, looks: int = 60) -> list[dict[str, Any]]:
-    """The looks up to the first for which that holds."""
+    """Return the looks up to the first for which that holds."""
     assert watching.stdout is not None
     seen: list[dict[str, Any]] = []
     for line in watching.stdout:

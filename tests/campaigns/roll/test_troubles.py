@@ -40,7 +40,7 @@ def releases(answer: dict[str, Any]) -> dict[int, str]:
 
 
 def test_broker_of_a_batch_that_does_not_start_goes_back_alone(new_cluster: NewCluster) -> None:
-    """Upgrade racks as batches. The file of 12 gets a bad line at its start, so that 11 is back and 12 is not."""
+    # Upgrade racks as batches. The file of 12 gets a bad line at its start, so that 11 is back and 12 is not.
     cluster = new_cluster("3.9.2", controllers=1, brokers=4, racks=RACKS).start()
     create_topics(cluster, RACKED)
     place = cluster.config_file(12)
@@ -80,10 +80,9 @@ def test_broker_of_a_batch_that_does_not_start_goes_back_alone(new_cluster: NewC
 
 @pytest.mark.parametrize("heals", [True, False], ids=["in the run", "after the run"])
 def test_broker_that_exits_without_a_quorum_is_started_again(*, heals: bool, new_cluster: NewCluster) -> None:
-    """Kill two of three controllers as a broker starts; they start again after the broker gave up, which takes 60 s.
-
-    Either their start hook lasts as long, and the run goes on, or it fails, and the next run finishes the roll.
-    """
+    # Kill two of three controllers as a broker starts; they start again after the broker gave up, which takes 60 s.
+    #
+    # Either their start hook lasts as long, and the run goes on, or it fails, and the next run finishes the roll.
     cluster = new_cluster("4.3.1", controllers=3, brokers=2).start()
     create_topics(cluster, {"canary": (4, 2, {"min.insync.replicas": "1"})})
     words = ("--only", "11,12", "--order", "11,12", *ACCEPTED)

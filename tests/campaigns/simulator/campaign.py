@@ -38,7 +38,7 @@ WRITTEN_EVERY_S = 20.0
 
 
 def results(wanted: Iterable[Order], processes: int) -> Iterator[tuple[Order, Row]]:
-    """The slices in their order, from this process or from as many others as are wanted."""
+    """Yield the slices in their order, from this process or from as many others as are wanted."""
     if processes == 1:
         yield from ((order, run_slice(order)) for order in wanted)
         return

@@ -36,7 +36,7 @@ def write(rows: dict[Cell, Row]) -> None:
 
 
 def counts(rows: Iterable[Row]) -> tuple[int, int, int, int, int]:
-    """Runs, faults, events, runs that the nodes broke, and that Kafka broke."""
+    """Return runs, faults, events, runs that the nodes broke, and that Kafka broke."""
     each = [(row.runs, row.faults, row.events, len(row.broken), len(row.by_kafka)) for row in rows]
     runs, faults, events, broken, by_kafka = (sum(column) for column in zip(*each, strict=True)) if each else [0] * 5
     return runs, faults, events, broken, by_kafka

@@ -47,14 +47,14 @@ TABLES = {
 
 
 class Figures:
-    """One table of the page: `row` gives the numbers of a row, to be counted up, and `write` writes the page."""
+    """Table of the page: `row` gives the numbers of a row, to be counted up, and `write` writes the page."""
 
     def __init__(self, table: str) -> None:
         self.table = table
         self.rows = _read(table)
 
     def row(self, *names: str) -> list[int]:
-        """The numbers behind these names; zeros for a row that is new."""
+        """Return the numbers behind these names; zeros for a row that is new."""
         _, _, columns, keys = TABLES[self.table]
         assert len(names) == keys
         return self.rows.setdefault(names, [0] * (len(columns) - keys))
@@ -116,7 +116,7 @@ def _total(name: str, rows: dict[tuple[str, ...], list[int]]) -> str:
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table of the page; numbers have commas."""
+    """Return a table of the page; numbers have commas."""
     names = list(columns)
     return "".join(map(_line, [names, ["---"] * len(names), *rows]))
 

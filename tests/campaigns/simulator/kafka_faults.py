@@ -68,11 +68,11 @@ KAFKA_FAULTS = (UNREAD_VOTERS, UNSYNCED_START, EQUAL_PAUSES)
 
 
 def passes_without(fault: KafkaFault, asked: Asked, quorum: Quorum, seed: int) -> bool:
-    """Whether the run breaks nothing with this fault mended."""
+    """Return True if the run breaks nothing with this fault mended."""
     with patch.object(fault.owner, fault.attribute, fault.mended(getattr(fault.owner, fault.attribute))):
         return outcome_of(asked, quorum, seed, traced=False).passed
 
 
 def causes_of(asked: Asked, quorum: Quorum, seed: int) -> list[KafkaFault]:
-    """The faults of Kafka's without which a run that broke does not break; none if it breaks in any case."""
+    """Return the faults of Kafka's without which a run that broke does not break; none if it breaks in any case."""
     return [fault for fault in KAFKA_FAULTS if passes_without(fault, asked, quorum, seed)]

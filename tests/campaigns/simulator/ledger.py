@@ -23,7 +23,7 @@ SECOND_US = 1_000_000
 
 
 class Length(NamedTuple):
-    """How long faults come, how many times denser than in `kafkactl simulate`, and the runs of it in each hundred.
+    """Length of faults, how many times denser they are than in `kafkactl simulate`, and the runs of it in each hundred.
 
     `slice` is how many runs are made at once: about a second of a processor.
     """
@@ -35,7 +35,7 @@ class Length(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As on the page.
+        """Return as on the page.
 
         >>> Length(5, 12, 80, 100).shown
         '5 s, 12 times as dense'
@@ -54,7 +54,7 @@ VOTERS = {3: ("3.7", "3.9", "4.4"), 5: ("3.9", "4.4"), 2: ("3.9",), 4: ("3.9",)}
 
 
 class Cell(NamedTuple):
-    """One row of the ledger: its runs have the seeds from 0."""
+    """Row of the ledger: its runs have the seeds from 0."""
 
     profile: str
     release: str
@@ -63,7 +63,7 @@ class Cell(NamedTuple):
 
     @property
     def asked(self) -> Asked:
-        """What is simulated."""
+        """Return what is simulated."""
         return Asked(
             profile=self.profile,
             release=self.release,
@@ -86,7 +86,7 @@ CELLS = [Cell(*case, length) for case in CASES for length in PROFILES[case[0]]]
 
 @dataclass
 class Row:
-    """What the runs of a cell came to: statements of their plans, events, seeds that broke and why.
+    """Totals of the runs of a cell: statements of their plans, events, seeds that broke and why.
 
     `by_kafka` has the seeds that do not break where a fault of Kafka's is mended, and the names of such faults.
     """
@@ -115,7 +115,7 @@ class Order(NamedTuple):
 
 
 def quorum_for(quorum: Quorum, seed: int) -> Quorum:
-    """The quorum of one run: of every second seed, nodes without a leader pause."""
+    """Return the quorum of one run: of every second seed, nodes without a leader pause."""
     return changed(quorum, leaderless_pause_us=seed % 2 * PAUSE_US)
 
 
@@ -154,7 +154,8 @@ def judge(cell: Cell, row: Row) -> None:
 
 
 def orders(rows: dict[Cell, Row], ends_at: float) -> Iterator[Order]:
-    """Slices, always of the cell that has the smallest part of its goal, until the time is over or all are met."""
+    """Yield slices, always of the cell that has the smallest part of its goal, until the time is over or all are
+    met."""
     given = {cell: row.runs for cell, row in rows.items()}
     while time.monotonic() < ends_at:
         cell = min(given, key=lambda each: given[each] / each.goal)
@@ -166,7 +167,7 @@ def orders(rows: dict[Cell, Row], ends_at: float) -> Iterator[Order]:
 
 
 def read_ledger(ledger: Path) -> dict[Cell, Row]:
-    """The rows of the ledger. Raises KeyError for a cell that no longer is one."""
+    """Return the rows of the ledger. Raises KeyError for a cell that no longer is one."""
     cells = {
         (cell.profile, cell.release, cell.voters, cell.length.seconds, cell.length.density): cell for cell in CELLS
     }
@@ -180,7 +181,7 @@ def read_ledger(ledger: Path) -> dict[Cell, Row]:
 
 
 def write_ledger(ledger: Path, rows: dict[Cell, Row]) -> None:
-    """One line a cell, at once: a campaign that is ended here leaves the ledger as it was."""
+    """Write one line a cell, at once: a campaign that is ended here leaves the ledger as it was."""
     lines = [
         json.dumps({"cell": [*cell[:3], cell.length.seconds, cell.length.density], "row": asdict(row)})
         for cell, row in rows.items()

@@ -16,7 +16,7 @@ from kafkactl.simulator.run import Outcome
 
 
 class Bug(NamedTuple):
-    """Where it is planted, what it does (made from what was there), and the profile that finds it.
+    """Planted bug: its place, what it does (made from what was there), and the profile that finds it.
 
     `also` is a second place that is broken with it.
     """
@@ -45,7 +45,7 @@ def _votes_for_shorter_logs(original: Any) -> Any:
 
 
 def _without(effect: type, original: Any) -> Any:
-    """What the function put out, without the effects of one class."""
+    """Return what the function put out, without the effects of one class."""
 
     def broken(node: Any, *args: Any) -> Any:
         before = len(node.out)
@@ -175,7 +175,7 @@ def planted(bug: Bug) -> Iterator[None]:
 
 
 def search(bug: Bug, most: int) -> Outcome | None:
-    """The first run, by seed, in which something is broken; None if there is none among `most`.
+    """Return the first run, by seed, in which something is broken; None if there is none among `most`.
 
     The number of the run is the seed of its outcome plus one.
     """

@@ -53,7 +53,7 @@ def test_the_slices_end_with_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two parts in one process are what one part in two processes is."""
+    # Two parts in one process are what one part in two processes is.
     few = [cell for cell in CELLS if cell[:3] == ("rolling-restart", "3.9", 3)]
     monkeypatch.setattr(campaigns, "CELLS", few)
     monkeypatch.setattr(ledger, "ALL_RUNS", 28 * 6)
@@ -82,7 +82,7 @@ def test_a_run_that_breaks_by_a_fault_of_kafka_is_counted_apart(monkeypatch: pyt
 
 
 def test_runs_that_broke_are_judged_again() -> None:
-    """One breaks by a fault of Kafka's that was not known then, the other breaks no more."""
+    # One breaks by a fault of Kafka's that was not known then, the other breaks no more.
     row = Row(runs=1500, broken=[BROKEN_BY_KAFKA - 1, BROKEN_BY_KAFKA])
     judge(_cell_with_a_fault_of_kafka(), row)
     assert (row.runs, row.broken, list(row.by_kafka)) == (1500, [], [BROKEN_BY_KAFKA])

@@ -13,7 +13,7 @@ STEP = 20
 
 
 def test_every_fault_at_every_event_of_a_request():
-    """KAFKACTL_SIMULATED_JOURNEYS says how many more to make; without it all of seed 1 that were not made yet."""
+    # KAFKACTL_SIMULATED_JOURNEYS says how many more to make; without it all of seed 1 that were not made yet.
     figures = Figures("journeys")
     left = int(os.environ.get("KAFKACTL_SIMULATED_JOURNEYS") or 10_000_000)
     begun_at = {each: _drawn(*each) for each in EVERY}
@@ -34,7 +34,7 @@ def test_every_fault_at_every_event_of_a_request():
 
 
 def _drawn(case: Case, release: str) -> tuple[bytes, list[Fault]]:
-    """Every fault at an event of a request and as many others, in an order that does not change."""
+    """Return every fault at an event of a request and as many others, in an order that does not change."""
     world, asked, other = places_of(case, release, 1)
     draw = random.Random(f"{case.name} {release}")
     draw.shuffle(other)

@@ -30,7 +30,7 @@ def test_every_seed_comes_out_as_measured(name, measured, release):
 
 @pytest.mark.parametrize("voters", [3, 5])
 def test_votes_split_as_measured(voters):
-    """198 of 200 with three voters; with five it was not counted."""
+    # 198 of 200 with three voters; with five it was not counted.
     figures = Figures("measured")
     outcomes = silent_leader(voters, range(RUNS))
     measured = "198 of 200 need more than one epoch" if voters == 3 else "not counted: more than one epoch"

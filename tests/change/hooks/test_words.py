@@ -105,7 +105,7 @@ def test_a_list_holds_absolute_directories_and_no_option(template: str, name: st
 
 @pytest.mark.parametrize("name", ["x;id", "$(id)", "a b", "`id`", "a\tb", "ü"])
 def test_names_that_come_from_a_cluster_are_names(name: str) -> None:
-    """A template may have forgotten `:q`; what ZooKeeper holds is not to be run for that."""
+    # A template may have forgotten `:q`; what ZooKeeper holds is not to be run for that.
     for key in ("cluster_id", "release"):
         with pytest.raises(InputError) as caught:
             made(f"ssh h format {{{key}}}", **{key: name})
@@ -141,7 +141,7 @@ def test_ready_made_hooks_use_what_is_given(name: str) -> None:
 
 
 def test_the_swap_over_ssh_replaces_what_it_expects_and_nothing_else(tmp_path) -> None:
-    """A shell takes the remote side, as with sshd: the words after the host, joined by spaces."""
+    # A shell takes the remote side, as with sshd: the words after the host, joined by spaces.
     file = tmp_path / "server's $HOME.properties"
     file.write_text("old")
     sums = {text: subprocess.run(["sha256sum"], input=text.encode(), capture_output=True, check=True).stdout[:64]

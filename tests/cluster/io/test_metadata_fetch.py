@@ -131,7 +131,7 @@ class TestALog:
     def test_all_that_the_leader_has_comes_behind_its_newest_snapshot(
         self, start_epoch: int | None, first: int
     ) -> None:
-        """A leader of epoch 3 with a log from 10 on and a newer snapshot; an epoch that is not found costs a batch."""
+        # A leader of epoch 3 with a log from 10 on and a newer snapshot; an epoch that is not found costs a batch.
         batches = [batch(10, epoch=1), batch(11), batch(12), batch(13), batch(14)]
         leader = Leader(batches, snapshot=(13, 3), start=10)
         leader.start_epoch = start_epoch

@@ -18,7 +18,7 @@ from tests.kafka.feature_cluster import RANGES, FakeCluster
 
 
 def silent(cluster: FakeCluster) -> list[Finding]:
-    """What both commands say of nodes that do not answer; they name the same nodes."""
+    """Return what both commands say of nodes that do not answer; they name the same nodes."""
     with cluster.client(Role.BROKER) as client:
         listed = list_nodes(client, timeout_ms=6_000).findings
         described = describe(client).findings

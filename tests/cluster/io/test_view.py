@@ -63,7 +63,7 @@ def test_a_node_that_hangs_costs_its_own_answer_only() -> None:
 def test_a_node_that_is_slow_delays_no_question_to_others_and_counts(
     monkeypatch: pytest.MonkeyPatch, with_log: bool
 ) -> None:
-    """Each paused node was waited for twice: 5 s before anything was asked, and 5 s again at its own address."""
+    # Each paused node was waited for twice: 5 s before anything was asked, and 5 s again at its own address.
     monkeypatch.setattr(views, "_SOON_MS", 1.0)
     cluster = FakeCluster()
     cluster.limits = Limits()
@@ -84,7 +84,7 @@ def test_a_node_that_is_slow_delays_no_question_to_others_and_counts(
 
 
 def test_the_log_is_asked_of_the_leader_first() -> None:
-    """A paused controller that brokers name before it took half of the time of a call."""
+    # A paused controller that brokers name before it took half of the time of a call.
     cluster = FakeCluster()
     cluster.leader_id, cluster.nodes[1].greeting = 2, SILENCE
     with cluster.client(Role.BROKER) as client:
@@ -189,7 +189,7 @@ class TestNoPermission:
         assert len(view.state.members) == 4
 
     def test_for_the_cluster_of_a_controller(self) -> None:
-        """Brokers that the log names tell the cluster's id too."""
+        # Brokers that the log names tell the cluster's id too.
         cluster = FakeCluster()
         for node in cluster.of(Role.CONTROLLER):
             del node.ranges[60]

@@ -33,7 +33,7 @@ UNREACHED = {"quorum.describe", "features.describe", "nodes.list", "migrate.obse
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folders and files that the page names, below the folder of the test."""
+    """Return the folders and files that the page names, below the folder of the test."""
     LogOf(0).add(TOPIC.copied(3, "a", 0, 9)).save(tmp_path / "data/kafka")
     topics = [(REMOTE_LOG_METADATA, Uuid(b"\x55" * 16)), (TOPIC.name, TOPIC.id)]
     metadata_log(tmp_path / "data/kafka/__cluster_metadata-0", topics)
@@ -72,7 +72,7 @@ READING = [line for line in LINES if "--bundle" in line]
 
 @pytest.mark.parametrize("line", READING)
 def test_a_line_that_reads_works(kafkactl: Callable[..., Run], world: Path, line: str) -> None:
-    """With the bundle that a line of the page makes; another test covers the bundle of a live cluster."""
+    # With the bundle that a line of the page makes; another test covers the bundle of a live cluster.
     words = words_of(line, world)
     file = words[words.index("--bundle") + 1]
     (make,) = [other for other in MAKING if f"--out {file}" in other]

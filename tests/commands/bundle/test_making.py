@@ -41,7 +41,7 @@ NODE_PARTS = ["config-1", "storage.info-1", "storage.verify-1", "log-1", "log.ve
 
 @pytest.fixture
 def node(kafkactl: Callable[..., Run], tmp_path: Path) -> FleetOnDisk:
-    """A formatted node of two directories, with a metadata log in which there is a secret of every kind."""
+    """Return a formatted node of two directories, with a metadata log in which there is a secret of every kind."""
     fleet = FleetOnDisk(tmp_path, FleetBuilder(controllers=(1,), brokers=()))
     kafkactl("storage", "plan", fleet.inventory, "--out", fleet.plan)
     assert kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes").code == 0
@@ -219,7 +219,8 @@ def test_names_from_elsewhere_stay_text_in_the_page(kafkactl: Callable[..., Run]
 
 @pytest.fixture
 def everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Options that name something of every kind, all with secrets in it; more of them in contexts and environment."""
+    """Return options that name something of every kind, all with secrets in it; more of them in contexts and
+    environment."""
     disk = planted.written_log(tmp_path / "disk").parent
     (disk / "meta.properties").write_text("#hunter70\nversion=1\ncluster.id=q1Sh-9_ISia_zwGINzRvyQ\nnode.id=1\n")
     (disk / "__cluster_metadata-0/quorum-state").write_text("# hunter71\n{")
@@ -270,7 +271,7 @@ def test_no_secret_is_in_a_bundle(
 
 
 def planted_text(data: bytes) -> bytes:
-    """A member as it is after unpacking."""
+    """Return a member as it is after unpacking."""
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 

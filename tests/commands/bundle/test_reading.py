@@ -64,7 +64,7 @@ def with_log(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> Path:
 
 
 def answer(run: Run, *places: tuple[object, str]) -> Any:
-    """What a command printed, with the names of places replaced, and without what depends on secrets."""
+    """Return what a command printed, with the names of places replaced, and without what depends on secrets."""
     text = run.stdout
     for path, name in places:
         text = text.replace(str(path), name)
@@ -214,7 +214,7 @@ def test_a_bundle_without_what_is_read(kafkactl: Kafkactl, tmp_path: Path, verb:
 
 
 def kept(path: Path, part: str, member: str, document: Mapping[str, Any]) -> Path:
-    """A bundle with one answer, whatever it is."""
+    """Return a bundle with one answer, whatever it is."""
     with closing(StagedMembers()) as staged:
         staged.add(member, (json.dumps(document).encode(),))
         parts = (PartResult(name=part, about="it", members=(member,), exit_code=0),)
@@ -252,7 +252,7 @@ def test_an_answer_of_another_shape(
 
 
 def test_a_saved_quorum_whose_ids_are_none(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    """It has the published structure, in which a directory id is any text."""
+    # It has the published structure, in which a directory id is any text.
     schema = answer_schema("quorum.describe")
     unknown = dict.fromkeys(schema["properties"])
     voter = dict.fromkeys(schema["$defs"]["Replica"]["properties"]) | {

@@ -156,7 +156,7 @@ def test_a_full_disk_leaves_nothing_half(
 def test_there_are_tables_at_every_moment(
     kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that is killed between two operations leaves the tables of before or its own."""
+    # A run that is killed between two operations leaves the tables of before or its own.
     out = tmp_path / "out"
     words = ("dryrun", "broker-loss", generated[0], "--brokers", "1", "--details", out)
     assert kafkactl(*words).code in (0, 7)
@@ -181,7 +181,7 @@ def test_without_pyarrow(
 
 
 def test_uri_has_the_layout_of_an_export(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    """Check that the layout of a URI is the one of `log export` (docs/spark.md), not a file for each table."""
+    # Check that the layout of a URI is the one of `log export` (docs/spark.md), not a file for each table.
     write_log(tmp_path / "log", Shape(records=90, partitions=25, brokers=5))
     asked = [tmp_path / "log" / "__cluster_metadata-0", "-o", "json", "--details"]
     uri = (tmp_path / "a b").as_uri()

@@ -167,7 +167,7 @@ def test_static_settings_and_release(kafkactl: Kafkactl, log: Path, tmp_path: Pa
 
 
 def test_a_real_log(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    """A standalone node of 4.4.0: losing its one voter ends the quorum."""
+    # A standalone node of 4.4.0: losing its one voter ends the quorum.
     log = tmp_path / "__cluster_metadata-0"
     log.mkdir()
     (log / "00000000000000000000.log").write_bytes(SEGMENT)

@@ -27,7 +27,7 @@ def _is_begun(folder: Path) -> bool:
 
 
 def _has_jvm(folder: Path) -> bool:
-    """The JVM has begun, and pyspark waits for it."""
+    """Return True if the JVM has begun, and pyspark waits for it."""
     return any(b"java" in command and b"launcher" not in command for command in _processes(folder))
 
 
@@ -65,7 +65,7 @@ def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals, moment:
 
 
 def _processes(folder: Path) -> list[bytes]:
-    """The JVM and Spark's workers, which work in a folder or in one that was removed from it: their commands."""
+    """Return the JVM and Spark's workers, which work in a folder or in one that was removed from it: their commands."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

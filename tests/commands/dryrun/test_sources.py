@@ -22,7 +22,7 @@ IDS = "MkU3OEVBNTcwNTJENDM2Qg", "5L6g3nShT-eMCtK--X86sw"
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Logs of two clusters, `a` and `b`, without meta.properties."""
+    """Return logs of two clusters, `a` and `b`, without meta.properties."""
     folder = tmp_path_factory.mktemp("logs")
     for seed, name in enumerate("ab"):
         write_log(folder / name, Shape(records=1_500, partitions=100, brokers=4, seed=seed))
@@ -30,7 +30,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def node(logs: Path, name: str, to: Path, cluster_id: str | None = None, node_id: int = 1) -> Path:
-    """A copy of a log, with the cluster id and the node id next to it."""
+    """Return a copy of a log, with the cluster id and the node id next to it."""
     shutil.copytree(logs / name, to)
     if cluster_id is not None:
         (to / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\n")
@@ -38,7 +38,7 @@ def node(logs: Path, name: str, to: Path, cluster_id: str | None = None, node_id
 
 
 def ends(log: Path) -> list[int]:
-    """Where batches end."""
+    """Return where batches end."""
     data, found = (log / SEGMENT).read_bytes(), [0]
     while found[-1] < len(data):
         found.append(found[-1] + 12 + int.from_bytes(data[found[-1] + 8 : found[-1] + 12], "big"))
@@ -167,7 +167,7 @@ def test_one_cluster_without_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path:
 
 
 def test_no_cluster_with_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
-    """One object on stderr, and nothing else."""
+    # One object on stderr, and nothing else.
     places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
     run = kafkactl("dryrun", "broker-loss", *places, "--brokers", "99", "-o", "json")
     assert (run.code, run.stdout, run.error["id"]) == (2, "", "unknown-broker")

@@ -38,7 +38,7 @@ def predicted(kafkactl: Kafkactl, *arguments: object) -> tuple[int, dict]:
 
 @pytest.fixture
 def spoiled(tmp_path: Path) -> Callable[..., Path]:
-    """A real tree with other data in some znodes; None takes one out."""
+    """Return a real tree with other data in some znodes; None takes one out."""
 
     def make(data: dict[str, bytes | None], znodes: list[Znode] | None = None) -> Path:
         saved = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes

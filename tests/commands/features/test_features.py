@@ -32,7 +32,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def at(cluster: FakeCluster, role: Role = Role.BROKER) -> Iterator[tuple[str, str]]:
-    """The words that name the running cluster."""
+    """Yield the words that name the running cluster."""
     with cluster.client(role) as client:
         yield role.option, ",".join(str(address) for address in client.bootstrap)
 
@@ -177,7 +177,7 @@ class TestChanges:
         assert "Outcome unknown" in run.stdout
 
     def test_interrupted_after_it_was_sent(self, kafkactl: Kafkactl, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Nothing is lost: the next run observes the cluster and continues from its state."""
+        # Nothing is lost: the next run observes the cluster and continues from its state.
         cluster = FakeCluster()
         looks = iter([feature_change.observe_levels])
 

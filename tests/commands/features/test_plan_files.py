@@ -37,14 +37,14 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Live(FakeCluster):
-    """One that runs until its test ends. `where` are the words that name it."""
+    """Cluster that runs until its test ends. `where` are the words that name it."""
 
     where: tuple[str, ...] = ()
 
 
 @pytest.fixture
 def live() -> Iterator[Callable[[], Live]]:
-    """`live()`: a cluster of 3.9's levels, on which group.version needs a higher metadata.version first."""
+    """Yield `live()`: a cluster of 3.9's levels, on which group.version needs a higher metadata.version first."""
     with contextlib.ExitStack() as stack:
 
         def start() -> Live:
@@ -177,7 +177,7 @@ class TestApply:
     def test_without_an_active_controller_nothing_has_changed_that_is_known(
         self, live: Start, kafkactl: Kafkactl, file: Path
     ) -> None:
-        """As while another controller is elected: it is said what is missing, and not that the cluster was changed."""
+        # As while another controller is elected: it is said what is missing, and not that the cluster was changed.
         plan(live(), kafkactl, file)
         unread = warning("registrations-not-read", "cluster", "the metadata log could not be read")
         assert self._checked(file, blocker("no-active-controller", "cluster", "-"), unread, levels={}) == []

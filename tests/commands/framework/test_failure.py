@@ -11,7 +11,7 @@ from kafkactl.core.errors import UnreachableError
 
 @pytest.fixture
 def broken(tmp_path):
-    """A configuration that Kafka refuses for four reasons."""
+    """Return a configuration that Kafka refuses for four reasons."""
     file = tmp_path / "server.properties"
     file.write_text("process.roles=controllr\nnode.id=-3\nlisteners=PLAINTEXT\nlog.dirs=\n")
     return str(file)
@@ -47,7 +47,7 @@ def test_many_reasons_do_not_hide_the_first(kafkactl, tmp_path):
 
 
 def test_words_of_a_server_do_not_move_the_cursor(capsys):
-    """An authorization server's reason, say, ends up in the error block."""
+    # An authorization server's reason, say, ends up in the error block.
     error = UnreachableError("refused: \x1b[2Jall is well", id="authentication-failed", cause="a\x07\nb")
     for output in ("table", "json"):
         assert report(error, Settings(output=output)) == 4

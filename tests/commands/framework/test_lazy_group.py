@@ -63,7 +63,7 @@ def test_help_lists_the_table_and_shows_examples_and_exit_codes(sample, kafkactl
 
 
 def test_the_time_limit_covers_argument_files(kafkactl, tmp_path, monkeypatch):
-    """Reading them takes as long as their disk does, and none of their lines has to be read for the limit to hold."""
+    # Reading them takes as long as their disk does, and none of their lines has to be read for the limit to hold.
     asked = []
 
     def slow(path, kind):

@@ -42,19 +42,20 @@ HANDSHAKE_UNKNOWN, HANDSHAKE_ILLEGAL = 33, 34
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All rounds are made, with 1 ms between them: only their number ends a command here, never the time."""
+    """Make all rounds, with 1 ms between them: only their number ends a command here, never the time."""
     monkeypatch.setattr(Backoff, "wait_ms", lambda *_: 1.0)
 
 
 def sasl_listener(asked: Asked) -> Action | None:
-    """As Kafka does without a login: ApiVersions and the handshake are answered, anything else ends the connection."""
+    """Answer as Kafka does without a login: ApiVersions and the handshake are answered, anything else ends the
+    connection."""
     if asked.name == "SaslHandshake":
         return Reply(body={"ErrorCode": HANDSHAKE_UNKNOWN, "Mechanisms": ["SCRAM-SHA-512", "PLAIN"]})
     return None if asked.name == "ApiVersions" else CLOSE
 
 
 def hangs_up(asked: Asked) -> Action | None:
-    """A listener without SASL that closes every connection."""
+    """Return a listener without SASL that closes every connection."""
     if asked.name == "SaslHandshake":
         return Reply(body={"ErrorCode": HANDSHAKE_ILLEGAL})
     return None if asked.name == "ApiVersions" else CLOSE
@@ -92,8 +93,7 @@ def test_a_user_without_any_right(kafkactl: Kafkactl, words: tuple[str, ...]) ->
 
 
 def test_no_address_of_the_cluster_can_be_reached_from_here(kafkactl: Kafkactl) -> None:
-    """The node named at the start answers, and what it names does not: a forwarded port, say."""
-
+    # The node named at the start answers, and what it names does not: a forwarded port, say.
     def elsewhere(asked: Asked) -> Action | None:
         if asked.name == "DescribeCluster":
             nodes = [{"BrokerId": 11, "Host": "127.0.0.1", "Port": 1}]
@@ -112,8 +112,7 @@ def test_no_address_of_the_cluster_can_be_reached_from_here(kafkactl: Kafkactl) 
 def test_brokers_that_wait_for_a_leader_are_named_before_the_time_is_over(
     kafkactl: Kafkactl, words: tuple[str, ...]
 ) -> None:
-    """Several calls in turn, none of which is answered: together they end before the command does."""
-
+    # Several calls in turn, none of which is answered: together they end before the command does.
     def waits(asked: Asked) -> Action | None:
         return SILENCE if asked.name in ("DescribeQuorum", "Fetch", "DescribeCluster") else None
 
@@ -127,7 +126,7 @@ def test_brokers_that_wait_for_a_leader_are_named_before_the_time_is_over(
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words[0] == "quorum"], ids=" ".join)
 def test_an_address_that_used_up_a_short_time_is_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
-    """A paused node accepts connections and does not answer."""
+    # A paused node accepts connections and does not answer.
     with FakeBroker(lambda _: SILENCE) as paused:
         address = str(paused.address)
         run = kafkactl(*words, "--bootstrap-controller", address, "--timeout", "2s", "-o", "json")

@@ -27,7 +27,7 @@ def command(count):
 
 
 class Place:
-    """Where a test installs packages and programs, and a user who has them."""
+    """Environment in which a test installs packages and programs, and a user who has them."""
 
     def __init__(self, folder: Path) -> None:
         self.packages, self.programs = folder / "packages", folder / "programs"
@@ -36,19 +36,19 @@ class Place:
         self.programs.mkdir()
 
     def package(self, name: str, entry_points: str, code: str = GOOD) -> None:
-        """Installed: one module, and metadata as pip writes them."""
+        """Install one module, and metadata as pip writes them."""
         (self.packages / f"{name}.py").write_text(code)
         metadata = self.packages / f"{name}-1.0.dist-info"
         metadata.mkdir()
         (metadata / "entry_points.txt").write_text(f"[console_scripts]\nother = x:y\n\n{entry_points}")
 
     def program(self, name: str, text: str = '#!/bin/sh\necho "program $0 $*"\nexit 5\n', mode: int = 0o755) -> None:
-        """On the path."""
+        """Put a program on the path."""
         (self.programs / name).write_text(text)
         (self.programs / name).chmod(mode)
 
     def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """`kafkactl`, as that user."""
+        """Run `kafkactl` as that user."""
         path = {"PYTHONPATH": f"{ROOT}:{self.packages}", "PATH": f"{self.programs}:{os.environ['PATH']}"}
         path["XDG_CACHE_HOME"] = str(self.packages.parent / "cache")
         return subprocess.run(

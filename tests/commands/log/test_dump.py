@@ -52,7 +52,7 @@ def test_a_folder_and_its_checkpoints(kafkactl, folder: Path):
 
 
 def test_each_folder_is_a_log_of_its_own(kafkactl, folder: Path, tmp_path: Path):
-    """Nothing is missing between the end of one and the beginning of the next; a torn end stays one."""
+    # Nothing is missing between the end of one and the beginning of the next; a torn end stays one.
     data = (folder / "00000000000000000000.log").read_bytes()
     other = tmp_path / "other" / "00000000000000000000.log"
     other.parent.mkdir()
@@ -119,7 +119,7 @@ def test_secrets_only_when_asked_for(kafkactl):
 
 @pytest.mark.parametrize("end", ["cut", "zeros"])
 def test_the_end_of_a_log_that_is_being_written_is_not_damage(kafkactl, folder: Path, end: str):
-    """The last batch of a running node, or room that was never written to; the same with something behind it is."""
+    # The last batch of a running node, or room that was never written to; the same with something behind it is.
     file = folder / "00000000000000000000.log"
     data = file.read_bytes()
     file.write_bytes(data[:-5] if end == "cut" else data + bytes(4096))

@@ -37,7 +37,7 @@ FILTERS = [
 
 
 def by_kafka(capture: Path) -> list[dict[str, Any]]:
-    """The payloads that Kafka's tool prints, each with its offset."""
+    """Return the payloads that Kafka's tool prints, each with its offset."""
     text = gzip.decompress((GOLDEN / DUMPS[capture]).read_bytes()).decode()
     return [{"offset": int(offset), **json.loads(payload)} for offset, payload in PAYLOAD.findall(text)]
 
@@ -51,7 +51,7 @@ def by_us(kafkactl: Any, tmp_path: Path, capture: Path, *arguments: str) -> list
 
 
 def filtered(path: str, lines: list[dict[str, Any]]) -> list[Any]:
-    """What `jq PATH` gives for these lines: `.name` is a field or null, `[]` each element."""
+    """Return what `jq PATH` gives for these lines: `.name` is a field or null, `[]` each element."""
     found: list[Any] = lines
     for name, _ in re.findall(r"\.(\w+)|(\[\])", path):
         found = [line.get(name) for line in found] if name else [element for line in found for element in line or ()]

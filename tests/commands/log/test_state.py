@@ -30,7 +30,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def last(log: Path) -> int:
-    """The last offset of the log."""
+    """Return the last offset of the log."""
     batches = list(decode_batches((log / SEGMENT).read_bytes()))
     return batches[-1].header.last_offset
 
@@ -43,7 +43,7 @@ def image(kafkactl, *arguments: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_snapshot_and_log_come_to_the_same(kafkactl, tmp_path: Path, release: str):
-    """The state at a snapshot's offset, out of the log alone, is that of the snapshot."""
+    # The state at a snapshot's offset, out of the log alone, is that of the snapshot.
     folder = unpacked(release, tmp_path)
     for checkpoint in sorted(folder.glob("*.checkpoint")):
         offset = int(checkpoint.name[:20])
@@ -183,7 +183,7 @@ def position_of(log: Path, offset: int) -> int:
 
 
 def test_damage_below_a_snapshot_leaves_the_snapshot_alone(kafkactl, log: Path):
-    """Kafka cuts the log, finds the snapshot beyond its end and throws away what is left of the log."""
+    # Kafka cuts the log, finds the snapshot beyond its end and throws away what is left of the log.
     newest = max(log.glob("*.checkpoint"))
     alone = image(kafkactl, newest)
     bad = hurt_at(log, 100)
@@ -262,7 +262,7 @@ def holed(log: Path) -> Path:
 
 
 def test_records_that_are_missing_below_a_snapshot(kafkactl, holed: Path):
-    """The state is known nevertheless; every answer that would include them reports that they are missing."""
+    # The state is known nevertheless; every answer that would include them reports that they are missing.
     whole = image(kafkactl, holed)
     lint = kafkactl("log", "lint", holed, "-o", "json")
     assert (lint.code, lint.json["snapshot"]) == (0, whole["snapshot"])
@@ -356,7 +356,7 @@ def test_the_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
 
 
 def test_what_history_says_is_what_the_image_has(kafkactl, log: Path):
-    """The last word of a partition's history is its state."""
+    # The last word of a partition's history is its state.
     for topic in image(kafkactl, log)["image"]["topics"]:
         for partition in topic["partitions"]:
             events = lines(

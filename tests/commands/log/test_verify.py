@@ -78,7 +78,7 @@ def test_a_torn_tail_and_zeros_are_not_a_problem(kafkactl, node):
 
 
 def test_zeros_stand_for_records_that_another_log_has(kafkactl, node):
-    """Where the file was not extended by Kafka but by a power failure (4.3.1: a broker had 4 records more)."""
+    # Where the file was not extended by Kafka but by a power failure (4.3.1: a broker had 4 records more).
     whole, zeros = node("whole", {FIRST: SEGMENT}), node("zeros", {FIRST: SEGMENT[: STARTS[-3]] + bytes(500)})
     code, answer, found = verified(kafkactl, zeros, whole)
     assert (code, found) == (0, {"metadata-log-zero-tail": "info", "damaged-log-ranked": "warning"})
@@ -185,7 +185,7 @@ def test_committed_parts_that_differ(kafkactl, node):
 
 
 def test_nodes_of_several_clusters(kafkactl, node):
-    """They are not the same log, of course: that one went its own way is not said."""
+    # They are not the same log, of course: that one went its own way is not said.
     first, second = node("1", {FIRST: SEGMENT}), node("2", {FIRST: noops(0, epoch=2)}, cluster_id="xyz")
     code, answer, found = verified(kafkactl, first, second)
     assert (code, found, answer["divergences"]) == (7, {"several-clusters": "blocker"}, [])
@@ -238,7 +238,7 @@ def test_leader_epochs_are_compared_with_the_log(kafkactl, node, text, reported)
     ],
 )
 def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, node, text, reported):
-    """The segment of the oldest snapshot begins before it; the file does not (seen on 3.3.2 to 4.4.0)."""
+    # The segment of the oldest snapshot begins before it; the file does not (seen on 3.3.2 to 4.4.0).
     snapshots = {f"{end:020}-{epoch:010}.checkpoint": SNAPSHOT for end, epoch in ((2, 1), (4, 4))}
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS, **snapshots}), text)
     _, answer, _ = verified(kafkactl, log)
@@ -267,7 +267,7 @@ def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
 
 
 def hurt(data: bytes, batch: int) -> bytes:
-    """With a wrong bit in one of its batches."""
+    """Return the log with a wrong bit in one of its batches."""
     at = [found.header.position for found in decode_batches(data)][batch] + 70
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
@@ -292,7 +292,7 @@ def test_a_sound_log_is_better_than_a_damaged_one(kafkactl, node, order):
 
 
 def test_the_damaged_log_may_be_longer(kafkactl, node):
-    """Only its valid part counts, and what can be read after that nowhere else is named."""
+    # Only its valid part counts, and what can be read after that nowhere else is named.
     longer = node("longer", {FIRST: hurt(SEGMENT, 5) + noops(30, count=40)})
     sound = node("sound", {FIRST: SEGMENT[: STARTS[10]]})
     code, answer, found = verified(kafkactl, longer, sound)
@@ -327,7 +327,7 @@ def test_a_gap_ends_the_valid_part_and_equal_logs_prefer_the_whole_one(kafkactl,
 
 
 def test_a_snapshot_beyond_the_damage_is_a_place(kafkactl, node):
-    """A broken one is none."""
+    # A broken one is none.
     name = "00000000000000000025-0000000001.checkpoint"
     with_snapshot = node("snapshot", {FIRST: hurt(SEGMENT, 5), name: SNAPSHOT})
     short = node("short", {FIRST: SEGMENT[: STARTS[10]]})

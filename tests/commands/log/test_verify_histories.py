@@ -17,7 +17,7 @@ SECOND, HOUR = 1_000, 3_600_000
 
 
 def founding(epoch: int, *, begun_ms: int = 1_000, noops: int = 3) -> MetadataLog:
-    """A log from offset 0 on whose leader became the active controller."""
+    """Return a log from offset 0 on whose leader became the active controller."""
     log = MetadataLog(begun_ms=begun_ms).lead(epoch)
     for _ in range(noops):
         log = log.noop(epoch)
@@ -25,12 +25,12 @@ def founding(epoch: int, *, begun_ms: int = 1_000, noops: int = 3) -> MetadataLo
 
 
 def elected_only(epoch: int, *, begun_ms: int = 1_000) -> MetadataLog:
-    """The log of a first leader that no majority followed."""
+    """Return the log of a first leader that no majority followed."""
     return MetadataLog(begun_ms=begun_ms).lead(epoch)
 
 
 def compacted(path: Path, *, begun_ms: int) -> Path:
-    """The disk of node 1 whose log begins at offset 500, behind a snapshot of epoch 7."""
+    """Return the disk of node 1 whose log begins at offset 500, behind a snapshot of epoch 7."""
     made = disk(path, 1, MetadataLog(end=500, begun_ms=begun_ms).noop(7).noop(7))
     (made / worlds.LOG / worlds.SEGMENT).rename(made / worlds.LOG / f"{500:020}.log")
     worlds.snapshot(made, worlds.BEFORE, 500, 7)
@@ -72,7 +72,7 @@ def test_first_leader_without_majority_leaves_an_uncommitted_tail(kafkactl: Kafk
 def test_a_blank_leader_with_a_higher_epoch_does_not_make_the_old_log_a_tail(
     kafkactl: Kafkactl, tmp_path: Path
 ) -> None:
-    """The new leader of a formatted disk was elected and not followed yet: only the old log was committed."""
+    # The new leader of a formatted disk was elected and not followed yet: only the old log was committed.
     logs = [disk(tmp_path / "c1", 1, founding(4, noops=30)), disk(tmp_path / "c2", 2, elected_only(15))]
     code, answer, found = verified(kafkactl, *logs)
     assert (code, found) == (7, {"committed-log-diverged": "blocker", "empty-metadata-log": "blocker"})
@@ -81,7 +81,7 @@ def test_a_blank_leader_with_a_higher_epoch_does_not_make_the_old_log_a_tail(
 
 
 def test_a_later_epoch_that_ends_below_a_snapshot_is_another_history(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    """Segments of the old history begin behind everything that the new one has."""
+    # Segments of the old history begin behind everything that the new one has.
     old = compacted(tmp_path / "c1", begun_ms=1_000)
     new = disk(tmp_path / "c2", 2, founding(9))
     code, answer, found = verified(kafkactl, old, new)
@@ -102,7 +102,7 @@ def test_a_short_log_written_after_the_long_one_may_be_another_history(
 
 
 def common(leader_alone_ms: int, epoch: int = 1) -> tuple[MetadataLog, MetadataLog]:
-    """A log that goes on in epoch 2, and one whose old leader wrote for some time more."""
+    """Return a log that goes on in epoch 2, and one whose old leader wrote for some time more."""
     begun = founding(1)
     alone = MetadataLog(begun.dynamic, begun.data, begun.end, begun.starts, begun.begun_ms).noop(epoch)
     alone = MetadataLog(alone.dynamic, alone.data, alone.end, alone.starts, begun.begun_ms + leader_alone_ms)
@@ -135,7 +135,7 @@ def test_a_tail_on_most_of_the_nodes_may_be_committed(kafkactl: Kafkactl, tmp_pa
 
 
 def test_committed_record_that_a_later_leader_replaced_is_another_history(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    """A majority was restored: the record that its leader of epoch 4 committed has epoch 3 in the log of epoch 5."""
+    # A majority was restored: the record that its leader of epoch 4 committed has epoch 3 in the log of epoch 5.
     newer = founding(1).lead(3).lead(5).noop(5)
     older = founding(1).lead(4).noop(4)
     logs = [disk(tmp_path / f"c{id}", id, older) for id in (1, 2)]

@@ -12,7 +12,7 @@ from tests.migration.observations import OPEN_AT_M0, TIME_MS, World, migration, 
 
 
 def saved(place: Path, seen: World) -> Path:
-    """An observation as another program may write it: no logs, no responses of nodes."""
+    """Return an observation as another program may write it: no logs, no responses of nodes."""
     observation = seen.observation()
     nodes = [
         {
@@ -151,7 +151,7 @@ def test_neither_cluster_nor_observation(kafkactl):
 @pytest.mark.parametrize("state", ["M0", "M6"])
 @pytest.mark.parametrize("verb", ["check", "status", "plan", "compare"])
 def test_without_zookeeper_no_answer_is_a_success(kafkactl, tmp_path, verb: str, state: str):
-    """A script that goes on behind `&&` must not pass."""
+    # A script that goes on behind `&&` must not pass.
     folder = saved(tmp_path / "seen", world(state).but(has_tree=False))
     run = kafkactl("migrate", verb, "--observation", folder, "-o", "json")
     assert run.code != 0

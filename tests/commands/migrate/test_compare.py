@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def saved(folder: Path, *, secret: str = ENCODER_SECRET, data: dict[str, bytes | None] | None = None) -> Path:
-    """An observation in dual write; `data` replaces that of some znodes, None takes them away."""
+    """Return an observation in dual write; `data` replaces that of some znodes, None takes them away."""
     log = folder / "metadata" / "3001" / "__cluster_metadata-0"
     log.mkdir(parents=True)
     (log / f"{0:020}.log").write_bytes(gzip.decompress((GOLDENS / RELEASE / "metadata.log.gz").read_bytes()))
@@ -146,7 +146,7 @@ def test_nothing_shown_is_a_secret(kafkactl, tmp_path):
 
 @pytest.mark.slow
 def test_many_differences_are_bounded_and_counted(kafkactl, tmp_path):
-    """The unexplained ones come first; `jsonl` gives all of them."""
+    # The unexplained ones come first; `jsonl` gives all of them.
     quota = b'{"version":1,"config":{"producer_byte_rate":"1"}}'
     gone = b'{"partitions":{},"topic_id":"q8jYpF3nTeKz0g2GQ2hVcg","version":3}'
     data = {f"/config/clients/c{number:04}": quota for number in range(1005)}

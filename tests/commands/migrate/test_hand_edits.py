@@ -21,7 +21,7 @@ EDIT = "num.io.threads=5\n"
 
 @pytest.fixture(scope="module")
 def at_m6() -> list[tuple[FakeCluster, Path]]:
-    """The cluster and the files at M6 from the first test on that asks for them."""
+    """Return the cluster and the files at M6 from the first test on that asks for them."""
     return []
 
 

@@ -105,7 +105,7 @@ def test_what_cannot_be_known_is_refused_and_reported_once(kafkactl, inventory, 
 
 
 def test_a_node_without_a_file(kafkactl, inventory, tmp_path):
-    """The others can be looked at; nothing is written, for each file has to fit the others."""
+    # The others can be looked at; nothing is written, for each file has to fit the others.
     (inventory.parent / "2.properties").unlink()
     answer = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "out", code=3)
     found = [finding for finding in answer["findings"] if finding["id"] == "render-file-missing"]
@@ -153,7 +153,7 @@ def test_an_observation_without_nodes(kafkactl, tmp_path):
 
 
 def test_files_that_hooks_give(kafkactl, inventory, tmp_path):
-    """Byte for byte, whatever the bytes."""
+    # Byte for byte, whatever the bytes.
     odd = b"# caf\xe9\nnum.partitions=3\n"
     first = inventory.parent / "1.properties"
     first.write_bytes(first.read_bytes() + odd)

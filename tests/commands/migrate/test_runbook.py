@@ -18,7 +18,7 @@ _PHASES = {"1.": "M0", "3.": "M4L", "4.": "M6", "6.": "M8", "7.": "M11", "Rollba
 
 
 def _commands() -> list[tuple[str, str]]:
-    """The command lines of each section, with the state that it is about."""
+    """Return the command lines of each section, with the state that it is about."""
     found = []
     for section in re.split(r"(?m)^## ", _PAGE)[1:]:
         state = _PHASES.get(section.split()[0], "M3")

@@ -135,7 +135,7 @@ def test_the_journal_is_shown_next_to_what_was_observed(migrate, tmp_path: Path)
 
 
 def test_what_is_next_is_on_the_way_that_was_begun(migrate, tmp_path: Path) -> None:
-    """An interrupted rollback says how to resume it, not how to migrate again."""
+    # An interrupted rollback says how to resume it, not how to migrate again.
     for goal, action in (("run", "put-config"), ("rollback", "stop-controllers")):
         path = tmp_path / f"{goal}.jsonl"
         _journal(path, "M4", goal=goal)
@@ -148,7 +148,7 @@ def test_a_saved_observation_does_not_move(migrate) -> None:
 
 
 def test_a_look_is_compared_with_one_in_the_same_state_ten_seconds_before_it() -> None:
-    """Observations may be a second apart: then the previous one cannot confirm a gate that needs two."""
+    # Observations may be a second apart: then the previous one cannot confirm a gate that needs two.
     earlier = _Earlier()
     first = _M4.observation()
 
@@ -273,7 +273,7 @@ def test_an_observation_of_which_little_is_left_is_still_answered(migrate, tmp_p
 
 @pytest.mark.parametrize("words", [("plan",), ("rollback", "--dry-run")])
 def test_findings_do_not_block_a_direction_that_is_open(migrate, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """A log with some damaged bytes is reported, and neither direction needs these bytes."""
+    # A log with some damaged bytes is reported, and neither direction needs these bytes.
     folder = save(tmp_path / "seen", _M6.observation())
     (log,) = (folder / "metadata").rglob("*.log")
     content = bytearray(log.read_bytes())

@@ -42,7 +42,8 @@ def zookeeper(monkeypatch: pytest.MonkeyPatch) -> Callable[[Tree], None]:
 
 @pytest.fixture
 def inventory(tmp_path: Path) -> Iterator[Path]:
-    """Of brokers 1 and 2, as in the tree, and the controllers of a quorum under their own ids."""
+    """Return the inventory of brokers 1 and 2, as in the tree, and of the controllers of a quorum under their own
+    ids."""
     lines = ['[zookeeper]\nconnect = "127.0.0.1:1/kafka"\n']
     with contextlib.ExitStack() as stack:
         quorum = stack.enter_context(FakeQuorum(controllers=2, voters=(1, 2)))
@@ -73,7 +74,7 @@ def asked(kafkactl: Kafkactl, path: Path, command: str) -> Run:
 
 
 def found(run: Run) -> dict[str, dict[str, Any]]:
-    """The findings of an answer, by id."""
+    """Return the findings of an answer, by id."""
     answer = run.json
     return {gate["id"]: gate for gate in (*answer["findings"], *answer.get("gates", ()))}
 
@@ -118,7 +119,7 @@ def test_the_zookeeper_of_another_cluster(
 def test_another_chroot_where_no_kafka_is(
     command: str, kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
 ) -> None:
-    """What is not there (`/controller`, `/migration`) would tell much if it were the right place."""
+    # What is not there (`/controller`, `/migration`) would tell much if it were the right place.
     zookeeper(tree_of([], "/kafka"))
     run = asked(kafkactl, inventory, command)
     finding = found(run)["no-kafka-tree"]
@@ -191,7 +192,7 @@ def test_settings_of_zookeeper_that_cannot_be_read(command: str, kafkactl: Kafka
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ALL)
 def test_no_zookeeper_answers(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
-    """The nodes answer, so there is an answer; a plan that needs znodes is refused."""
+    # The nodes answer, so there is an answer; a plan that needs znodes is refused.
     run = asked(kafkactl, inventory, command)
     finding = found(run)["zookeeper-not-observed"]
     assert "connection refused" in finding["message"] and "zookeeper.connect" in finding["next_step"]

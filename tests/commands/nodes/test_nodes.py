@@ -24,7 +24,7 @@ def a_short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def running(cluster: FakeCluster, listener: Role = Role.BROKER) -> Iterator[list[str]]:
-    """The connection options of a cluster whose nodes listen while the block lasts."""
+    """Yield the connection options of a cluster whose nodes listen while the block lasts."""
     with cluster.client(listener) as client:
         yield [listener.option, ",".join(str(address) for address in client.bootstrap)]
 
@@ -89,7 +89,7 @@ def test_a_user_without_rights_is_reported(kafkactl: Kafkactl) -> None:
 
 
 def test_a_release_without_the_request(kafkactl: Kafkactl) -> None:
-    """The level says 4.4, the controllers that answer are older: nothing is sent, and the request is named."""
+    # The level says 4.4, the controllers that answer are older: nothing is sent, and the request is named.
     cluster = UnregisteringCluster()
     for node in cluster.nodes.values():
         del node.ranges[94]

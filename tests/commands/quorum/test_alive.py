@@ -12,7 +12,7 @@ from tests.conftest import Run
 
 @pytest.fixture
 def ask(kafkactl: Callable[..., Run], tmp_path):
-    """`ask(quorum, "quorum", "describe")`: a command against controller 1 of it, with JSON."""
+    """Return `ask(quorum, "quorum", "describe")`: a command against controller 1 of it, with JSON."""
 
     def run(quorum, *words):
         group, verb, *rest = words

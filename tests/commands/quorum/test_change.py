@@ -27,7 +27,8 @@ log.dirs={directory}
 
 @pytest.fixture
 def run_quorum(monkeypatch, tmp_path, kafkactl):
-    """`run_quorum(quorum, "remove-controller", …)`: run a command on a simulated quorum, with its own journal."""
+    """Return `run_quorum(quorum, "remove-controller", …)`: run a command on a simulated quorum, with its own
+    journal."""
 
     def run(quorum, verb, *words, **options):
         @contextlib.contextmanager
@@ -45,7 +46,7 @@ def run_quorum(monkeypatch, tmp_path, kafkactl):
 
 @pytest.fixture
 def candidate(tmp_path):
-    """The server.properties of controller 4, formatted."""
+    """Return the server.properties of controller 4, formatted."""
     (tmp_path / "data").mkdir()
     meta = f"version=1\ncluster.id={CLUSTER_ID}\nnode.id=4\ndirectory.id={directory('a')}\n"
     (tmp_path / "data" / "meta.properties").write_text(meta)
@@ -238,7 +239,7 @@ def test_a_time_limit_in_the_middle_says_what_was_done_and_how_it_is_resumed(run
 
 
 def test_another_cluster_is_noticed_where_controllers_do_not_report_theirs(run_quorum, candidate, tmp_path):
-    """As where only the new controller was named, which follows no leader: its disk is the reason."""
+    # As where only the new controller was named, which follows no leader: its disk is the reason.
     other = f"version=1\ncluster.id=other\nnode.id=4\ndirectory.id={directory('a')}\n"
     (tmp_path / "data" / "meta.properties").write_text(other)
     quorum = SteppedQuorum(world=world("1 2 3"), knows_cluster_id=False)

@@ -216,7 +216,7 @@ def test_the_page_fits_a_terminal(describe, monkeypatch, columns):
 
 @given(seed=st.integers(0, 2**32), version=st.integers(0, 2))
 def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
-    """Duplicate ids, times before the epoch, endpoints without names, no voters: shown unchanged, and never a crash."""
+    # Duplicate ids, times before the epoch, endpoints without names, no voters: shown unchanged, and never a crash.
     spec = response(55)
     body = random_message(random.Random(seed), spec, version)
     body["ErrorCode"] = 0
@@ -243,7 +243,7 @@ def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
 
 
 def random_partition(rng, spec, version):
-    """A partition of the answer without error, by the definition of its fields."""
+    """Return a partition of the answer without error, by the definition of its fields."""
     while True:
         topics = random_message(rng, spec, version)["Topics"]
         partitions = [partition for topic in topics for partition in topic["Partitions"]]

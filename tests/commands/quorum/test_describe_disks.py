@@ -51,7 +51,7 @@ def test_disks_of_two_foundings_are_named(kafkactl: Cli, tmp_path: Path) -> None
 
 
 def log_with_voters(ports: dict[int, int]) -> MetadataLog:
-    """A log of the fake quorum's cluster whose voter set has these ports."""
+    """Return a log of the fake quorum's cluster whose voter set has these ports."""
     voters = [
         Voter(
             node_id=id, directory_id=directory(id), endpoints=(Endpoint(listener="CONTROLLER", host=HOST, port=port),)
@@ -72,7 +72,7 @@ def log_with_voters(ports: dict[int, int]) -> MetadataLog:
 def test_voters_that_answer_at_other_addresses_are_the_cause(
     kafkactl: Cli, tmp_path: Path, moved: tuple[int, ...]
 ) -> None:
-    """Without a leader; a majority at the old addresses could elect one, so then it is only a warning."""
+    # Without a leader; a majority at the old addresses could elect one, so then it is only a warning.
     with running(Quorum()) as quorum:
         quorum.leader_id = -1
         for id in quorum.ids:

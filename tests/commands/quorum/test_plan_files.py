@@ -18,7 +18,7 @@ SERVERS = ("--bootstrap-controller", "c1:9093")
 
 @pytest.fixture
 def run_quorum(monkeypatch, tmp_path, kafkactl):
-    """`run_quorum(quorum, "apply", …)`: run a command on a simulated quorum, with a journal of this test."""
+    """Return `run_quorum(quorum, "apply", …)`: run a command on a simulated quorum, with a journal of this test."""
 
     def run(quorum, verb, *words):
         @contextlib.contextmanager

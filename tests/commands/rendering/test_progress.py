@@ -96,7 +96,7 @@ def test_no_bar_in_a_pipe(tmp_path: Path):
 
 
 def shown(words: list[str], *, out_is_terminal: bool = False, when: str = "at once") -> tuple[str, str]:
-    """What a command line writes to a pipe, and what to a terminal that is its stderr, or both."""
+    """Return what a command line writes to a pipe, and what to a terminal that is its stderr, or both."""
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))

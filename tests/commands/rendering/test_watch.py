@@ -47,7 +47,7 @@ def test_in_a_pipe_each_observation_is_a_line_until_the_time_is_over(kafkactl, q
 
 
 def test_the_time_of_all_looks_is_not_that_of_one(kafkactl, quorum):
-    """A leader that takes its time is waited for, though the view is to end soon."""
+    # A leader that takes its time is waited for, though the view is to end soon.
     quorum.late_s[2] = 0.6
     run = kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s")
     assert run.code == 0
@@ -113,7 +113,7 @@ def test_on_a_terminal_the_page_is_drawn_over_itself_and_stays(quorum):
 
 
 def test_a_screen_that_is_too_small_says_so_in_the_letters_that_it_has(quorum):
-    """And what stays behind is whole."""
+    # And what stays behind is whole.
     with on_a_terminal(quorum, lines=6) as session:
         shown = session.until(lambda text: text.count("more lines") >= 2)
         assert "… " in shown and "CONTROLLER://" not in shown

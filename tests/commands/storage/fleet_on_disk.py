@@ -32,7 +32,7 @@ class FleetOnDisk:
         return "\n".join(["[[nodes]]", *(f"{key} = {json.dumps(value)}" for key, value in facts.items())])
 
     def config(self, node_id: int) -> Path:
-        """A node's server.properties."""
+        """Return a node's server.properties."""
         return self.folder / f"{node_id}.properties"
 
     def write_config(self, node_id: int) -> None:
@@ -40,15 +40,15 @@ class FleetOnDisk:
         self.config(node_id).write_text(self.builder.config(node_id), encoding="utf-8")
 
     def disk(self, node_id: int, name: str = "a") -> Path:
-        """One log directory; a is the metadata directory."""
+        """Return one log directory; a is the metadata directory."""
         return self.folder / "disks" / str(node_id) / name
 
     def tree(self) -> dict[str, bytes]:
-        """Every file on every disk."""
+        """Return every file on every disk."""
         root = self.folder / "disks"
         return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
     def planned(self) -> dict[str, Any]:
-        """The plan file."""
+        """Return the plan file."""
         document: dict[str, Any] = json.loads(self.plan.read_text(encoding="utf-8"))
         return document

@@ -19,7 +19,7 @@ USERS = "SCRAM-SHA-512=[name=alice,password=alice-secret]\n"
 
 @pytest.fixture
 def fleet(kafkactl, tmp_path):
-    """A fleet that is planned."""
+    """Return a fleet that is planned."""
     return planned(kafkactl, tmp_path, FleetBuilder())
 
 
@@ -266,7 +266,7 @@ def test_a_disk_that_was_formatted_and_is_blank_again_is_refused(apply, fleet):
 
 
 def test_a_whole_node_that_is_blank_again_is_refused(apply, fleet):
-    """No other directory of the node could tell: only the receipt remembers."""
+    # No other directory of the node could tell: only the receipt remembers.
     apply(*ALL, "--yes")
     shutil.rmtree(fleet.disk(4).parent)
     run = apply("--node", 4, "--yes")
@@ -289,7 +289,7 @@ def test_it_is_formatted_again_where_the_operator_says_so_and_why(apply, fleet):
 
 
 def test_a_lost_metadata_disk_of_a_controller_asks_the_others(kafkactl, tmp_path):
-    """Their hosts do not exist, so the operator's word is all there is, and that is said."""
+    # Their hosts do not exist, so the operator's word is all there is, and that is said.
     fleet = planned(kafkactl, tmp_path, FleetBuilder(static=True))
     assert kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json").code == 0
     lose(fleet, 1, "a")

@@ -83,7 +83,7 @@ def _set(*path: Any, to: Any) -> Callable[[Document], None]:
 
 
 def _another_user(document: Document) -> None:
-    """A checkpoint of an honest plan for another user of another cluster's time: its keys fit no declaration."""
+    """Plant a checkpoint of an honest plan for another user of another cluster's time: its keys fit no declaration."""
     file = file_of(document, "bootstrap.checkpoint")
     data = bytearray(base64.b64decode(document["contents"][file["sha256"]]))
     at = data.index(b"alice")
@@ -218,7 +218,7 @@ def test_the_dry_run_shows_modes_owner_and_users(kafkactl, fleet):
 
 
 def test_a_planted_user_is_seen(kafkactl, tmp_path, release):
-    """An honest plan may bring any user in: the one who applies it sees whom."""
+    # An honest plan may bring any user in: the one who applies it sees whom.
     (tmp_path / "a").mkdir()
     fleet = planned(kafkactl, tmp_path / "a", kafka_version=release)
     run = kafkactl("storage", "apply", fleet.plan, "--node", 1, "--dry-run", "-o", "json")
@@ -226,7 +226,7 @@ def test_a_planted_user_is_seen(kafkactl, tmp_path, release):
 
 
 def test_the_users_file_is_its_owners_alone(kafkactl, fleet):
-    """Keys are worth as much as passwords, on the disk as in the plan."""
+    # Keys are worth as much as passwords, on the disk as in the plan.
     assert kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes").code == 0
     path = fleet.disk(1) / "bootstrap.checkpoint"
     assert path.stat().st_mode & 0o777 == 0o600

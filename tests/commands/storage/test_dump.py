@@ -10,7 +10,7 @@ from tests.storage.fleet.fleets import FleetBuilder
 
 @pytest.fixture
 def disk(kafkactl, tmp_path):
-    """The formatted metadata directory of a controller with a user."""
+    """Return the formatted metadata directory of a controller with a user."""
     fleet = FleetOnDisk(tmp_path, FleetBuilder(controllers=(1,), brokers=(), inventory={"scram_file": "users.txt"}))
     (tmp_path / "users.txt").write_text("SCRAM-SHA-256=[name=alice,password=alice-secret]\n", encoding="utf-8")
     kafkactl("storage", "plan", fleet.inventory, "--out", fleet.plan)
@@ -89,7 +89,7 @@ def test_an_empty_file_is_not_an_answer(kafkactl, tmp_path, content):
 
 
 def test_secrets_of_any_file_of_properties_are_hidden(kafkactl, tmp_path):
-    """Entries other than Kafka's own keys are shown as in a server.properties; lines of a PEM block read as keys."""
+    # Entries other than Kafka's own keys are shown as in a server.properties; lines of a PEM block read as keys.
     file = tmp_path / "meta.properties"
     file.write_text(
         "version=1\nnode.id=1\ncluster.id=q1Sh-9_ISia_zwGINzRvyQ\nnum.io.threads=7\nmy.pwd=hunter01\n"

@@ -30,7 +30,7 @@ def test_it_formats_once_and_then_has_nothing_to_do(ensure, node):
 
 
 def test_it_never_asks(ensure):
-    """A container's entry point has no terminal, and no operator who could give --yes."""
+    # A container's entry point has no terminal, and no operator who could give --yes.
     assert ensure().code == 0
 
 

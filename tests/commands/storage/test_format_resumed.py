@@ -19,7 +19,7 @@ from tests.storage.nodes import CLUSTER_ID, properties
 
 @pytest.fixture
 def killed(kafkactl: Callable[..., Run], tmp_path: Path) -> Callable[..., Run]:
-    """Two directories, of which d2 was finished when the run was killed; then the same command again."""
+    """Return two directories, of which d2 was finished when the run was killed; then the same command again."""
     file = tmp_path / "server.properties"
     folders = [f"{tmp_path}/{name}" for name in ("d1", "d2")]
     file.write_text(properties(log_dirs=folders, static=True), encoding="utf-8")
@@ -41,7 +41,8 @@ def test_killed_format_is_resumed_by_the_same_command(killed: Callable[..., Run]
 
 @pytest.fixture
 def unfinished(kafkactl: Callable[..., Run], tmp_path: Path) -> tuple[Path, list[object]]:
-    """A lock file in directories that are complete: another run is about to end; and the words of its command."""
+    """Return a lock file in directories that are complete: another run is about to end; and the words of its
+    command."""
     node = Node(tmp_path)
     words = ["storage", "format", "-t", CLUSTER_ID, "-c", node.file, "-s", "--kafka-version", "4.3.1", "-o", "json"]
     assert kafkactl(*words).code == 0

@@ -8,7 +8,7 @@ from tests.storage.fleet.fleets import FleetBuilder
 
 @pytest.fixture
 def node(kafkactl, tmp_path):
-    """The configuration of a formatted node with two directories, and the place of its disks."""
+    """Return the configuration of a formatted node with two directories, and the place of its disks."""
     fleet = FleetOnDisk(tmp_path, FleetBuilder(controllers=(1,), brokers=()))
     kafkactl("storage", "plan", fleet.inventory, "--out", fleet.plan)
     assert kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes").code == 0

@@ -19,7 +19,7 @@ Format = Callable[..., Run]
 
 @pytest.fixture
 def quorum() -> Iterator[FakeQuorum]:
-    """Voters 1, 2 and 3, of which 3 has lost its disk and does not run."""
+    """Yield voters 1, 2 and 3, of which 3 has lost its disk and does not run."""
     with FakeQuorum(voters=(1, 2, 3)) as started:
         started.kill(3, ago_ms=60_000)
         yield started
@@ -27,7 +27,8 @@ def quorum() -> Iterator[FakeQuorum]:
 
 @pytest.fixture
 def lost(kafkactl: Callable[..., Run], tmp_path: Path) -> Format:
-    """`lost(servers="HOST:PORT,…")` or `lost(voters="ID@HOST:PORT,…")`: format node 3, whose metadata disk is blank."""
+    """Return `lost(servers="HOST:PORT,…")` or `lost(voters="ID@HOST:PORT,…")`: format node 3, whose metadata disk is
+    blank."""
 
     def run(
         *words: str,

@@ -25,7 +25,7 @@ def written(tmp_path: Path, **settings: str) -> Path:
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """`home("4.3.1", …)`: an installation with the jars of these releases, named by KAFKA_HOME."""
+    """Return `home("4.3.1", …)`: an installation with the jars of these releases, named by KAFKA_HOME."""
 
     def make(*versions: str) -> Path:
         libs = tmp_path / "kafka" / "libs"

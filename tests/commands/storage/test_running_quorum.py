@@ -19,7 +19,7 @@ CONFIRMED = ("--replace-lost-metadata-disk", "--verified-quorum")
 
 @pytest.fixture
 def quorum() -> Iterator[FakeQuorum]:
-    """Voters 1, 2 and 3, of which 3 ran once and does not run now."""
+    """Yield voters 1, 2 and 3, of which 3 ran once and does not run now."""
     with FakeQuorum(voters=(1, 2, 3)) as started:
         started.kill(3, ago_ms=60_000)
         yield started
@@ -27,7 +27,7 @@ def quorum() -> Iterator[FakeQuorum]:
 
 @pytest.fixture
 def blank(kafkactl: Callable[..., Run], tmp_path: Path, quorum: FakeQuorum) -> Format:
-    """`blank("--standalone", verb="ensure")`: format node 3, whose only directory is empty."""
+    """Return `blank("--standalone", verb="ensure")`: format node 3, whose only directory is empty."""
 
     def run(*words: str, verb: str = "format", cluster_id: str = "", static: bool = False, **settings: Any) -> Run:
         places = {number: quorum.address(number) for number in (1, 2, 3)}

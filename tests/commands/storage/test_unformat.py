@@ -13,7 +13,7 @@ from tests.storage.nodes import CLUSTER_ID, properties
 
 @pytest.fixture
 def config(tmp_path: Path, kafkactl: Callable[..., Run]) -> Path:
-    """A formatted node's configuration."""
+    """Return a formatted node's configuration."""
     file = tmp_path / "server.properties"
     file.write_text(properties(log_dirs=[str(tmp_path / "d1"), str(tmp_path / "d2")]), encoding="utf-8")
     assert kafkactl("storage", "format", "-t", CLUSTER_ID, "-c", file, "-s").code == 0

@@ -20,7 +20,7 @@ Kafkactl = Callable[..., Run]
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A copied metadata partition, without the meta.properties of its log directory."""
+    """Return a copied metadata partition, without the meta.properties of its log directory."""
     folder = LogOf(0).add(ORDERS.copied(0, "a", 0, 9), PAYMENTS.copied(0, "b", 0, 9)).save(tmp_path / "broker")
     (folder / "partition.metadata").write_text(f"version: 0\ntopic_id: {METADATA_TOPIC}\n")
     return folder

@@ -56,7 +56,7 @@ def shown(result: Answered | KafkactlError) -> Any:
 
 @pytest.mark.slow
 def test_answers_of_tasks_equal_those_in_process_for_all_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker has another current folder, and names of files are shown as they were given."""
+    # A worker has another current folder, and names of files are shown as they were given.
     write_all_logs(tmp_path, releases=("3.3.2", "3.9.2", "4.4.0"))
     monkeypatch.chdir(tmp_path)
     clusters = open_clusters({name: name for name in sorted(path.name for path in tmp_path.iterdir())})

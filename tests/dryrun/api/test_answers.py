@@ -50,7 +50,7 @@ def test_what_cannot_be_asked_of_an_image(scenario: str, inputs: dict[str, objec
 
 
 def test_image_without_context_is_refused(tmp_path: Path) -> None:
-    """Voters, replicas and settings are not in an image, so the command would give another answer."""
+    # Voters, replicas and settings are not in an image, so the command would give another answer.
     write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
     loaded: Any = load_image(tmp_path / "log")
     for state in (loaded, loaded.image):

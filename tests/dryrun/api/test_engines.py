@@ -56,7 +56,7 @@ def test_reason_of_a_choice_is_given(log: LogSource) -> None:
 
 
 def test_number_of_logs_decides_nothing(log: LogSource) -> None:
-    """32 small logs took 15 s in process and 299 s on Spark, on a busy machine."""
+    # 32 small logs took 15 s in process and 299 s on Spark, on a busy machine.
     assert engines.chosen_engine("auto", None, None, [[log]] * 500, cores=8).name == "local"
     assert engines.chosen_engine("auto", None, None, [[log] * 500], cores=8).name == "local"
 

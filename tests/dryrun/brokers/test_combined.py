@@ -51,7 +51,7 @@ def test_one_after_the_other_each_counts_alone() -> None:
 
 
 def test_the_worst_set_includes_the_quorum() -> None:
-    """Three brokers vote; by their partitions 4 is the worst to lose, for the quorum any two of the three: worse."""
+    # Three brokers vote; by their partitions 4 is the worst to lose, for the quorum any two of the three: worse.
     image, facts = cluster("brokers 1 2 3 4\ntopic a\n  4 | 4 | 4\n  2 | 2 1 | 2 1")
     loaded = replace(a_loaded()[0], image=image, voters=(1, 2, 3))
     for size, ids in ((1, {"partition-loses-leader"}), (2, {"leader-out-of-reach", "quorum-loses-majority"})):
@@ -82,7 +82,7 @@ topic a
 def test_leaders_that_are_lost_with_the_majority_are_out_of_reach(
     mode: LossMode, in_order: bool, leaders: dict[int, int], appended: int
 ) -> None:
-    """1 and 2 of three combined nodes; measured on 4.3.1: the log keeps the leaders, and nothing is written."""
+    # 1 and 2 of three combined nodes; measured on 4.3.1: the log keeps the leaders, and nothing is written.
     image, facts = cluster(COMBINED)
     found = broker_loss(image, facts, [1, 2], mode=mode, in_order=in_order, voters=(1, 2, 3))
     after = {change.partition: change.leader_after for change in found.changes}

@@ -24,7 +24,7 @@ def moves(image: Image, facts: Facts, order: tuple[int, ...]) -> int:
 
 
 def rows(*lines: str) -> str:
-    """Partitions with whole ISRs: replicas, the first of which leads."""
+    """Return partitions with whole ISRs: replicas, the first of which leads."""
     return "".join(f"  {line.split()[0]} | {line} | {line}\n" for line in lines)
 
 
@@ -42,7 +42,7 @@ TWENTY_TWO = (
 
 
 def test_order_of_a_measured_cluster_moves_the_fewest_leaders() -> None:
-    """Losses compared one by one gave the order with the most moves."""
+    # Losses compared one by one gave the order with the most moves.
     image, facts = cluster(TWENTY_TWO)
     all_orders = {order: moves(image, facts, order) for order in permutations((11, 12, 13))}
     chosen = tuple(safest_order(image, facts))
@@ -59,7 +59,7 @@ def test_broker_with_a_replica_out_of_sync_goes_first() -> None:
 
 
 def test_partition_that_loses_its_leader_counts_more_than_any_number_of_moves() -> None:
-    """3 lags: before it is back, 1 must not be stopped."""
+    # 3 lags: before it is back, 1 must not be stopped.
     text = "brokers 1 2 3\ntopic a\n  1 | 1 3 | 1\ntopic b\n" + rows(*["3 1 2"] * 9)
     image, facts = cluster(text)
     order = safest_order(image, facts)

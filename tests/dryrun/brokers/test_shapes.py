@@ -25,7 +25,7 @@ from tests.hypothesis_profiles import examples
 
 
 def rolled(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
-    """What a rolling restart comes to, partition by partition."""
+    """Return what a rolling restart comes to, partition by partition."""
     controller = ActiveController(image, facts)
     steps, findings = [], []
     for broker in order:
@@ -68,7 +68,7 @@ def check(image: Image, facts: Facts, order: list[int]) -> None:
 
 
 def more(image: Image, times: int) -> Image:
-    """The same with each partition several times, in its topic and in others, with other epochs."""
+    """Return the same with each partition several times, in its topic and in others, with other epochs."""
     topics = dict(image.topics)
     for number, topic in enumerate(image.topics.values()):
         for copy in range(times):

@@ -142,7 +142,7 @@ def test_a_smaller_isr_raises_the_leader_epoch_on_old_levels_only() -> None:
 
 
 def test_a_leaderless_partition_is_fenced_again() -> None:
-    """Measured on 3.3.2: the epoch goes up once more, though nothing else changes; not on 3.9.2."""
+    # Measured on 3.3.2: the epoch goes up once more, though nothing else changes; not on 3.9.2.
     partition = before("-1 1 - -")
     old = replace(NO_ELR, epoch_on_shrink=True)
     target = Target(min_isr=1, isr=())
@@ -178,7 +178,7 @@ def test_a_reordering_needs_no_data() -> None:
 
 
 def moved(isr: tuple[int, ...], rules: ElectionRules) -> Partition:
-    """1, 2, 3 to 4, 2, 3 with this ISR reported by the leader."""
+    """Return the move of 1, 2, 3 to 4, 2, 3 with this ISR reported by the leader."""
     partition = before("2 123 - -")._replace(replicas=(4, 2, 3, 1), removing_replicas=(1,), adding_replicas=(4,))
     partition = partition._replace(directories=(MIGRATING,) * 4)
     change = change_partition(partition, Target(min_isr=1, isr=isr), lambda _: True, rules)
@@ -204,7 +204,7 @@ def test_releases_differ_in_what_a_reassignment_waits_for() -> None:
 
 
 def test_a_last_known_leader_with_a_full_isr() -> None:
-    """The ISR stays and none of it may lead: newer releases keep the last known leader, older ones do not."""
+    # The ISR stays and none of it may lead: newer releases keep the last known leader, older ones do not.
     partition = before("1 12 - -")
     target = Target(min_isr=1, isr=(2,))
     assert change_partition(partition, target, lambda _: False, RULES) == PartitionChange(

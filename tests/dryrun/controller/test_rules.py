@@ -21,7 +21,7 @@ def test_every_release_has_rules() -> None:
 
 
 def test_patches() -> None:
-    """KAFKA-19522 in 4.1.0; what is kept of the last leader changed in 4.1.1."""
+    # KAFKA-19522 in 4.1.0; what is kept of the last leader changed in 4.1.1.
     for name, must_live, any_loss in (("4.0.2", False, False), ("4.1.0", True, False), ("4.1.1", True, True)):
         rules = rules_of(find_release(name), LEVELS).elections
         assert (rules.last_known_must_live, rules.last_known_of_any_loss) == (must_live, any_loss)
@@ -48,7 +48,7 @@ def test_levels_decide() -> None:
 
 
 def test_isr_orders() -> None:
-    """Measured on 3.9.2 and 4.3.1."""
+    # Measured on 3.9.2 and 4.3.1.
     assert grown_isr((13, 12), [1, 11], rules_of(find_release("3.9.2"), LEVELS)) == (13, 12, 1, 11)
     assert grown_isr((13, 12), [1, 11], rules_of(find_release("4.3.1"), LEVELS)) == (1, 11, 12, 13)
 
@@ -67,7 +67,7 @@ def test_where_a_setting_is_looked_for() -> None:
 
 @pytest.mark.parametrize(("release", "allowed"), [("3.3.2", False), ("3.8.1", False), ("3.9.2", True), ("4.4.0", True)])
 def test_unclean_elections_by_configuration_begin_with_3_9(release: str, allowed: bool) -> None:
-    """Measured on 3.3.2, 4.4.0; up to 3.8.1 the released class answers no for every topic."""
+    # Measured on 3.3.2, 4.4.0; up to 3.8.1 the released class answers no for every topic.
     image, facts = cluster("brokers 1 2\ntopic dirty unclean.leader.election.enable=true\n  1 | 1 2 | 1")
     facts = replace(facts, rules=rules_of(find_release(release), image.features))
     assert unclean_allowed(image, facts, "dirty") is allowed

@@ -67,7 +67,7 @@ def test_the_same_shape_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def cut(data: bytes, offset: int) -> int:
-    """The position of the first batch that begins at or behind an offset."""
+    """Return the position of the first batch that begins at or behind an offset."""
     at = 0
     while int.from_bytes(data[at : at + 8], "big") < offset:
         at += 12 + int.from_bytes(data[at + 8 : at + 12], "big")
@@ -75,7 +75,7 @@ def cut(data: bytes, offset: int) -> int:
 
 
 def offset(data: bytes, at: int) -> int:
-    """The offset of the batch there."""
+    """Return the offset of the batch there."""
     return int.from_bytes(data[at : at + 8], "big")
 
 

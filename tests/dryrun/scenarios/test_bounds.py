@@ -32,7 +32,7 @@ def said(found: Prediction) -> tuple[Verdict, list[str], int | None, int]:
     ],
 )
 def test_unregistration_of_a_broker_in_many_isrs(partitions: int, expected: object) -> None:
-    """The record of the registration counts, too."""
+    # The record of the registration counts, too.
     found = unregister_broker(*wide(partitions), 1)
     assert said(found) == expected
 

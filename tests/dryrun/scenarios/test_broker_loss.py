@@ -91,7 +91,7 @@ def test_what_was_leaderless_before_is_a_finding_and_no_verdict() -> None:
 
 @pytest.mark.parametrize("lost", [[1, 2], [2, 1]])
 def test_a_leader_that_is_unclean_in_one_order_is_reported_for_all(lost: list[int]) -> None:
-    """If 1 is noticed first, 2 leads without its records until it is fenced too, and is alone in the ISR then."""
+    # If 1 is noticed first, 2 leads without its records until it is fenced too, and is alone in the ISR then.
     image, facts = cluster("brokers 1 2 3\ntopic dirty unclean.leader.election.enable=true\n  1 | 1 2 | 1")
     found = broker_loss(image, facts, lost)
     (change,) = found.changes
@@ -124,7 +124,7 @@ def test_controlled_shutdown_is_fenced_twice_from_4_0_on() -> None:
 
 
 def test_the_order_decides_and_every_outcome_is_reported() -> None:
-    """The last alive of an ISR of two leads alone; who that was decides who is known as the last leader."""
+    # The last alive of an ISR of two leads alone; who that was decides who is known as the last leader.
     found = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [1, 2])
     change = found.changes[0]
     assert not change.certain

@@ -37,7 +37,7 @@ def types(found: Prediction) -> list[str]:
 
 
 def test_kill_and_return_with_elr_leaves_one_replica_recovering() -> None:
-    """Measured on 4.3.1: out of the ELR in the batch of the registration, then elected as the last known leader."""
+    # Measured on 4.3.1: out of the ELR in the batch of the registration, then elected as the last known leader.
     image, facts = cluster(ELR + "brokers 1 2\ntopic one\n  1 | 1 | 1")
     image, facts = after(image, broker_loss(image, facts, [1]))
     found = broker_return(image, facts, [1])
@@ -55,7 +55,7 @@ def test_kill_and_return_with_elr_leaves_one_replica_recovering() -> None:
 
 
 def test_a_registration_with_3_6_touches_no_partition() -> None:
-    """Measured on 3.6.2 at 3.5-IV2, where the same change would raise the epoch once more."""
+    # Measured on 3.6.2 at 3.5-IV2, where the same change would raise the epoch once more.
     image, facts = cluster("levels metadata.version=11\nbrokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1")
     facts = replace(facts, rules=rules_of(find_release("3.6.2"), image.features))
     found = broker_return(image, facts, [1])
@@ -63,7 +63,7 @@ def test_a_registration_with_3_6_touches_no_partition() -> None:
 
 
 def test_on_4_0_it_is_elected_in_the_batch_that_takes_it_out_of_the_elr() -> None:
-    """Measured on 4.0.2: the last known leader need not be unfenced there."""
+    # Measured on 4.0.2: the last known leader need not be unfenced there.
     image, facts = cluster("kafka 4.0\n" + ELR + "brokers 1 2\ntopic one\n  1 | 1 | 1")
     image, facts = after(image, broker_loss(image, facts, [1]))
     found = broker_return(image, facts, [1])
@@ -88,14 +88,14 @@ def test_without_elr_the_last_member_leads_again_without_recovery() -> None:
 
 
 def test_the_order_of_an_isr_is_that_of_the_release() -> None:
-    """Measured: 3.9.2 appends who joins, 4.3.1 reports the order of a hash table."""
+    # Measured: 3.9.2 appends who joins, 4.3.1 reports the order of a hash table.
     text = "brokers 1 2 17\nbroker 1 fenced\ntopic two\n  2 | 2 1 17 | 2 17"
     assert broker_return(*cluster(f"kafka 3.9\n{text}"), [1]).changes[0].isr_after == (2, 17, 1)
     assert broker_return(*cluster(f"kafka 4.3\n{text}"), [1]).changes[0].isr_after == (17, 1, 2)
 
 
 def test_an_unclean_leader_is_reported_though_it_has_recovered_since() -> None:
-    """2 was the last in sync; 1 comes back first and leads without its records, and 2 then follows it."""
+    # 2 was the last in sync; 1 comes back first and leads without its records, and 2 then follows it.
     image, facts = cluster("brokers 1 2\ntopic dirty unclean.leader.election.enable=true\n  2 | 1 2 | 2")
     image, facts = after(image, broker_loss(image, facts, [1]))
     image, facts = after(image, broker_loss(image, facts, [2]))
@@ -108,7 +108,7 @@ def test_an_unclean_leader_is_reported_though_it_has_recovered_since() -> None:
 
 @pytest.mark.parametrize("levels", ["", ELR])
 def test_an_empty_replica_leads_what_it_was_in_sync_with(levels: str) -> None:
-    """Measured: a broker that reports its new directories in time is elected without data, else at the next unfence."""
+    # Measured: a broker that reports its new directories in time is elected without data, else at the next unfence.
     image, facts = cluster(levels + "brokers 1 2\ntopic one\n  1 | 1 | 1\n  2 | 1 2 | 1 2\n  1 | 1 2 | 1")
     image, facts = after(image, broker_loss(image, facts, [1]))
     found = broker_return(image, facts, [1], empty_disks=True)
@@ -227,8 +227,8 @@ def test_either_of_two_eligible_leaders() -> None:
 
 
 def test_eligible_leaders_that_were_killed() -> None:
-    """Each loses its place as it registers; the one that is unfenced before the other registers does not lead, but the
-    last known leader does once no one is eligible."""
+    # Each loses its place as it registers; the one that is unfenced before the other registers does not lead, but the
+    # last known leader does once no one is eligible.
     text = "brokers 1 4\nbroker 1 fenced\nbroker 4 fenced\ntopic a min.insync.replicas=2\n"
     found = broker_return(*cluster(f"{ELR}{text}  - | 1 4 | | 1 4 | 1"), [4, 1])
     assert {leader for leader, _, _ in outcomes(found)} == {1}
@@ -245,7 +245,7 @@ def test_partitions_with_a_leader_are_certain() -> None:
 
 
 def test_many_return_at_once() -> None:
-    """Seven decide about one partition: too many orders. Of seven of which three can decide nothing is too many."""
+    # Seven decide about one partition: too many orders. Of seven of which three can decide nothing is too many.
     many = "brokers 1 2 3 4 5 6 7\n" + "".join(f"broker {broker} fenced\n" for broker in range(1, 8))
     unclean = "topic a unclean.leader.election.enable=true\n  - | 1 2 3 4 5 6 7 | 1"
     with pytest.raises(InputError) as caught:
@@ -261,7 +261,7 @@ def test_many_return_at_once() -> None:
 def test_every_order_that_a_controller_can_see_is_among_those_reported(
     known: tuple[Image, Facts], data: st.DataObject
 ) -> None:
-    """Any interleaving of registrations and unfencings, with the ISRs growing whenever they may."""
+    # Any interleaving of registrations and unfencings, with the ISRs growing whenever they may.
     image, facts = known
     lost = data.draw(st.lists(st.sampled_from(sorted(image.brokers)), min_size=2, max_size=3, unique=True))
     image, facts = after(image, broker_loss(image, facts, lost, in_order=True))
@@ -305,7 +305,7 @@ GONE = "brokers 1 2 3\ntopic a min.insync.replicas=2\n  1 | 1 2 | 1 2\n  2 | 2 |
 
 @pytest.mark.parametrize("levels", ["", ELR])
 def test_an_unregistered_broker_registers_again(levels: str) -> None:
-    """Its partitions have it in their ISR again, and the one that only it held has its leader back."""
+    # Its partitions have it in their ISR again, and the one that only it held has its leader back.
     image, facts = cluster(levels + GONE)
     image, facts = after(image, unregister_broker(image, facts, 2))
     assert 2 not in image.brokers
@@ -320,7 +320,7 @@ def test_an_unregistered_broker_registers_again(levels: str) -> None:
 
 
 def test_a_broker_that_only_partitions_still_name() -> None:
-    """Unregistered before the checkpoint that the log begins with."""
+    # Unregistered before the checkpoint that the log begins with.
     image, facts = cluster("brokers 1 3\ntopic a\n  1 | 1 2 | 1\n  - | 2 | 2")
     found = broker_return(image, facts, [2])
     assert [change.leader_after for change in sorted_by_number(found)] == [1, 2]
@@ -341,7 +341,7 @@ def test_a_broker_that_never_was_is_a_usage_error(scenario: Callable[[Image, Fac
 
 @pytest.mark.parametrize("fenced, verdict", [("", Verdict.WEDGED), ("broker 2 fenced\n", Verdict.OK)])
 def test_a_controlled_shutdown_of_an_unregistered_broker(fenced: str, verdict: Verdict) -> None:
-    """Of one that was alive when it was unregistered it does not end; one that was dead has no process to stop."""
+    # Of one that was alive when it was unregistered it does not end; one that was dead has no process to stop.
     image, facts = cluster(GONE.replace("topic", f"{fenced}topic", 1))
     image, facts = after(image, unregister_broker(image, facts, 2))
     found = broker_loss(image, facts, [2], mode=LossMode.CONTROLLED)
@@ -354,8 +354,8 @@ def test_a_controlled_shutdown_of_an_unregistered_broker(fenced: str, verdict: V
 
 
 def test_a_broker_that_has_registered_and_is_not_unfenced_yet() -> None:
-    """As at the end of Kafka's testUncleanShutdownBrokerElrEnabled: 3 was unclean and left the ELR, 2 registered as one
-    that was shut down cleanly. 2 leads once it is unfenced; if its process ends before that, no broker may lead."""
+    # As at the end of Kafka's testUncleanShutdownBrokerElrEnabled: 3 was unclean and left the ELR, 2 registered as one
+    # that was shut down cleanly. 2 leads once it is unfenced; if its process ends before that, no broker may lead.
     text = "brokers 1 2 3\nbroker 1 fenced\nbroker 2 fenced\nbroker 3 fenced\ntopic a min.insync.replicas=2\n"
     image, facts = cluster(f"{ELR}{text}  - | 1 2 3 | | 2 | 3")
     assert outcomes(broker_return(image, facts, [2])) == {(-1, frozenset(), frozenset())}

@@ -105,7 +105,7 @@ def test_a_directory_that_was_not_named(release: str, id: int, shown: str) -> No
 
 @pytest.mark.parametrize("kraft_version", [0, 1])
 def test_the_listener_of_a_new_voter(kraft_version: int) -> None:
-    """Measured on 3.9.2 and 4.3.1: names in any case, and looked at before kraft.version."""
+    # Measured on 3.9.2 and 4.3.1: names in any case, and looked at before kraft.version.
     image, facts = quorum(1, kraft_version=kraft_version)
     endpoint = Endpoint(listener="CONTROLLER", host="h", port=9093)
     image = replace(image, voters=(replace(image.voters[0], endpoints=(endpoint,)),) if image.voters else None)
@@ -191,7 +191,7 @@ PREFIX = "The update failed for all features since the following feature had an 
     ],
 )  # fmt: skip
 def test_refused_in_kafkas_words(level: int, operation: Operation, asked: dict[str, int], words: str) -> None:
-    """Measured on 4.3.1."""
+    # Measured on 4.3.1.
     world = registered(f"levels metadata.version={level}\nbrokers 1 2")
     found = change(world, operation, **asked)
     assert found.verdict is Verdict.REFUSED
@@ -201,13 +201,13 @@ def test_refused_in_kafkas_words(level: int, operation: Operation, asked: dict[s
 
 
 def unregistered(kafka: str, level: int) -> tuple[Image, Facts]:
-    """A cluster below metadata.version 15: no controller registers (measured on 3.3.2 and 3.6.2)."""
+    """Return a cluster below metadata.version 15: no controller registers (measured on 3.3.2 and 3.6.2)."""
     image, facts = registered(f"levels metadata.version={level}\nbrokers 1 2", ranges={"metadata.version": (1, level)})
     return replace(image, controllers={}), replace(facts, release=find_release(kafka))
 
 
 def test_controllers_that_never_register_have_the_range_of_their_release() -> None:
-    """Measured on 3.6.2, static quorum: 11 to 12 is accepted, and so is 14; 3.3.2 refuses 8 in these words."""
+    # Measured on 3.6.2, static quorum: 11 to 12 is accepted, and so is 14; 3.3.2 refuses 8 in these words.
     image, facts = unregistered("3.6", 11)
     ranges = {"metadata.version": FeatureRange(1, 14)}
     image = replace(image, brokers={broker.id: replace(broker, features=ranges) for broker in image.brokers.values()})
@@ -223,7 +223,7 @@ def test_controllers_that_never_register_have_the_range_of_their_release() -> No
 
 
 def test_words_of_older_releases() -> None:
-    """Measured: 3.6.2 going from 14 to 13; 3.7.2 right after 15, before the controllers have registered."""
+    # Measured: 3.6.2 going from 14 to 13; 3.7.2 right after 15, before the controllers have registered.
     image, facts = unregistered("3.6", 14)
     found = change((image, facts), Operation.DOWNGRADE, metadata_version=13)
     assert found.effects["features"][0]["server_error"].message == (
@@ -281,7 +281,7 @@ CONVERT = FeatureRequest(operation=Operation.UPGRADE, levels={"kraft.version": 1
 
 @pytest.mark.parametrize("expected", [(8, 9, 10), ()])
 def test_the_conversion_of_a_sound_static_quorum_is_expected_to_work(expected: tuple[int, ...]) -> None:
-    """Measured on 4.3.1 and 4.4.0: accepted wherever every voter lives and reported to the leader."""
+    # Measured on 4.3.1 and 4.4.0: accepted wherever every voter lives and reported to the leader.
     found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=expected)
     (feature,) = found.effects["features"]
     assert (feature["verdict"], feature["accepted_by_kafka"]) == ("ok", True)
@@ -291,7 +291,7 @@ def test_the_conversion_of_a_sound_static_quorum_is_expected_to_work(expected: t
 
 
 def test_a_conversion_with_a_voter_down_is_what_a_log_cannot_tell() -> None:
-    """Measured: accepted where the voter failed after it had reported to this leader, refused where before."""
+    # Measured: accepted where the voter failed after it had reported to this leader, refused where before.
     found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=(8, 9, 10), down=frozenset({10}))
     assert (found.verdict, found.effects["features"][0]["accepted_by_kafka"]) == (Verdict.UNKNOWN, None)
     assert "voter-not-ready" in {finding.id for finding in found.findings}
@@ -319,7 +319,7 @@ def test_a_conversion_with_a_voter_that_supports_no_dynamic_quorum_is_refused() 
 
 
 def test_turning_elr_on_writes_configurations_first() -> None:
-    """Measured on 4.0.2 and 4.3.1: the cluster's value, then the brokers' deleted, then the level, in one batch."""
+    # Measured on 4.0.2 and 4.3.1: the cluster's value, then the brokers' deleted, then the level, in one batch.
     image, facts = registered("levels metadata.version=25\nbrokers 1 2")
     image = replace(image, configs={(4, "1"): {"min.insync.replicas": "3"}})
     facts = replace(facts, static={"min.insync.replicas": "2"})
@@ -347,7 +347,7 @@ def test_a_dead_broker_of_an_old_release_blocks() -> None:
 
 
 def test_what_kafka_takes_and_kafkactl_would_not_is_degraded() -> None:
-    """metadata.version lowered beneath what another feature needs: no release checks that."""
+    # metadata.version lowered beneath what another feature needs: no release checks that.
     world = registered("levels metadata.version=25 eligible.leader.replicas.version=1\nbrokers 1 2")
     image, facts = world
     found = change((image, facts), Operation.DOWNGRADE, metadata_version=23)
@@ -357,7 +357,7 @@ def test_what_kafka_takes_and_kafkactl_would_not_is_degraded() -> None:
 
 
 def test_3_9_writes_what_is_good_of_a_mixed_request() -> None:
-    """Measured on 3.9.2: metadata.version written, the other answered with 95."""
+    # Measured on 3.9.2: metadata.version written, the other answered with 95.
     image, facts = registered(
         "kafka 3.9\nlevels metadata.version=19\nbrokers 1 2",
         ranges={"metadata.version": (1, 21), "kraft.version": (0, 1)},

@@ -67,7 +67,7 @@ def test_without_no_ops_and_without_snapshots_nothing_grows() -> None:
 
 
 def test_a_segment_that_is_written_to_is_kept_whole() -> None:
-    """1 GiB a day: retention at 100 MiB cannot remove what is in the last segment."""
+    # 1 GiB a day: retention at 100 MiB cannot remove what is in the last segment.
     found = effects(log_bytes=1024 * MIB)
     assert found["log"]["bytes_kept_after"] == (100 + 1024) * MIB + found["snapshot"]["bytes"]
     small = effects(log_bytes=1024 * MIB, static={"metadata.log.segment.bytes": str(8 * MIB)})
@@ -81,14 +81,14 @@ def test_without_retention_all_is_kept() -> None:
 
 
 def test_what_is_too_old_goes_too() -> None:
-    """An idle log reaches a week of kept and a week of written segments before it reaches 100 MiB and a segment."""
+    # An idle log reaches a week of kept and a week of written segments before it reaches 100 MiB and a segment.
     found = effects(days=1_000, last_timestamp_ms=1_000, log_bytes=MIB)
     day = found["log"]["bytes_per_day"] + 24 * found["snapshot"]["bytes"]
     assert found["log"]["bytes_kept_after"] <= 14 * day + found["snapshot"]["bytes"]
 
 
 def test_snapshots_are_at_most_one_for_each_batch() -> None:
-    """Measured on 4.3.1: 190 snapshots in 100 s of an idle cluster, one for each commit."""
+    # Measured on 4.3.1: 190 snapshots in 100 s of an idle cluster, one for each commit.
     often = {
         "metadata.log.max.record.bytes.between.snapshots": "1",
         "metadata.log.max.snapshot.interval.ms": "0",

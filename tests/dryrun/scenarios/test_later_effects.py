@@ -34,7 +34,7 @@ def unclean(found: object) -> list[str]:
 @pytest.mark.parametrize("kafka", ["3.9", "4.3"])
 @pytest.mark.parametrize("entity", ["topic:lost", "cluster"])
 def test_unclean_elections_that_a_setting_brings_are_predicted(kafka: str, entity: str) -> None:
-    """Measured on 3.9.2 and 4.3.1: the next check of leaderless partitions elects 2, RECOVERING."""
+    # Measured on 3.9.2 and 4.3.1: the next check of leaderless partitions elects 2, RECOVERING.
     found = alter_config(*cluster(f"kafka {kafka}\n{LOST}"), parse_entity(entity), {UNCLEAN: "true"})
     assert (found.verdict, unclean(found)) == (Verdict.DEGRADED, ["lost-0"])
     (change,) = found.changes
@@ -49,7 +49,7 @@ def test_unclean_elections_by_a_setting_come_with_3_9() -> None:
 
 
 def test_deleted_override_gives_way_to_the_cluster_default() -> None:
-    """Report nothing about `lost`, whose elections come without this change."""
+    # Report nothing about `lost`, whose elections come without this change.
     image, facts = cluster(f"cluster {UNCLEAN}=true\n{LOST}")
     found = alter_config(image, facts, parse_entity("topic:kept"), {}, [UNCLEAN])
     assert (found.verdict, unclean(found)) == (Verdict.DEGRADED, ["kept-0"])

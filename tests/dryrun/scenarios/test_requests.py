@@ -65,7 +65,7 @@ def test_preferred_and_its_errors() -> None:
     ],
 )
 def test_the_verdict_is_about_what_is_needed(kind: Election, numbers: list[int], verdict: Verdict) -> None:
-    """ELECTION_NOT_NEEDED is not a refusal, and does not outweigh one."""
+    # ELECTION_NOT_NEEDED is not a refusal, and does not outweigh one.
     found = elect_leaders(*cluster(MOVED), kind, [("a", number) for number in numbers])
     assert found.verdict is verdict
 
@@ -95,7 +95,7 @@ def test_every_partition_errs_is_refused() -> None:
 
 
 def test_min_isr_forgets_who_may_lead() -> None:
-    """Measured on 4.3.1: the sole replica's broker returns, and the partition stays without a leader."""
+    # Measured on 4.3.1: the sole replica's broker returns, and the partition stays without a leader.
     image, facts = cluster(ELR + "brokers 1 2\ntopic t1\n  1 | 1 | 1\n  2 | 2 | 2")
     image, facts = after(image, broker_loss(image, facts, [1]))
     found = alter_config(image, facts, parse_entity("topic:t1"), {"min.insync.replicas": "1"})
@@ -157,7 +157,7 @@ def test_refusals(entity: str, settings: dict[str, str], deleted: list[str], cod
     ],
 )
 def test_values_that_the_controller_refuses(name: str, value: str, message: str) -> None:
-    """Texts of 4.3.1, but for a value of another type, which may be a password on the wrong line."""
+    # Texts of 4.3.1, but for a value of another type, which may be a password on the wrong line.
     image, facts = cluster(ELR + "brokers 1\ntopic t\n  1 | 1 | 1")
     found = alter_config(image, facts, parse_entity("topic:t"), {name: value})
     assert found.verdict is Verdict.REFUSED
@@ -190,7 +190,7 @@ def test_values_that_it_takes_as_they_are(name: str, value: str) -> None:
 def test_cordoned_directories(
     kafka: str, levels: str, entity: str, present: str | None, value: str | None, message: str | None
 ) -> None:
-    """As Kafka's own testCordonedLogDirsFeature and testIsCordonedLogDirsInvalid have it, texts of 4.3.1."""
+    # As Kafka's own testCordonedLogDirsFeature and testIsCordonedLogDirsInvalid have it, texts of 4.3.1.
     image, facts = cluster(f"kafka {kafka}\nlevels {levels}\nbrokers 1\ntopic t\n  1 | 1 | 1")
     asked = parse_entity(entity)
     if present is not None:
@@ -273,7 +273,7 @@ CANCELLED = "brokers 1 2 3 4\nbroker 3 fenced\ntopic a\n  1 | 1 2 3 4 | 1 2 4"
 
 @pytest.mark.parametrize("kafka, ends", [("3.3", True), ("3.7", True), ("3.8", False), ("4.2", False), ("4.3", False)])
 def test_releases_differ_in_whether_a_replica_set_shrinks_while_one_is_down(kafka: str, ends: bool) -> None:
-    """Kafka's own testCancelReassignPartitions, which asks for this of 3.7 and no more from 3.8 on."""
+    # Kafka's own testCancelReassignPartitions, which asks for this of 3.7 and no more from 3.8 on.
     image, facts = cluster(f"kafka {kafka}\n{CANCELLED}")
     found = reassignment(image, facts, [Move("a", 0, (1, 2, 3))])
     change = found.changes[0]
@@ -289,7 +289,7 @@ def test_releases_differ_in_whether_a_replica_set_shrinks_while_one_is_down(kafk
     "kafka, ends", [("3.7", False), ("3.8", True), ("3.9", True), ("4.0", True), ("4.2", True), ("4.3", False)]
 )
 def test_naming_the_replicas_from_before_a_reassignment(kafka: str, ends: bool) -> None:
-    """The replica being added is then removed, too: 3.8 to 4.2 go back at once, the others wait for it forever."""
+    # The replica being added is then removed, too: 3.8 to 4.2 go back at once, the others wait for it forever.
     image, facts = cluster(f"kafka {kafka}\nbrokers 1 2 3 4\nbroker 4 fenced\ntopic a\n  1 | 1 2 3 | 1 2 3")
     image, facts = after(image, reassignment(image, facts, [Move("a", 0, (1, 2, 3, 4))]))
     found = reassignment(image, facts, [Move("a", 0, (1, 2, 3))])
@@ -309,7 +309,7 @@ def many(kafka: str, lines: str) -> tuple[Image, Facts]:
 
 @pytest.mark.slow
 def test_more_elections_than_a_request_may_have() -> None:
-    """KAFKA-14996: 10,000 records a request; the controller throws what it worked out away."""
+    # KAFKA-14996: 10,000 records a request; the controller throws what it worked out away.
     found = elect_leaders(*many("4.3", "  2 | 1 2 | 2 1\n"), Election.PREFERRED)
     assert (found.verdict, found.effects["server_error"].name) == (Verdict.REFUSED, "POLICY_VIOLATION")
     assert (found.operations, found.changes) == ((), ())
@@ -319,7 +319,7 @@ def test_more_elections_than_a_request_may_have() -> None:
 
 @pytest.mark.slow
 def test_more_moves_than_a_request_may_have() -> None:
-    """From 3.5 on the first 10,000 are taken, and each of the others is refused; before, nothing is done."""
+    # From 3.5 on the first 10,000 are taken, and each of the others is refused; before, nothing is done.
     moves = [Move("a", number, (2, 1)) for number in range(10_003)]
     found = reassignment(*many("4.3", "  1 | 1 2 | 1 2\n"), moves)
     assert (found.verdict, codes(found)[9_999:]) == (Verdict.DEGRADED, [0, -1, -1, -1])

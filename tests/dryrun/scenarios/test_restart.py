@@ -55,7 +55,7 @@ BEGIN, END, ABORT, NOOP = (
 
 
 def log(*groups: Sequence[MetadataRecord]) -> File:
-    """A segment with a batch a group, the level of metadata.version before them."""
+    """Return a segment with a batch a group, the level of metadata.version before them."""
     data, offset = b"", 0
     for group in ((LEVEL,), *groups):
         values = [(None, encoded(entry)) for entry in group]
@@ -75,7 +75,7 @@ def ids(found: Prediction) -> set[str]:
 
 
 def test_users_behind_the_removal_in_hash_order_are_lost() -> None:
-    """a, b and c hash in this order; the removal of a empties the map, and b goes nowhere."""
+    # a, b and c hash in this order; the removal of a empties the map, and b goes nowhere.
     found, prediction = started_from(log([user("a")], [user("b")], [no_user("a")]))
     assert (found.image.scram, prediction.verdict) == ({}, Verdict.DEGRADED)
     assert ids(prediction) == {"scram-users-lost-on-restart"}
@@ -123,7 +123,7 @@ def test_orphans_go_with_the_next_topic_of_that_name(monkeypatch: pytest.MonkeyP
     "behind, leaks", [([], 0), ([[NOOP]], 1), ([[BEGIN, topic(2), END]], 1)], ids=["nothing", "a no-op", "another"]
 )
 def test_what_follows_an_abort_decides(behind: list[list[MetadataRecord]], leaks: int) -> None:
-    """As Kafka's own classes did: forgotten only where nothing follows in the same read."""
+    # As Kafka's own classes did: forgotten only where nothing follows in the same read.
     found, prediction = started_from(log([BEGIN, topic(1)], [ABORT], *behind))
     assert found.phantoms == leaks
     assert ("t1" in found.image.topic_ids) == bool(leaks)
@@ -131,7 +131,7 @@ def test_what_follows_an_abort_decides(behind: list[list[MetadataRecord]], leaks
 
 
 def test_a_secret_that_differs_is_seen_and_not_shown() -> None:
-    """Of a token its id is a secret, of a configuration its value."""
+    # Of a token its id is a secret, of a configuration its value.
     token = {"Owner": "User:eve", "Requester": "User:eve", "Renewers": [], "IssueTimestamp": 1, "MaxTimestamp": 2,
              "ExpirationTimestamp": 2, "TokenId": "hunter1"}  # fmt: skip
     secret = {"ResourceType": 4, "ResourceName": "1", "Name": "my.plugin.key", "Value": "hunter2"}
@@ -176,9 +176,9 @@ _DELTA = (no_user("alpha", 2), no_user("gamma", 2), user("alpha"), user("alpha",
 
 @pytest.mark.parametrize("taken, controller, node", [(0, 4, 4), (1, 3, 2), (2, 2, 2), (3, 2, 2), (4, 3, 3)])
 def test_the_users_of_kafkas_own_test(taken: int, controller: int, node: int) -> None:
-    """What ScramDelta.apply makes of the log in one read, measured on 4.3.1: after the first removal alone gamma goes
-    with alpha, for the removal empties its mechanism and gamma comes after it in the hash table. In separate reads it
-    stays, as with the controller."""
+    # What ScramDelta.apply makes of the log in one read, measured on 4.3.1: after the first removal alone gamma goes
+    # with alpha, for the removal empties its mechanism and gamma comes after it in the hash table. In separate reads it
+    # stays, as with the controller.
     file = log(_HELD, *((entry,) for entry in _DELTA[:taken]))
     found, prediction = started_from(file)
     assert (len(load([file], []).image.scram), len(found.image.scram)) == (controller, node)
@@ -186,8 +186,8 @@ def test_the_users_of_kafkas_own_test(taken: int, controller: int, node: int) ->
 
 
 def test_a_user_set_in_the_request_that_removes_the_last_one() -> None:
-    """One batch of one request: the image of every node loses gamma at once (4.3.1), the controller and the brokers'
-    caches have it until they restart."""
+    # One batch of one request: the image of every node loses gamma at once (4.3.1), the controller and the brokers'
+    # caches have it until they restart.
     file = log((user("alpha", 2),), (no_user("alpha", 2), user("gamma", 2)))
     found, prediction = started_from(file)
     assert (len(load([file], []).image.scram), len(found.image.scram)) == (1, 0)

@@ -102,7 +102,7 @@ def test_switching_tiered_storage_off_with_its_data_is_accepted_and_warned_of() 
 
 
 def test_retention_in_the_file_of_the_controller_counts_and_that_of_the_cluster_does_not() -> None:
-    """Measured on 3.9.2 and 4.3.1."""
+    # Measured on 3.9.2 and 4.3.1.
     image, facts = world("4.3", f"{REMOTE}=true", static={**ENABLED, "log.retention.minutes": "10"})
     image = changed(image, configs={**image.configs, (4, ""): {"log.retention.ms": "1000"}})
     assert asked((image, facts), "local.retention.ms=2000").verdict is Verdict.OK

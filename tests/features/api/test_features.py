@@ -62,7 +62,7 @@ class Scripted(FakeCluster):
 
     @property
     def sent(self) -> list[dict[str, int]]:
-        """The changes that came, dry runs left out."""
+        """Return the changes that came, dry runs left out."""
         real = [update for update in self.updates if not update["ValidateOnly"]]
         return [
             {featureupdate["Feature"]: featureupdate["MaxVersionLevel"] for featureupdate in body["FeatureUpdates"]}
@@ -279,7 +279,7 @@ class TestAmbiguousAnswers:
         assert len(cluster.sent) == 1
 
     def test_a_success_that_is_not_there_is_a_failure(self) -> None:
-        """As 4.0 answers about kraft.version."""
+        # As 4.0 answers about kraft.version.
         cluster = Scripted(lambda asked: Reply(body={"ErrorCode": 0, "Results": []}))
         run = changed(cluster, STEP)
         assert outcome(run) == "failed"
@@ -328,7 +328,7 @@ def test_another_operator_changed_levels_meanwhile() -> None:
 
 
 def test_a_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was done by then is known, and would be lost with an error in its place."""
+    # What was done by then is known, and would be lost with an error in its place.
     cluster, usual, looks = Scripted(), feature_change.observe_for, iter(range(9))
 
     def look(client: Client, request: FeatureRequest) -> ObservedCluster:

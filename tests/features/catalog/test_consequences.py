@@ -90,7 +90,7 @@ def test_what_eligible_leader_replicas_do_to_min_insync_replicas() -> None:
 
 
 def test_what_would_be_lost_is_named_where_metadata_changed() -> None:
-    """Every level from 7 on that changed metadata says what older ones cannot hold."""
+    # Every level from 7 on that changed metadata says what older ones cannot hold.
     for mv in metadata_versions():
         if 7 <= mv.level <= 33:
             assert bool(lost(mv.level - 1, mv.level)) == mv.changes_metadata, mv

@@ -45,7 +45,7 @@ def test_a_lost_answer_is_unknown_until_nothing_can_land_any_more() -> None:
 
 
 def test_a_success_that_is_not_there_is_no_success() -> None:
-    """4.0.2 and kraft.version: answered as done, ignored."""
+    # 4.0.2 and kraft.version: answered as done, ignored.
     assert ended(Reply.ACCEPTED, B, False) == ("unknown", ["feature-outcome-unknown"])
     assert ended(Reply.ACCEPTED, B, True) == ("failed", ["accepted-change-not-made"])
     assert ended(Reply.ACCEPTED, UNREAD, True)[0] == "unknown"

@@ -27,7 +27,7 @@ NAMES = ("metadata.version", "foo.version")
 
 
 def answer(version: int, top: int, message: str | None, *results: tuple[str, int, str | None]) -> dict[str, Any]:
-    """The answer as it comes over the wire in that version."""
+    """Return the answer as it comes over the wire in that version."""
     spec = response(UPDATE_FEATURES)
     results = [{"Feature": name, "ErrorCode": code, "ErrorMessage": text} for name, code, text in results]
     data = {"ErrorCode": top, "ErrorMessage": message, "Results": results}
@@ -76,7 +76,7 @@ def test_a_code_at_the_top_wins_over_a_silent_success_below() -> None:
      (41, "unclear"), (-1, "unclear"), (6, "unclear")],
 )  # fmt: skip
 def test_what_a_code_leaves_open(code: int, reply: str) -> None:
-    """A controller that resigns answers 41 for records that may yet be committed; 7 and -1 say nothing at all."""
+    # A controller that resigns answers 41 for records that may yet be committed; 7 and -1 say nothing at all.
     assert {answered for _, answered, _, _ in results_of(2, answer(2, code, "x"))} == {reply}
 
 

@@ -118,7 +118,7 @@ def upgrade(cluster: Levels, levels: Mapping[str, int] = UP) -> End:
 
 
 def unregister(cluster: Registry, node_id: int = 6) -> Outcome:
-    """As the command does: a plan, to which the operator agrees, then the journey."""
+    """Unregister as the command does: a plan, to which the operator agrees, then the journey."""
     before = cluster.observe()
     plan = plan_unregister(before, node_id)
     if plan.outcome is not Outcome.PLANNED:

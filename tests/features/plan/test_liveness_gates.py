@@ -29,7 +29,7 @@ TEXT = f"levels metadata.version=29\ncontrollers 1* 2 3\nbrokers {BROKER}"
 
 
 def silence_of(node) -> Silence | None:
-    """How a node of the simulation looks from here."""
+    """Return how a node of the simulation looks from here."""
     if node.answers:
         return None
     return Silence.UNREACHED if node.cut else Silence.HANGS if node.runs else Silence.REFUSED
@@ -116,7 +116,7 @@ def test_the_leader_goes_with_a_follower(what: str, ago_ms: float) -> None:
 
 @pytest.mark.parametrize("at_ms", [0.0, 100.0, 300.0, 500.0, 1_000.0])
 def test_an_election_in_the_middle_is_waited_out_or_refused(at_ms: float) -> None:
-    """Nothing is planned on what the last leader saw, unless it was seen a moment before the election."""
+    # Nothing is planned on what the last leader saw, unless it was seen a moment before the election.
     quorum = LivingQuorum(observers=(BROKER,), events=[Event(at_ms, "elect", 2), Event(at_ms, "kill", 3)])
     state = observed(quorum)
     plan = plan_change(state, METADATA)
@@ -128,7 +128,7 @@ def test_an_election_in_the_middle_is_waited_out_or_refused(at_ms: float) -> Non
 @pytest.mark.parametrize("at_ms", [50.0, 150.0, 300.0, 450.0, 700.0])
 @pytest.mark.parametrize("what", ["kill", "pause"])
 def test_followers_that_go_while_they_are_watched(what: str, at_ms: float) -> None:
-    """What happens after the last observation is unknown; evidence is at most one interval older than that."""
+    # What happens after the last observation is unknown; evidence is at most one interval older than that.
     quorum = LivingQuorum(observers=(BROKER,), events=[Event(at_ms, what, number) for number in (2, 3)])
     plan = plan_change(observed(quorum), METADATA)
     assert plan.outcome is Outcome.REFUSED or quorum.at_ms - at_ms <= FRESH_MS + 500
@@ -157,7 +157,7 @@ def test_a_paused_broker_that_cannot_be_reached_is_doubt(ago_ms: float) -> None:
 
 @pytest.mark.parametrize("at_ms", [0.0, 100.0, 500.0, 1_000.0, 1_900.0])
 def test_a_broker_is_not_called_gone_by_a_leader_that_just_took_over(at_ms: float) -> None:
-    """No node has fetched from a new leader at first: what is not listed there may be on its way."""
+    # No node has fetched from a new leader at first: what is not listed there may be on its way.
     events = [Event(0, "cut", BROKER), Event(at_ms, "elect", 2)]
     quorum = LivingQuorum(observers=(BROKER,), events=events)
     assert plan_unregister(observed(quorum, fenced=True, doubted=BROKER), BROKER).outcome is Outcome.REFUSED

@@ -168,7 +168,7 @@ def test_a_silent_controller_is_not_called_gone_where_the_voters_are_unknown() -
                                               ("hangs", False), ("undecided", False)])  # fmt: skip
 @pytest.mark.parametrize("change", [{"metadata_version": 27}, {"group_version": 1}])
 def test_a_change_needs_a_majority_that_was_seen_to_follow(word: str, change: dict[str, int], *, proven: bool) -> None:
-    """Two of three voters are as the parameter says; a voter that cannot be reached from here but fetches follows."""
+    # Two of three voters are as the parameter says; a voter that cannot be reached from here but fetches follows.
     plan = upgrade(cluster(f"levels metadata.version=25\ncontrollers 1*\ncontrollers 2 3 {word}"), **change)
     found = [finding for finding in plan.findings if finding.id == "majority-not-proven"]
     assert bool(found) is not proven

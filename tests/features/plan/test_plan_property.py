@@ -26,7 +26,7 @@ NAMES = (METADATA_VERSION, *features_of(find_release("4.4")))
 
 @st.composite
 def clusters(draw: st.DrawFn, calm: bool) -> Cluster:
-    """A calm cluster has nodes of one release that live; another has anything."""
+    """Return clusters: a calm one has nodes of one release that live; another has anything."""
     kafka = draw(st.sampled_from(RELEASES))
     found = Cluster(active=1)
     if draw(st.booleans()):
@@ -45,7 +45,8 @@ def clusters(draw: st.DrawFn, calm: bool) -> Cluster:
 
 @st.composite
 def requests(draw: st.DrawFn, found: Cluster, calm: bool) -> FeatureRequest:
-    """A calm wish is one that the command's direction and the nodes' ranges allow; another may be anything."""
+    """Return requests: a calm one is what the command's direction and the nodes' ranges allow; another may be
+    anything."""
     supported = ranges(found.nodes[0].kafka)
     upgrade = draw(st.booleans())
     release = find_release(found.nodes[0].kafka)
@@ -78,7 +79,7 @@ CASES = cases()
 
 
 def serve(found: Cluster, levels: dict[str, int], kind: object, only: int | None = None) -> bool:
-    """The controller's part: take what it accepts, all or the first `only` features, and let nodes register."""
+    """Act as the controller: take what it accepts, all or the first `only` features, and let nodes register."""
     accepted = predicted_acceptance(found.state(), levels, kind)
     if False in accepted.values():
         return False
@@ -117,7 +118,7 @@ def test_a_plan_without_blockers_reaches_its_goal(case: tuple[Cluster, FeatureRe
 def test_an_interrupted_change_is_taken_up_where_it_stood(
     case: tuple[Cluster, FeatureRequest], after: int, features: int
 ) -> None:
-    """Cut after any step, and (3.x) within one: the next run reaches the goal, or has the same to say."""
+    # Cut after any step, and (3.x) within one: the next run reaches the goal, or has the same to say.
     found, request = deepcopy(case)
     first = plan_change(found.state(), request)
     for number, step in enumerate(first.steps):
@@ -157,7 +158,7 @@ def test_steps_hold_every_change_once_and_kraft_version_alone(case: tuple[Cluste
 
 @given(CASES)
 def test_a_rollback_that_is_promised_is_there(case: tuple[Cluster, FeatureRequest]) -> None:
-    """After an upgrade, every change called reversible can be undone alone, by Kafka's rules."""
+    # After an upgrade, every change called reversible can be undone alone, by Kafka's rules.
     found, request = deepcopy(case)
     plan = plan_change(found.state(), request)
     for step in plan.steps:

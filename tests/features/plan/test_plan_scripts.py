@@ -31,7 +31,7 @@ KAFKA = {True: "accepts", False: "refuses", None: "cannot be told"}
 
 
 def parse(words: list[str]) -> FeatureRequest:
-    """The flags of `kafkactl features upgrade|downgrade|disable`, as far as they decide what is asked for."""
+    """Return the flags of `kafkactl features upgrade|downgrade|disable`, as far as they decide what is asked for."""
     operation, flags = Operation(words[0]), set()
     named: dict[str, str | None] = {"--metadata": None, "--release-version": None, OPTION: None}
     features, rest = [], iter(words[1:])
@@ -92,7 +92,7 @@ def shown(findings: tuple[Finding, ...]) -> Iterator[str]:
 
 
 def run_script(text: str) -> str:
-    """The script with the answers of today."""
+    """Return the script with the answers of today."""
     out, cluster, skipping = [], Cluster(), False
     for line in text.splitlines():
         words = line.split()

@@ -26,7 +26,7 @@ MODULE = "com.sun.security.auth.module.Krb5LoginModule required"
 
 
 class TicketError(Exception):
-    """What the scripted context raises."""
+    """Exception that the scripted context raises."""
 
     min_code = 7
 

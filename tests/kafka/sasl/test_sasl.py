@@ -226,7 +226,7 @@ class TestOAuthBearer:
         ],
     )
     def test_why_an_endpoint_refuses(self, answer: Any, expected: str) -> None:
-        """By one of RFC 6749's words, and by which server; nothing else that it says is repeated."""
+        # By one of RFC 6749's words, and by which server; nothing else that it says is repeated.
         with endpoint(401, answer) as (url, _), Server(b"") as broker:
             options = f'clientId="me" clientSecret="{SECRET}"'
             error = refused(lambda: connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url))
@@ -281,7 +281,7 @@ class TestOAuthBearer:
 
 @contextmanager
 def hostile(answer: bytes) -> Iterator[str]:
-    """A server that reads a request and answers with these bytes, whatever they are."""
+    """Yield a server that reads a request and answers with these bytes, whatever they are."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -299,7 +299,7 @@ def hostile(answer: bytes) -> Iterator[str]:
 
 @contextmanager
 def endpoint(status: int, answer: Any) -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-    """An authorization server that gives every request the same answer."""
+    """Yield an authorization server that gives every request the same answer."""
     seen: list[tuple[str, bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):

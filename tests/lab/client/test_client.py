@@ -53,7 +53,7 @@ def deadline(duration_ms: float = 10_000) -> Deadline:
 def combined_node(
     release: str, tool: StorageToolServer, folder: Path, free_port: FreePort, **changed: str
 ) -> Iterator[tuple[KafkaNode, Address, Address]]:
-    """A started node, the address of its broker listener and that of its controller listener."""
+    """Yield a started node, the address of its broker listener and that of its controller listener."""
     broker_port, controller_port = free_port(), free_port()
     settings = config.combined(
         node_id=1, log_dirs=[folder / "data"], broker_port=broker_port, controller_port=controller_port,
@@ -143,7 +143,7 @@ def test_the_active_controller_is_found_from_its_follower(
 
 
 def _registered(client: Client, count: int) -> ClusterView:
-    """The view with all nodes: a controller that has just started refuses (35), then names no node, then all."""
+    """Return the view with all nodes: a controller that has just started refuses (35), then names no node, then all."""
     until = deadline(10_000)
     while not until.passed:
         with contextlib.suppress(UnreachableError):

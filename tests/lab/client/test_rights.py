@@ -35,7 +35,7 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def guarded(storage_tool: StorageToolServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """A node to which alice may log in."""
+    """Yield a node to which alice may log in."""
     cluster = Guarded(storage_tool, tmp_path_factory.mktemp("rights"))
     formatted = storage_tool.run(RELEASE, ["format", "-t", CLUSTER_ID, "-c", cluster.node.config_file, "-r", RELEASE])
     assert formatted.exit_code == 0, formatted
@@ -68,7 +68,7 @@ def missing_in(run: Run) -> dict[str, str]:
 
 
 def run_until(ask: Callable[[], Run], holds: Callable[[Run], bool]) -> Run:
-    """Rights are in force when every node has read them."""
+    """Run until it succeeds: rights are in force when every node has read them."""
     for _ in range(20):
         if holds(run := ask()):
             break

@@ -276,7 +276,7 @@ def test_a_port_that_never_answers(node: SecuredNode, listener: str) -> None:
 
 
 def test_a_node_gets_in_at_the_controllers_by_its_own_configuration(node: SecuredNode) -> None:
-    """As `storage format --verified-quorum` asks the others: node 2, whose disk is lost, asks node 1."""
+    # As `storage format --verified-quorum` asks the others: node 2, whose disk is lost, asks node 1.
     voters = {"node.id": "2", "controller.quorum.voters": f"1@127.0.0.1:{node.ports['CONTROLLER']},2@127.0.0.1:1"}
 
     def seen(**more: str) -> QuorumSeen:

@@ -47,7 +47,7 @@ def oracle(lab_pool: Pool) -> Iterator[Oracle]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A key as Kafka takes it, a template, and an assertion made elsewhere."""
+    """Return a key as Kafka takes it, a template, and an assertion made elsewhere."""
     folder = tmp_path_factory.mktemp("tokens")
     key = rsa.generate_private_key(65537, 2048)
     der = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
@@ -104,7 +104,7 @@ def fetched(given: dict[str, str]) -> str:
 
 
 def understood(authorization: str | None, body: bytes) -> tuple[str | None, dict[str, Any]]:
-    """The request without what differs from one moment to the next."""
+    """Return the request without what differs from one moment to the next."""
     found: dict[str, Any] = dict(parse_qs(body.decode(), strict_parsing=True))
     for name in ("assertion", "client_assertion"):
         if name in found:

@@ -89,7 +89,7 @@ def _records(cluster: KafkaCluster, node_id: int) -> list[tuple[int, object]]:
 
 
 def _offset_of(cluster: KafkaCluster, node_id: int, value: str) -> int:
-    """Where that value of the setting was written; -1 if it was not."""
+    """Return where that value of the setting was written; -1 if it was not."""
     for offset, (_, record) in enumerate(_records(cluster, node_id)):
         data = getattr(record, "data", {})
         if isinstance(data, dict) and (data.get("Name"), data.get("Value")) == (KEY, value):

@@ -48,7 +48,7 @@ def lose(*brokers: int) -> Experiment:
 
 
 def down_permanently(stage: Stage, broker: int) -> Holds:
-    """Whether a broker that stops in order from now on has been fenced as often as its release does it."""
+    """Return True if a broker that stops in order from now on has been fenced as often as its release does it."""
     again = 2 if stage.cluster.shape.release >= "4" else 1
     start = stage.world().loaded.last_offset
 

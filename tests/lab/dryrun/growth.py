@@ -32,13 +32,13 @@ NEAR = 0.15  # of what a few tens of seconds can show
 
 
 def grown(stage: Stage) -> tuple[ScenarioContext, Prediction]:
-    """The log as it is now, and what is foreseen of it for a day."""
+    """Return the log as it is now, and what is foreseen of it for a day."""
     world = stage.world()
     return world, run("growth", world, {"days": 1})
 
 
 def idle(stage: Stage) -> object:
-    """Nothing happens: bytes, records and snapshots come as often as the controller's file says."""
+    """Check an idle cluster: bytes, records and snapshots come as often as the controller's file says."""
     stage.settle(lambda _: True)
     before, found = grown(stage)
     count = len(_snapshots(stage))
@@ -57,7 +57,7 @@ def idle(stage: Stage) -> object:
 
 
 def snapshot_size(stage: Stage) -> object:
-    """The snapshot of a state is as large as the one that Kafka wrote of it."""
+    """Check that the snapshot of a state is as large as the one that Kafka wrote of it."""
     source = open_source(str(stage.cluster.disks.metadata_log(1)))
     newest = _snapshots(stage)[-1]
     end_offset = int(newest.name.split("-")[0])

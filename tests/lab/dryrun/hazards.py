@@ -35,7 +35,7 @@ def ids(found: Prediction) -> set[str]:
 
 
 def lose_worst(size: int) -> Experiment:
-    """The worst set that the controller's own node is not in; the reported harm is the worst of all orders."""
+    """Lose the worst set that the controller's own node is not in; the reported harm is the worst of all orders."""
 
     def experiment(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
@@ -81,7 +81,8 @@ def _harm(
     ends: Callable[[str, int], tuple[Outcome, ...]],
     quantifier: Callable[[Iterable[bool]], bool],
 ) -> Harm:
-    """Partitions that lose their leader, fall below min ISR with one, or change it; in any or in all of their ends."""
+    """Return partitions that lose their leader, fall below min ISR with one, or change it; in any or in all of their
+    ends."""
     controller = ActiveController(image, facts)
     offline = under = moved = 0
     for topic in image.topics.values():
@@ -97,7 +98,7 @@ def _harm(
 
 
 def return_all(*order: int) -> Experiment:
-    """Those that are down come back, one after the other; one prediction for them all."""
+    """Return those that are down to the cluster, one after the other; one prediction for them all."""
 
     def experiment(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
@@ -113,7 +114,7 @@ def return_all(*order: int) -> Experiment:
 
 
 def returned_wrongly(*order: int) -> Experiment:
-    """As `return_all`; the answer must say that records may be lost, though every ISR is whole in the end."""
+    """Do as `return_all`; the answer must say that records may be lost, though every ISR is whole in the end."""
     name, experiment = return_all(*order)
 
     def checked(stage: Stage) -> object:
@@ -126,7 +127,7 @@ def returned_wrongly(*order: int) -> Experiment:
 
 
 def return_empty(broker: int) -> Experiment:
-    """A broker comes back with an empty disk in place of the one that it had."""
+    """Return a broker with an empty disk in place of the one that it had."""
 
     def experiment(stage: Stage) -> object:
         asked = {"brokers": [broker], "empty_disks": True}
@@ -138,12 +139,12 @@ def return_empty(broker: int) -> Experiment:
 
 
 def unfenced(broker: int) -> Holds:
-    """Whether it serves again, whatever became of its partitions."""
+    """Return True if it serves again, whatever became of its partitions."""
     return lambda image: broker in image.brokers and not image.brokers[broker].fenced
 
 
 def roll(*order: int) -> Experiment:
-    """A whole rolling restart from one prediction: how many partitions suffer while each is down, and the end."""
+    """Run a whole rolling restart from one prediction: how many partitions suffer while each is down, and the end."""
 
     def experiment(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
@@ -165,7 +166,7 @@ def roll(*order: int) -> Experiment:
 
 
 def make_zombie(broker: int) -> Experiment:
-    """A live broker is unregistered: it stays, it does not register again, and SIGTERM does not end it."""
+    """Unregister a live broker: it stays, it does not register again, and SIGTERM does not end it."""
 
     def experiment(stage: Stage) -> object:
         def deed() -> None:
@@ -191,7 +192,7 @@ def make_zombie(broker: int) -> Experiment:
 
 
 def strand(broker: int, entity: str) -> Experiment:
-    """min.insync.replicas is touched while a broker is down: what is reported as stranded is so when it returns."""
+    """Touch min.insync.replicas while a broker is down: what is reported as stranded is so when it returns."""
 
     def experiment(stage: Stage) -> object:
         do_lose(stage)
@@ -239,7 +240,7 @@ def behead(stage: Stage) -> object:
 
 
 def retention_printed(stage: Stage, broker: int, topic: str) -> str | None:
-    """retention.ms of a topic as one broker has it."""
+    """Return retention.ms of a topic as one broker has it."""
     body = {
         "Resources": [{"ResourceType": TOPIC_CONFIG, "ResourceName": topic, "ConfigurationKeys": ["retention.ms"]}],
         "IncludeSynonyms": False,
@@ -253,7 +254,8 @@ def retention_printed(stage: Stage, broker: int, topic: str) -> str | None:
 
 
 def haunt(broker: int) -> Experiment:
-    """A topic with a configuration is made and removed; a broker that restarts gives it to the next of that name."""
+    """Make a topic with a configuration, and remove it; a broker that restarts gives the configuration to the next of
+    that name."""
 
     def experiment(stage: Stage) -> object:
         stage.topics("--create", "--topic", "ghost", "--partitions", "1", "--config", f"retention.ms={GHOSTS}")
@@ -285,7 +287,8 @@ def haunt(broker: int) -> Experiment:
 
 
 def leak(stage: Stage) -> object:
-    """An aborted transaction with a record behind it, as a controller that failed over leaves it; all are restarted."""
+    """Write an aborted transaction with a record behind it, as a controller that failed over leaves it; all are
+    restarted."""
     world = stage.settle(lambda _: True)
     stage.cluster.kill(*stage.cluster.broker_ids)
     world = stage.world()

@@ -27,7 +27,7 @@ _TYPES = {
 
 
 def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) -> Experiment:
-    """One request for all these levels, as Kafka's own tool sends it."""
+    """Send one request for all these levels, as Kafka's own tool does."""
 
     def experiment(stage: Stage) -> object:
         body = {
@@ -55,7 +55,7 @@ def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) ->
 
 
 def _compare_answer(found: Prediction, answer: Mapping[str, Any]) -> None:
-    """Errors by code and by text; where results are given by feature, each feature's own."""
+    """Compare errors by code and by text; where results are given by feature, each feature's own."""
     reported = {
         result["Feature"]: (result["ErrorCode"], result["ErrorMessage"]) for result in answer.get("Results") or []
     }
@@ -78,7 +78,7 @@ def _compare_levels(found: Prediction, real: Image) -> None:
 
 
 def features_of(release: str) -> tuple[Experiment, ...]:
-    """What may be asked of a cluster that begins below its newest metadata.version."""
+    """Return what may be asked of a cluster that begins below its newest metadata.version."""
     old = (
         level("upgrade", {"metadata.version": 99}),
         level("upgrade", {"metadata.version": 20}),
@@ -118,7 +118,7 @@ _SHOWN = re.compile(r"user-principal '([^']+)'")
 
 
 def scram_users(stage: Stage) -> set[str]:
-    """Who has a SCRAM credential, as Kafka's own tool lists it."""
+    """Return who has a SCRAM credential, as Kafka's own tool lists it."""
     words = ["--bootstrap-server", stage.cluster.bootstrap_server, "--describe", "--entity-type", "users"]
     reported = stage.tool.run_tool(stage.tools, "kafka.admin.ConfigCommand", words)
     assert reported.exit_code == 0, reported.stderr
@@ -126,7 +126,7 @@ def scram_users(stage: Stage) -> set[str]:
 
 
 def change_user(stage: Stage, user: str, *words: str) -> None:
-    """One change of a user by Kafka's own tool."""
+    """Change a user by Kafka's own tool."""
     given = ["--bootstrap-server", stage.cluster.bootstrap_server, "--alter", "--entity-type", "users"]
     reported = stage.tool.run_tool(stage.tools, "kafka.admin.ConfigCommand", [*given, "--entity-name", user, *words])
     assert reported.exit_code == 0, reported.stderr + reported.stdout
@@ -160,12 +160,12 @@ def answered(stage: Stage, log_of: int, name: str, asked: Mapping[str, Any], bod
 
 
 def _sorted(text: str) -> list[str]:
-    """From 4.4 on every JVM names the voters in an order of its own."""
+    """Sort the voters: from 4.4 on every JVM names them in an order of its own."""
     return sorted(re.split(r"(?<=\)), |[\[\]]", text))
 
 
 def lives(stage: Stage, *, after_s: float = 15) -> bool:
-    """Whether there is a leader when one that lost its followers has had the time to notice (3 s) and resign."""
+    """Return True if there is a leader when one that lost its followers has had the time to notice (3 s) and resign."""
     time.sleep(after_s)
     for _ in range(20):  # an election may be under way
         if stage.cluster.leader() in stage.cluster.controller_ids:

@@ -33,7 +33,7 @@ codes and texts. Where the order decides, the outcome must be one of those that 
 
 
 class Row(NamedTuple):
-    """One experiment: what was done, whether it came out as predicted, and how long it took."""
+    """Experiment: what was done, whether it came out as predicted, and how long it took."""
 
     name: str
     right: bool

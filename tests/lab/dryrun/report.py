@@ -28,7 +28,7 @@ class Described(NamedTuple):
 
 
 def describe(stage: Stage) -> list[Described]:
-    """The partitions as brokers tell them."""
+    """Return the partitions as brokers tell them."""
     words = ["--bootstrap-server", stage.cluster.bootstrap_server, "--describe"]
     printed = stage.tool.run_tool(stage.tools, "org.apache.kafka.tools.TopicCommand", words)
     assert printed.exit_code == 0, printed.stderr
@@ -43,7 +43,7 @@ def _ids(text: str) -> tuple[int, ...]:
 
 
 def read_report(stage: Stage) -> object:
-    """Leaders and replicas of each broker, who leads nowhere, and the worst loss of one broker."""
+    """Return leaders and replicas of each broker, who leads nowhere, and the worst loss of one broker."""
     stage.settle(lambda _: True)
     page = Path(stage.cluster.disks.workdir) / "report.html"
     log = stage.cluster.disks.metadata_log(1)
@@ -83,7 +83,8 @@ def read_report(stage: Stage) -> object:
 
 
 def _lost_with(stage: Stage, real: list[Described]) -> Counter[int]:
-    """By broker, the partitions that it alone can lead: alone in sync, without a live one that may lead uncleanly."""
+    """Return by broker the partitions that it alone can lead: alone in sync, without a live one that may lead
+    uncleanly."""
     live = {broker_id for broker_id in stage.cluster.broker_ids if stage.cluster.node(broker_id).alive}
     found: Counter[int] = Counter()
     for partition in real:
@@ -95,5 +96,5 @@ def _lost_with(stage: Stage, real: list[Described]) -> Counter[int]:
 
 
 def report(when: str) -> Experiment:
-    """The report is read; `when` says what the cluster is like."""
+    """Read the report; `when` says what the cluster is like."""
     return f"the report {when}", read_report

@@ -21,7 +21,7 @@ SHUTDOWN_S = 300  # KafkaRaftServer gives each of its parts five minutes
 
 
 def return_together(*brokers: int, pause_s: float = 0.0) -> Experiment:
-    """Brokers that are down are started one after the other, without waiting for any of them."""
+    """Start brokers that are down one after the other, without waiting for any of them."""
 
     def experiment(stage: Stage) -> object:
         def deed() -> None:
@@ -48,7 +48,7 @@ def return_together(*brokers: int, pause_s: float = 0.0) -> Experiment:
 
 
 def dismiss(broker: int) -> Experiment:
-    """A broker that is down is unregistered and started again."""
+    """Unregister a broker that is down, and start it again."""
 
     def experiment(stage: Stage) -> object:
         assert stage.ask("UnregisterBroker", {"BrokerId": broker})["ErrorCode"] == 0
@@ -62,7 +62,7 @@ def dismiss(broker: int) -> Experiment:
 
 
 def hang(broker: int) -> Experiment:
-    """A live broker is unregistered and asked to stop; then it is killed and comes back."""
+    """Unregister a live broker and ask it to stop; then kill it, and let it come back."""
 
     def experiment(stage: Stage) -> object:
         assert stage.ask("UnregisterBroker", {"BrokerId": broker})["ErrorCode"] == 0

@@ -54,7 +54,7 @@ class Stage:
 
     @property
     def tools(self) -> str:
-        """The release whose tools are used: of the newest no tools are published."""
+        """Return the release whose tools are used: of the newest no tools are published."""
         return "4.3.1" if self.cluster.shape.release == "4.4.0" else self.cluster.shape.release
 
     def make_topics(self) -> None:
@@ -69,13 +69,13 @@ class Stage:
         self.topics("--create", "--topic", name, "--replica-assignment", assignment, *given)
 
     def topics(self, *words: str) -> None:
-        """Kafka's own tool for topics."""
+        """Run Kafka's own tool for topics."""
         given = ["--bootstrap-server", self.cluster.bootstrap_server, *words]
         made = self.tool.run_tool(self.tools, "org.apache.kafka.tools.TopicCommand", given)
         assert made.exit_code == 0, made.stderr + made.stdout
 
     def world(self, node_id: int = 1, *, restarts: bool = False) -> ScenarioContext:
-        """The log of a controller as it is on the disk now."""
+        """Return the log of a controller as it is on the disk now."""
         log = str(self.cluster.disks.metadata_log(node_id))
         (cluster,) = open_clusters({log: log})
         return read_chosen(
@@ -101,7 +101,7 @@ class Stage:
             time.sleep(0.3)
 
     def ask(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A request to the active controller."""
+        """Send a request to the active controller."""
         with self.cluster.client() as client:
             return client.ask_active_controller(name, body, changes=True).body
 
@@ -128,7 +128,7 @@ class Stage:
         return found
 
     def compare(self, found: Prediction, before: ScenarioContext, *, exact: bool) -> None:
-        """What is there now, and what was written, against a prediction that was made before."""
+        """Compare what is there now, and what was written, with a prediction that was made before."""
         self.checked += 1
         expected, _ = after(before.loaded.image, found)
         trouble = list(_partitions(expected, self.world().loaded.image, found))
@@ -140,13 +140,14 @@ class Stage:
         assert not trouble, "\n".join([f"{found.scenario} {dict(found.input)}", *trouble])
 
     def written(self, behind: int) -> Iterator[MetadataRecord]:
-        """The records behind an offset, no-ops left out."""
+        """Yield the records behind an offset, no-ops left out."""
         for record, _ in self._behind(behind):
             if record.type != "NoOpRecord":
                 yield record
 
     def batches(self, behind: int) -> list[int]:
-        """The bytes of the records in each batch behind an offset, no-ops and batches of nothing else left out."""
+        """Return the bytes of the records in each batch behind an offset, no-ops and batches of nothing else left
+        out."""
         sizes: dict[int, int] = {}
         for record, header in self._behind(behind):
             sizes.setdefault(header.base_offset, header.size_bytes - HEADER_BYTES)
@@ -163,7 +164,8 @@ class Stage:
                     yield record.record, header
 
     def _bytes(self, found: Prediction, behind: int) -> list[str]:
-        """The bytes that were written, batches put aside: two operations may share one, which cannot be predicted."""
+        """Return the bytes that were written, batches put aside: two operations may share one, which cannot be
+        predicted."""
         sizes, appended = self.batches(behind), found.appended
         if appended is None:
             return []
@@ -201,8 +203,8 @@ def _unordered(outcome: Outcome) -> tuple[Any, ...]:
 
 
 def _shown(partition: Partition, *, epochs: bool, ordered: bool) -> tuple[Any, ...]:
-    """What is predicted of a partition. Of a leader epoch, and of the order of an ISR, only where the order of events
-    is known."""
+    """Return what is predicted of a partition. Of a leader epoch, and of the order of an ISR, only where the order of
+    events is known."""
     return (
         partition.replicas,
         partition.leader,
@@ -229,7 +231,8 @@ def _records(found: Prediction, written: list[MetadataRecord], *, exact: bool) -
 
 
 def _unclean(before: Image, found: Prediction, written: list[MetadataRecord]) -> list[str]:
-    """Who led without being in sync, as the records tell it: RECOVERING, unless the partition was that already."""
+    """Return who led without being in sync, as the records tell it: RECOVERING, unless the partition was that
+    already."""
     uncertain = {(change.topic, change.partition) for change in found.changes if not change.certain}
     real = {
         (before.topics[record.data["TopicId"]].name, record.data["PartitionId"])
@@ -256,7 +259,7 @@ def _differences(said: Counter[str], written: Counter[str]) -> list[str]:
 
 
 def _text(record: MetadataRecord) -> str:
-    """A record without what cannot be predicted: new ids, and the epoch that a broker gets with them."""
+    """Return a record without what cannot be predicted: new ids, and the epoch that a broker gets with them."""
     unknown = _NEW if record.type == "RegisterBrokerRecord" else {"BrokerEpoch"}
     data = {name: value for name, value in record.data.items() if name not in unknown}
     return f"{record.type} v{record.version} {sorted(data.items(), key=str)}"

@@ -63,8 +63,8 @@ def test_unclean_elections_follow_a_setting(
 def test_unregistration_of_a_broker_in_10_000_isrs_is_refused_until_it_is_fenced(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str
 ) -> None:
-    """The way out is carried out as well: fencing writes the same changes without a limit. (A 3.9.2 controller that no
-    broker ever sent a heartbeat to fences none.)"""
+    # The way out is carried out as well: fencing writes the same changes without a limit. (A 3.9.2 controller that no
+    # broker ever sent a heartbeat to fences none.)
     image, _ = cluster(f"kafka {release[:3]}\nbrokers 1 2\ntopic wide\n" + "  2 | 1 2 | 1 2\n" * 10_000)
     stage = stage_of(new_cluster, storage_tool, release, image, {"broker.session.timeout.ms": "15000"})
     found = run("unregister-broker", stage.world(), {"broker": 1})

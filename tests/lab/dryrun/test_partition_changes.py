@@ -60,7 +60,7 @@ def some(rng: random.Random, ids: tuple[int, ...], chance: float = 0.5) -> tuple
 
 
 def drawn(rng: random.Random, rules: ElectionRules) -> Case:
-    """A state that a log can hold, and some that only a damaged one can."""
+    """Return a state that a log can hold, and some that only a damaged one can."""
     replicas = tuple(rng.sample(IDS, rng.randint(1, 5)))
     isr = some(rng, replicas)
     if not isr and not rules.elr:

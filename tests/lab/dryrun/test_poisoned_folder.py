@@ -51,7 +51,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(bundle: Path, *words: str, listens: set[str] | None = None) -> subprocess.CompletedProcess[str]:
-    """How it ended; `listens` gets the addresses on which it and its children were seen to listen meanwhile."""
+    """Return how it ended; `listens` gets the addresses on which it and its children were seen to listen meanwhile."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
     process = subprocess.Popen(
         [str(KAFKACTL), *words], cwd=bundle, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -84,7 +84,7 @@ def test_in_process(bundle: Path) -> None:
 
 @pytest.fixture(scope="module")
 def on_spark(bundle: Path) -> tuple[subprocess.CompletedProcess[str], set[str]]:
-    """An application for one log: how it ended, and on which addresses it was seen to listen."""
+    """Return an application for one log: how it ended, and on which addresses it was seen to listen."""
     listens: set[str] = set()
     return run(bundle, "dryrun", "replay", "n0", "--engine", "spark", "-o", "json", listens=listens), listens
 
@@ -129,7 +129,7 @@ def _descendants(pid: int) -> set[int]:
 
 
 def _listening(pid: int) -> set[str]:
-    """The addresses, as in /proc/net/tcp, on which a process listens."""
+    """Return the addresses, as in /proc/net/tcp, on which a process listens."""
     sockets = set()
     try:
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():

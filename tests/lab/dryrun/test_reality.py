@@ -35,7 +35,7 @@ def stage_of(new_cluster: ClusterOf, tool: StorageToolServer, release: str, **sh
 
 
 def carried_out(stage: Stage, title: str, experiments: Sequence[Experiment]) -> tuple[list[str], list[Row]]:
-    """What each came to; a wrong prediction is reported, and the next starts from what is there."""
+    """Return what each came to; a wrong prediction is reported, and the next starts from what is there."""
     wrong, rows = [], []
     for name, experiment in experiments:
         begun = time.monotonic()
@@ -87,7 +87,7 @@ def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServ
 def test_the_campaign(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
 ) -> None:
-    """Every experiment is run."""
+    # Every experiment is run.
     stage = stage_of(new_cluster, storage_tool, release, **shape)
     wrong, rows = carried_out(stage, title, (*FEW, *MORE))
     write_section(title, rows)
@@ -99,7 +99,7 @@ def test_the_campaign(
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("release", ["3.9.2", "4.0.2", "4.3.1", "4.4.0"])
 def test_hazards(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
-    """The worst set, the wrong order, the zombie, the stranded partition, and what a restart brings back."""
+    # The worst set, the wrong order, the zombie, the stranded partition, and what a restart brings back.
     stage = stage_of(new_cluster, storage_tool, release)
     wrong, rows = carried_out(stage, release, HAZARDS)
     write_section(f"{release}, hazards", rows)
@@ -121,7 +121,7 @@ def test_hazards(new_cluster: ClusterOf, storage_tool: StorageToolServer, releas
 def test_returns(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
 ) -> None:
-    """Brokers that return together, again and again; brokers that are not registered; a cancelled reassignment."""
+    # Brokers that return together, again and again; brokers that are not registered; a cancelled reassignment.
     stage = stage_of(new_cluster, storage_tool, release, **shape)
     wrong, rows = carried_out(stage, title, RETURNS)
     write_section(title, rows)
@@ -132,7 +132,7 @@ def test_returns(
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("release", ["4.0.2", "4.3.1"])
 def test_clean_returns(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
-    """All that hold a partition are shut down cleanly and return together; with eligible leader replicas."""
+    # All that hold a partition are shut down cleanly and return together; with eligible leader replicas.
     stage = stage_of(new_cluster, storage_tool, release, **ELR_ON)
     wrong, rows = carried_out(stage, release, CLEAN_RETURNS)
     write_section(f"{release}, clean returns", rows)
@@ -143,7 +143,7 @@ def test_clean_returns(new_cluster: ClusterOf, storage_tool: StorageToolServer, 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
 def test_growth(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
-    """The scenario `growth`, by the settings of the controller's own file."""
+    # The scenario `growth`, by the settings of the controller's own file.
     cluster = new_cluster(release, controllers=1, combined=True, settings=OFTEN)
     cluster.start()
     stage = Stage(cluster, storage_tool)
@@ -165,7 +165,7 @@ def test_growth(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
     [("3.9.2", "3.7-IV4"), ("4.0.2", "3.9-IV0"), ("4.3.1", "3.9-IV0"), ("4.4.0", "3.9-IV0")],
 )
 def test_levels(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, level: str) -> None:
-    """Every change of feature levels: answer, text, records and the levels afterwards."""
+    # Every change of feature levels: answer, text, records and the levels afterwards.
     stage = stage_of(new_cluster, storage_tool, release, metadata_version=level)
     title = f"{release}, feature levels"
     wrong, rows = carried_out(stage, title, features_of(release))
@@ -177,7 +177,7 @@ def test_levels(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1", "4.4.0"])
 def test_voters(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
-    """The scenario `controllers`, up to a quorum that never commits again."""
+    # The scenario `controllers`, up to a quorum that never commits again.
     cluster = new_cluster(release, controllers=3, brokers=1)
     cluster.start()
     proved(f"{release}, voters", lambda: prove_voters(Stage(cluster, storage_tool)))
@@ -187,7 +187,7 @@ def test_voters(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
 def test_what_is_committed(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
-    """The commit bound of three voters' folders, with a leader that went on alone for a while."""
+    # The commit bound of three voters' folders, with a leader that went on alone for a while.
     cluster = new_cluster(release, controllers=3, brokers=1)
     cluster.start()
     proved(f"{release}, commit bound", lambda: cut_off(Stage(cluster, storage_tool)))
@@ -200,7 +200,7 @@ def test_what_is_committed(new_cluster: ClusterOf, storage_tool: StorageToolServ
 def test_users_that_a_restart_forgets(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, gone: str
 ) -> None:
-    """The scenario `restart`: which SCRAM users are there after every node was killed and started."""
+    # The scenario `restart`: which SCRAM users are there after every node was killed and started.
     cluster = new_cluster(release, controllers=1, brokers=1, combined=True)
     cluster.start()
     begun = time.monotonic()

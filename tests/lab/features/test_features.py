@@ -54,7 +54,7 @@ HARMLESS = [
 
 
 def reported(run: Run) -> set[tuple[str, str]]:
-    """The findings, each by its subject and id."""
+    """Return the findings, each by its subject and id."""
     return {(finding["subject"], finding["id"]) for finding in run.json["findings"]}
 
 
@@ -63,12 +63,13 @@ def kafkas(tool: StorageToolServer, release: str, cluster: KafkaCluster, words: 
 
 
 def result_lines(text: str) -> list[str]:
-    """The lines about features; 4.x says on stdout that --metadata is deprecated."""
+    """Return the lines about features; 4.x says on stdout that --metadata is deprecated."""
     return [line for line in text.splitlines() if re.match(r"\S+\.version (can be|was) |Can not |Could not ", line)]
 
 
 def without_epoch(text: str) -> list[str]:
-    """A broker's epoch grows while one looks. The name of 4.4's level is one that 4.3's tool does not know."""
+    """Leave out the epoch of a broker: it grows while one looks. The name of 4.4's level is one that 4.3's tool does
+    not know."""
     known = text.replace("UNKNOWN 33", "4.4-IV2   ")
     return [line.partition("Epoch: ")[0] for line in known.splitlines() if line.startswith("Feature: ")]
 
@@ -153,7 +154,7 @@ def test_a_downgrade_and_a_feature_turned_off(cluster_of: ClusterOf, kafkactl: K
 
 
 class TestKraftVersion:
-    """What a real cluster does with kraft.version, and that kafkactl does not do it."""
+    """Behaviour of a real cluster with kraft.version, and that kafkactl does not do the same."""
 
     def test_it_converts_the_quorum_behind_a_refusal(self, new_cluster: ClusterOf, kafkactl: Kafkactl) -> None:
         cluster = new_cluster("4.3.1", controllers=1, brokers=1, dynamic=False)
@@ -191,7 +192,7 @@ class TestKraftVersion:
         features = ("features", "--bootstrap-controller", cluster.bootstrap_controller)
 
         def asked() -> Run | None:
-            """Some seconds after the election all voters have reported."""
+            """Ask some seconds after the election: all voters have reported then."""
             run = kafkactl(*features, "upgrade", "--feature", f"{KRAFT}=1", "-o", "json")
             return run if run.code != 3 else None
 
@@ -202,7 +203,7 @@ class TestKraftVersion:
 
 
 def converted(cluster: KafkaCluster) -> dict[str, Any] | None:
-    """One mixed request, in either order of its features, until the quorum is a dynamic one; its answer."""
+    """Send one mixed request, in either order of its features, until the quorum is a dynamic one; return its answer."""
     for levels in ({KRAFT: 1, "foo.version": 1}, {"foo.version": 1, KRAFT: 1}):
         body = update_features_request(levels, UpgradeType.UPGRADE, validate_only=False, timeout_ms=5000)
         with cluster.client() as client:
@@ -227,7 +228,7 @@ def test_epochs_differ_and_only_levels_are_compared(new_cluster: ClusterOf, kafk
 
 
 def test_old_nodes_that_live_or_are_gone_block_all_at_once(new_cluster: ClusterOf, kafkactl: Kafkactl) -> None:
-    """Kafka's answer names one of them, by its number alone."""
+    # Kafka's answer names one of them, by its number alone.
     cluster = new_cluster(
         "4.3.1", controllers=1, brokers=2, metadata_version="4.0-IV3", releases={11: "4.0.2"}, dynamic=True
     )
@@ -244,7 +245,7 @@ def test_old_nodes_that_live_or_are_gone_block_all_at_once(new_cluster: ClusterO
     cluster.kill(11, old)
 
     def stale() -> bool:
-        """A broker is gone when its session is over, an observer when it has not fetched for 4 s."""
+        """Return True if it is gone: a broker when its session is over, an observer when it has not fetched for 4 s."""
         nonlocal run
         run = kafkactl(*features, "plan", "--metadata", "4.3", "-o", "json")
         gone = {(f"controller {old}", "stale-controller-registration"), ("broker 11", "stale-broker-registration")}

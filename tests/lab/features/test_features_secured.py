@@ -58,7 +58,7 @@ class Guarded:
         }
 
     def words(self, name: str, *, controllers: bool = False) -> list[str]:
-        """The connection options of a user."""
+        """Return the connection options of a user."""
         option = "--bootstrap-controller" if controllers else "--bootstrap-server"
         port = self.controller if controllers else self.broker
         return [option, f"127.0.0.1:{port}", "--command-config", str(self.folder / f"{name}.properties")]
@@ -133,7 +133,7 @@ def test_a_wrong_password(guarded: Guarded, kafkactl: Kafkactl) -> None:
 
 
 def _until(ask: Callable[[], Any], holds: Callable[[Any], bool], timeout_s: float = 20) -> Any:
-    """Rights are in force when every node has read them."""
+    """Wait until every node has read the rights, so that they are in force."""
     until = time.monotonic() + timeout_s
     while not holds(answer := ask()) and time.monotonic() < until:
         time.sleep(0.2)

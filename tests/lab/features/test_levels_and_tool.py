@@ -76,13 +76,13 @@ def tool() -> Iterator[StorageToolServer]:
 
 
 def words_of(result: ToolResult) -> str:
-    """What the tool says is wrong: its message, or that of the exception that ends it."""
+    """Return what the tool says is wrong: its message, or that of the exception that ends it."""
     lines = [line for line in result.stderr.splitlines() if line and not line.startswith("\tat ")]
     return "\n".join(lines)
 
 
 def disagreement(answer: ToolResult, ours: Callable[[], list[str]]) -> str | None:
-    """How the tool's answer differs from our lines, or from the message of our refusal; None if it does not."""
+    """Return how the tool's answer differs from our lines, or from the message of our refusal; None if it does not."""
     try:
         lines = ours()
     except InputError as error:
@@ -173,6 +173,7 @@ def format_with(
 
 
 def formatted(answer: ToolResult) -> ToolResult:
-    """An answer of `format` with nothing in stdout but the level of `Formatting … with metadata.version LEVEL.`"""
+    """Return an answer of `format` with nothing in stdout but the level of `Formatting … with metadata.version
+    LEVEL.`"""
     level = answer.stdout.strip().rpartition("metadata.version ")[2].removesuffix(".")
     return replace(answer, stdout=level)

@@ -57,7 +57,7 @@ def topics(cluster: KafkaCluster, tool: StorageToolServer, *words: str) -> tuple
 
 
 def partitions(cluster: KafkaCluster, name: str) -> dict[int, dict[str, Any]]:
-    """The partitions of a topic; asking for one that is not there makes brokers create it, where they do so."""
+    """Return the partitions of a topic; asking for one that is not there makes brokers create it, where they do so."""
     with cluster.client(Role.BROKER) as client:
         body = {"Topics": [{"Name": name}], "AllowAutoTopicCreation": True}
         (topic,) = client.ask_any("Metadata", body).body["Topics"]
@@ -139,7 +139,7 @@ def test_defaults_of_the_table_are_kafkas(cluster_of: ClusterOf, release: str) -
 
 
 def in_force(cluster: KafkaCluster, topic: str) -> set[tuple[str, int]]:
-    """The value of min.insync.replicas and its source, on each broker."""
+    """Return the value of min.insync.replicas and its source, on each broker."""
     resource = {"ResourceType": 2, "ResourceName": topic, "ConfigurationKeys": ["min.insync.replicas"]}
     found = set()
     with cluster.client(Role.BROKER) as client:

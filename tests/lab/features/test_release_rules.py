@@ -39,7 +39,7 @@ class Formatter:
         self.release = find_release(version)
 
     def directory(self) -> Path:
-        """A path where nothing is yet."""
+        """Return a path where nothing is yet."""
         return self.folder / f"d{len(list(self.folder.iterdir()))}"
 
     def run(

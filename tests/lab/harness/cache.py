@@ -19,7 +19,7 @@ MARKER = ".complete"
 
 
 def cache_root() -> Path:
-    """The lab's cache: ``KAFKACTL_LAB_CACHE``, else ``~/.cache/kafkactl-lab``; made if absent."""
+    """Return the lab's cache: ``KAFKACTL_LAB_CACHE``, else ``~/.cache/kafkactl-lab``; made if absent."""
     named = os.environ.get("KAFKACTL_LAB_CACHE")
     root = Path(named) if named else Path.home() / ".cache" / "kafkactl-lab"
     root.mkdir(parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def cache_root() -> Path:
 
 
 def folder(name: str, made_from: str, fill: Callable[[Path, Path], None]) -> Path:
-    """The folder ``name`` of the cache, made from ``made_from``.
+    """Return the folder ``name`` of the cache, made from ``made_from``.
 
     If absent, ``fill(work, target)`` must create and fill ``target``; ``work`` is a scratch folder. What
     ``fill`` raises is passed on and leaves the cache as it was.
@@ -42,7 +42,7 @@ def folder(name: str, made_from: str, fill: Callable[[Path, Path], None]) -> Pat
 
 
 def existing(name: str, made_from: str) -> Path | None:
-    """The folder ``name`` if it is there and made from ``made_from``; nothing is made."""
+    """Return the folder ``name`` if it is there and made from ``made_from``; nothing is made."""
     place = cache_root() / name
     return place if _is_complete(place, made_from) else None
 

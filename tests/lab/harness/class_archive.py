@@ -21,13 +21,13 @@ FILE = "node.jsa"
 
 
 def options(release: str) -> list[str]:
-    """The JVM options to use the archive of a release; none if there is no archive."""
+    """Return the JVM options to use the archive of a release; none if there is no archive."""
     place = cache.existing(f"classes-{release}", _made_from(release))
     return [] if place is None else [f"-XX:SharedArchiveFile={place / FILE}"]
 
 
 def make(release: str) -> Path:
-    """The archive of a release, made by one start and stop of a node if the cache has none."""
+    """Return the archive of a release, made by one start and stop of a node if the cache has none."""
     made_from = _made_from(release)
     return cache.folder(f"classes-{release}", made_from, functools.partial(_fill, release)) / FILE
 

@@ -44,7 +44,7 @@ class KafkaCluster:
     DISKS: type[Disks] = Disks
 
     def __init__(self, release: str | Shape, workdir: Path, **shape: Any) -> None:
-        """`shape` are the fields of `Shape`: controllers, brokers, dynamic, combined, voters, metadata_version …"""
+        """Take as `shape` the fields of `Shape`: controllers, brokers, dynamic, combined, voters, metadata_version …"""
         self.shape = release if isinstance(release, Shape) else shape_of(release, shape)
         self.disks = self.DISKS(self.shape, workdir)
         self._nodes: dict[int, KafkaNode] = {}
@@ -68,53 +68,53 @@ class KafkaCluster:
 
     @property
     def cluster_id(self) -> str:
-        """The id on every disk."""
+        """Return the id on every disk."""
         return self.disks.cluster_id
 
     @property
     def controller_ids(self) -> tuple[int, ...]:
-        """Every node with the controller role, voter or not."""
+        """Return every node with the controller role, voter or not."""
         return tuple(sorted(self.disks.controller_ports))
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        """Every node with the broker role."""
+        """Return every node with the broker role."""
         return tuple(sorted(self.disks.broker_ports))
 
     def node(self, node_id: int) -> KafkaNode:
-        """One node, whether it runs or not."""
+        """Return one node, whether it runs or not."""
         return self._nodes[node_id]
 
     def directory_id(self, node_id: int) -> str:
-        """The id of the node's log directory as it was formatted last."""
+        """Return the id of the node's log directory as it was formatted last."""
         return self.disks.directory_ids[node_id]
 
     def config_file(self, node_id: int) -> Path:
-        """The node's server.properties: what `add-controller --command-config` reads."""
+        """Return the node's server.properties: what `add-controller --command-config` reads."""
         return self.disks.config_file(node_id)
 
     def controller_address(self, node_id: int) -> Address:
-        """Where a controller listens."""
+        """Return where a controller listens."""
         return Address(HOST, self.disks.controller_ports[node_id])
 
     def broker_address(self, node_id: int) -> Address:
-        """Where a broker listens for clients."""
+        """Return where a broker listens for clients."""
         return Address(HOST, self.disks.broker_ports[node_id])
 
     @property
     def bootstrap_server(self) -> str:
-        """All brokers, as `--bootstrap-server` takes them."""
+        """Return all brokers, as `--bootstrap-server` takes them."""
         return ",".join(str(self.broker_address(broker_id)) for broker_id in self.broker_ids)
 
     @property
     def bootstrap_controller(self) -> str:
-        """All controllers, as `--bootstrap-controller` takes them."""
+        """Return all controllers, as `--bootstrap-controller` takes them."""
         return ",".join(str(self.controller_address(controller_id)) for controller_id in self.controller_ids)
 
     def client(
         self, role: Role = Role.CONTROLLER, *, timeout_ms: float = 20_000, request_timeout_ms: float = 8_000
     ) -> Client:
-        """A client that knows all controllers (or all brokers); a context manager."""
+        """Return a client that knows all controllers (or all brokers); a context manager."""
         ids, address = (
             (self.controller_ids, self.controller_address)
             if role is Role.CONTROLLER
@@ -144,11 +144,12 @@ class KafkaCluster:
 
     @property
     def running(self) -> list[KafkaNode]:
-        """The nodes whose process runs (a paused one does)."""
+        """Return the nodes whose process runs (a paused one does)."""
         return [node for node in self._nodes.values() if node.alive]
 
     def quorum(self, node_id: int | None = None) -> dict[str, Any]:
-        """The partition of DescribeQuorum's answer: the leader's, or what one controller says. Raises KafkactlError."""
+        """Return the partition of DescribeQuorum's answer: the leader's, or what one controller says. Raises
+        KafkactlError."""
         with self.client(timeout_ms=4_000, request_timeout_ms=2_000) as client:
             if node_id is None:
                 answer = client.ask_active_controller("DescribeQuorum", QUORUM)
@@ -158,21 +159,22 @@ class KafkaCluster:
         return partition
 
     def leader(self) -> int:
-        """The id of the controller that leads now; -1 if none does."""
+        """Return the id of the controller that leads now; -1 if none does."""
         with contextlib.suppress(KafkactlError):
             found: int = self.quorum()["LeaderId"]
             return found
         return -1
 
     def voters(self) -> dict[int, str]:
-        """The voters that the leader reports, id to directory id. Raises KafkactlError."""
+        """Return the voters that the leader reports, id to directory id. Raises KafkactlError."""
         return {
             currentvoter["ReplicaId"]: str(currentvoter["ReplicaDirectoryId"])
             for currentvoter in self.quorum()["CurrentVoters"]
         }
 
     def levels(self, node_id: int) -> dict[str, int]:
-        """The finalized levels that a node reports (a controller by its controller listener). Raises KafkactlError."""
+        """Return the finalized levels that a node reports (a controller by its controller listener). Raises
+        KafkactlError."""
         is_controller = node_id in self.disks.controller_ports
         role = Role.CONTROLLER if is_controller else Role.BROKER
         address = self.controller_address(node_id) if is_controller else self.broker_address(node_id)
@@ -183,7 +185,8 @@ class KafkaCluster:
         return dict(found.finalized)
 
     def settled_level(self, name: str, *, still_s: float = 3.0) -> int:
-        """A feature's level once nothing is on its way: what the log held by now is committed, and all tell the same.
+        """Return a feature's level once nothing is on its way: what the log held by now is committed, and all tell the
+        same.
 
         What a leader had appended before it was cut off is committed some time after its followers are back; the log
         end of now bounds it. A node shows a level a little after it is committed, hence the second observation of it.
@@ -206,7 +209,7 @@ class KafkaCluster:
         return level
 
     def commits(self) -> bool:
-        """Whether the high watermark is seen to advance within some seconds."""
+        """Return True if the high watermark is seen to advance within some seconds."""
 
         def high_watermark() -> int:
             return int(self.quorum()["HighWatermark"])
@@ -236,7 +239,7 @@ class KafkaCluster:
             time.sleep(_POLL_S)
 
     def _registered(self, role: Role, wanted: set[int]) -> bool:
-        """Whether the cluster names these nodes; controllers below metadata.version 3.7 cannot be asked."""
+        """Return True if the cluster names these nodes; controllers below metadata.version 3.7 cannot be asked."""
         with self.client(role, timeout_ms=4_000, request_timeout_ms=2_000) as client:
             try:
                 view = client.cluster()
@@ -248,7 +251,7 @@ class KafkaCluster:
         return not missing
 
     def _start_again_who_gave_up(self, missing: set[int]) -> None:
-        """A controller whose registration timed out, on a busy machine, waits for that request indefinitely (4.0.2)."""
+        """Start a controller again whose registration timed out, on a busy machine, and waits indefinitely (4.0.2)."""
         for node_id in missing:
             node = self._nodes[node_id]
             if node.alive and _GAVE_UP in node.log_text():
@@ -256,7 +259,7 @@ class KafkaCluster:
                 node.start().wait_ready(READY_S)
 
     def _describes_controllers(self) -> bool:
-        """Whether controllers register at this level (3.7-IV0, level 15)."""
+        """Return True if controllers register at this level (3.7-IV0, level 15)."""
         return any(self.levels(controller).get("metadata.version", 0) >= 15 for controller in self._alive_controllers())
 
     def _alive_controllers(self) -> list[int]:
@@ -283,7 +286,7 @@ class KafkaCluster:
             self._nodes[node_id].resume()
 
     def add_controller(self, node_id: int | None = None, *, release: str | None = None, start: bool = True) -> int:
-        """A new controller that joins as an observer; returns its id (the next free one unless given)."""
+        """Add a new controller that joins as an observer; returns its id (the next free one unless given)."""
         node_id = node_id or max(self.controller_ids) + 1
         self.disks.controller_ports[node_id] = free_port()
         self._make(node_id, release or self.shape.release, initial=False)
@@ -292,7 +295,7 @@ class KafkaCluster:
         return node_id
 
     def add_broker(self, node_id: int | None = None, *, release: str | None = None, start: bool = True) -> int:
-        """A new broker; returns its id (the next free one unless given)."""
+        """Add a new broker; returns its id (the next free one unless given)."""
         node_id = node_id or max((*self.broker_ids, 10)) + 1
         self.disks.broker_ports[node_id] = free_port()
         self._make(node_id, release or self.shape.release, initial=False)
@@ -301,7 +304,8 @@ class KafkaCluster:
         return node_id
 
     def replace_disk(self, node_id: int, *, start: bool = True) -> str:
-        """The node's disk is lost: kill it, give it an empty one, formatted to join. Returns the new directory id."""
+        """Replace the node's lost disk: kill it, give it an empty one, formatted to join. Return the new directory
+        id."""
         node = self._nodes[node_id]
         node.kill()
         self.disks.replace(node_id, node.release)

@@ -33,7 +33,7 @@ SETTINGS: config.Config = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a cluster is made of. Equal shapes may share one cluster."""
+    """Figures of a log. `records` is reached and then gone past by at most one operation."""
 
     release: str
     controllers: int = 3
@@ -49,27 +49,28 @@ class Shape:
 
     @property
     def controller_ids(self) -> tuple[int, ...]:
-        """1, 2, 3 …; they are brokers too where the shape is combined."""
+        """Return 1, 2, 3 …; they are brokers too where the shape is combined."""
         return tuple(range(1, self.controllers + 1))
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        """11, 12 …, and the combined nodes."""
+        """Return 11, 12 …, and the combined nodes."""
         apart = tuple(range(FIRST_BROKER, FIRST_BROKER + self.brokers))
         return (*self.controller_ids, *apart) if self.combined else apart
 
     @property
     def voter_ids(self) -> tuple[int, ...]:
-        """The voters that the cluster starts with; all controllers unless the shape says otherwise."""
+        """Return the voters that the cluster starts with; all controllers unless the shape says otherwise."""
         return self.controller_ids if self.voters is None else self.voters
 
     def release_of(self, node_id: int) -> str:
-        """The release that a node runs at first."""
+        """Return the release that a node runs at first."""
         return dict(self.releases).get(node_id, self.release)
 
     @property
     def level(self) -> str:
-        """What is given as `--release-version`: the newest that every node knows, unless the shape says otherwise."""
+        """Return what is given as `--release-version`: the newest that every node knows, unless the shape says
+        otherwise."""
         oldest = min(releases.release(version).number for version in (self.release, *dict(self.releases).values()))
         return self.metadata_version or f"{oldest[0]}.{oldest[1]}"
 
@@ -88,19 +89,20 @@ class Disks:
         self._generation: dict[int, int] = {}
 
     def config_file(self, node_id: int) -> Path:
-        """The node's server.properties."""
+        """Return the node's server.properties."""
         return self.workdir / f"node-{node_id}.properties"
 
     def log_dir(self, node_id: int) -> Path:
-        """The node's only log directory; a replaced disk has another name, the lost one stays to be looked at."""
+        """Return the node's only log directory; a replaced disk has another name, the lost one stays to be looked
+        at."""
         return self.workdir / "disks" / f"{node_id}-{self._generation.get(node_id, 0)}"
 
     def metadata_log(self, node_id: int) -> Path:
-        """The node's copy of the metadata log."""
+        """Return the node's copy of the metadata log."""
         return self.log_dir(node_id) / "__cluster_metadata-0"
 
     def node(self, node_id: int, release: str) -> KafkaNode:
-        """The node as its configuration file stands; each start logs into a file of its own."""
+        """Return the node as its configuration file stands; each start logs into a file of its own."""
         return KafkaNode(release, self.config_file(node_id), self.workdir / "logs", name=f"node-{node_id}")
 
     def prepare(self, node_id: int, release: str, *, initial: bool) -> None:
@@ -110,14 +112,14 @@ class Disks:
         self._format(node_id, release, initial=initial)
 
     def replace(self, node_id: int, release: str) -> None:
-        """An empty disk in the place of a node's lost one, formatted as one that joins: another directory id."""
+        """Replace a node's lost disk with an empty one, formatted to join: it has another directory id."""
         kept = read_config(self.config_file(node_id))
         self._generation[node_id] = self._generation.get(node_id, 0) + 1
         write_config(self.config_file(node_id), kept | {"log.dirs": str(self.log_dir(node_id))})
         self._format(node_id, release, initial=False)
 
     def keep_copy(self, node_id: int) -> Path:
-        """A copy of a stopped node's disk, to come back to."""
+        """Make a copy of a stopped node's disk, to come back to."""
         copy = self.workdir / "copies" / f"{node_id}-{len(list(self.workdir.glob('copies/*')))}"
         shutil.copytree(self.log_dir(node_id), copy)
         return copy
@@ -177,7 +179,7 @@ class Disks:
 
 
 def shape_of(release: str, given: Mapping[str, object]) -> Shape:
-    """The shape that keyword arguments name; mappings and lists may stand where a shape keeps tuples."""
+    """Return the shape that keyword arguments name; mappings and lists may stand where a shape keeps tuples."""
     plain = {name: _as_tuple(value) for name, value in given.items()}
     if plain.get("combined") and "brokers" not in plain:
         plain["brokers"] = 0

@@ -27,7 +27,7 @@ class SharedClusters:
         self._started = 0
 
     def get(self, release: str, **shape: Any) -> KafkaCluster:
-        """A complete cluster of that shape: nodes that a test left paused or dead are brought back first."""
+        """Return a complete cluster of that shape: nodes that a test left paused or dead are brought back first."""
         wanted = shape_of(release, shape)
         cluster = self._running.pop(wanted, None)
         if cluster is None:
@@ -53,7 +53,7 @@ SHARED = pytest.StashKey[SharedClusters]()
 def cluster_of(
     lab_pool: Pool, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[ClusterOf]:
-    """`cluster_of("4.3.1", controllers=3, …)`: a running cluster that other tests use as well.
+    """Yield `cluster_of("4.3.1", controllers=3, …)`: a running cluster that other tests use as well.
 
     Leave it as it was: kill and pause what you like (the next test finds it complete again), but put levels and
     voters back, or take `new_cluster`.
@@ -79,7 +79,8 @@ def shares_clusters(item: pytest.Item | None) -> bool:
 
 @pytest.fixture
 def new_cluster(lab_pool: Pool, tmp_path: Path) -> Iterator[ClusterOf]:
-    """`new_cluster("4.3.1", controllers=3, …)`: a cluster of this test's own, not yet started; killed at its end."""
+    """Yield `new_cluster("4.3.1", controllers=3, …)`: a cluster of this test's own, not yet started; killed at its
+    end."""
     made: list[KafkaCluster] = []
 
     def make(release: str, **shape: Any) -> KafkaCluster:

@@ -15,7 +15,7 @@ COMPILER = Coordinates("org.eclipse.jdt", "ecj", "3.38.0")
 
 
 def compiled(name: str, sources: Sequence[Path], *, class_path: str = "") -> Path:
-    """The folder ``name`` of the cache with the classes of ``sources``, compiled for Java 17."""
+    """Return the folder ``name`` of the cache with the classes of ``sources``, compiled for Java 17."""
     content = b"".join(source.read_bytes() for source in sources)
     made_from = f"{COMPILER} {hashlib.sha256(content).hexdigest()} {class_path}"
     jar = maven.resolved(f"ecj-{COMPILER.version}", [COMPILER]) / f"ecj-{COMPILER.version}.jar"

@@ -34,13 +34,13 @@ _SMALL: Config = {
 
 
 def static_quorum(voters: Mapping[int, int]) -> Config:
-    """A fixed voter set, node id to controller port; every release."""
+    """Return a fixed voter set, node id to controller port; every release."""
     items = ",".join(f"{node_id}@{HOST}:{port}" for node_id, port in sorted(voters.items()))
     return {"controller.quorum.voters": items}
 
 
 def dynamic_quorum(ports: Sequence[int]) -> Config:
-    """Where to find a voter set that is kept in the metadata log (KIP-853); 3.9 and later."""
+    """Return where to find a voter set that is kept in the metadata log (KIP-853); 3.9 and later."""
     return {"controller.quorum.bootstrap.servers": ",".join(f"{HOST}:{port}" for port in ports)}
 
 
@@ -53,12 +53,12 @@ def combined(
 
 
 def controller(*, node_id: int, log_dirs: Sequence[Path | str], port: int, quorum: Config) -> Config:
-    """A controller and nothing else."""
+    """Return a controller and nothing else."""
     return _node("controller", node_id, f"CONTROLLER://{HOST}:{port}", log_dirs, quorum)
 
 
 def broker(*, node_id: int, log_dirs: Sequence[Path | str], port: int, quorum: Config) -> Config:
-    """A broker whose controllers are elsewhere."""
+    """Return a broker whose controllers are elsewhere."""
     return _node("broker", node_id, f"PLAINTEXT://{HOST}:{port}", log_dirs, quorum) | _ONE_NODE
 
 

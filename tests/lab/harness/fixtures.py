@@ -18,7 +18,7 @@ FAILED = LAB / ".failed"
 
 @pytest.fixture(scope="session")
 def lab_pool() -> Iterator[Pool]:
-    """The pool of all processes; whatever a test left running is killed at the end."""
+    """Yield the pool of all processes; whatever a test left running is killed at the end."""
     java.java_home()
     pool = shared_pool()
     yield pool
@@ -27,14 +27,14 @@ def lab_pool() -> Iterator[Pool]:
 
 @pytest.fixture(scope="session")
 def storage_tool(lab_pool: Pool) -> Iterator[StorageToolServer]:
-    """Kafka's own tools, served by one JVM for the whole session."""
+    """Yield Kafka's own tools, served by one JVM for the whole session."""
     with StorageToolServer(pool=lab_pool) as server:
         yield server
 
 
 @pytest.fixture
 def free_port() -> Iterator[Callable[[], int]]:
-    """A function that gives another free loopback port each time; they are given back after the test."""
+    """Yield a function that gives another free loopback port each time; they are given back after the test."""
     taken: list[int] = []
 
     def take() -> int:
@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What starts from now on belongs to this test."""
+    """Assign to this test what starts from now on."""
     shared_pool().begin_test()
 
 

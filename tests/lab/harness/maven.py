@@ -25,7 +25,7 @@ cache_root = cache.cache_root
 
 
 def jars(release: str) -> Path:
-    """The folder with every jar of a Kafka release, resolved if it is not there yet.
+    """Return the folder with every jar of a Kafka release, resolved if it is not there yet.
 
     Raises ``MavenMissing`` or ``JavaMissing`` (with the packages to install) and ``ResolutionFailed``.
     """
@@ -34,19 +34,19 @@ def jars(release: str) -> Path:
 
 
 def storage_test_jar(release: str) -> Path:
-    """The jar with Kafka's LocalTieredStorage, of releases up to 4.3; what it needs a broker has."""
+    """Return the jar with Kafka's LocalTieredStorage, of releases up to 4.3; what it needs a broker has."""
     wanted = Coordinates("org.apache.kafka", "kafka-storage", release, classifier="test")
     (found,) = resolved(f"kafka-storage-test-{release}", [wanted], ["*"]).glob("kafka-storage-*-test.jar")
     return found
 
 
 def class_path(release: str) -> str:
-    """All jars of a release as a ``-cp`` argument, in a fixed order."""
+    """Return all jars of a release as a ``-cp`` argument, in a fixed order."""
     return os.pathsep.join(str(jar) for jar in sorted(jars(release).glob("*.jar")))
 
 
 def resolved(name: str, wanted: Sequence[Coordinates], excluded: Sequence[str] = ()) -> Path:
-    """The folder ``name`` of the cache with the ``wanted`` artifacts and all they need at run time.
+    """Return the folder ``name`` of the cache with the ``wanted`` artifacts and all they need at run time.
 
     ``excluded`` are artifact ids of ``org.apache.kafka`` left out of what the artifacts ask for; ``*`` is all of it.
     """
@@ -92,7 +92,7 @@ def _attempt(command: Sequence[str], work: Path) -> str:
 
 
 def _pom(wanted: Sequence[Coordinates], excluded: Sequence[str]) -> str:
-    """A project that only has dependencies."""
+    """Return a project that only has dependencies."""
     dependencies = "\n".join(_dependency(artifact, excluded) for artifact in wanted)
     return f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>

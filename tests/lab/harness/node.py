@@ -28,7 +28,7 @@ STARTED = "Kafka Server started"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartOutcome:
-    """How a start went: it serves, it ended with ``exit_code``, or it neither serves nor ends."""
+    """Outcome of a start: it serves, it ended with ``exit_code``, or it neither serves nor ends."""
 
     kind: Literal["started", "exited", "hangs"]
     exit_code: int | None
@@ -43,7 +43,7 @@ class KafkaNode(Server):
         pool: Pool | None = None, heap_mb: int = 256, java_options: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """``config`` is written to ``workdir``, or a file that is there already; ``workdir`` also takes the logs."""
+        """Write ``config`` to ``workdir``, or a file that is there already; ``workdir`` also takes the logs."""
         self.config = read_config(config) if isinstance(config, Path) else dict(config)
         name = name or f"kafka-{release}-{self.config.get('node.id', self.config.get('broker.id', 'x'))}"
         file = config if isinstance(config, Path) else workdir / f"{name}.properties"
@@ -57,7 +57,7 @@ class KafkaNode(Server):
 
     @property
     def is_controller_only(self) -> bool:
-        """Whether the node has no broker role."""
+        """Return True if the node has no broker role."""
         return self.config.get("process.roles", "broker").strip() == "controller"
 
     @property
@@ -66,7 +66,8 @@ class KafkaNode(Server):
         return listener_address(self.config)
 
     def ready(self) -> bool:
-        """An answered ApiVersions request; of a controller the log must also say that the start is complete.
+        """Return True after an answered ApiVersions request; of a controller the log must also say that the start is
+        complete.
 
         A controller's listener answers before the controller has joined its quorum, a broker's only after.
         """
@@ -92,7 +93,7 @@ class KafkaNode(Server):
 
 
 def read_config(file: Path) -> dict[str, str]:
-    """A ``.properties`` file as Java reads it."""
+    """Return a ``.properties`` file as Java reads it."""
     return dict(javaproperties.loads(file.read_text(encoding="utf-8")))
 
 
@@ -102,7 +103,7 @@ def write_config(file: Path, config: Mapping[str, str]) -> None:
 
 
 def listener_address(config: Mapping[str, str]) -> tuple[str, int]:
-    """Where to ask a node with this configuration whether it is there (see ``KafkaNode.address``)."""
+    """Return where to ask a node with this configuration whether it is there (see ``KafkaNode.address``)."""
     controllers = {name.strip() for name in config.get("controller.listener.names", "").split(",")}
     listeners = [_split_listener(item) for item in config.get("listeners", "").split(",") if item.strip()]
     ordered = [listener for listener in listeners if listener[0] not in controllers] or listeners

@@ -31,7 +31,7 @@ _GATE = "import os,sys\nos.read(int(sys.argv[1]), 1) or sys.exit(1)\nos.execv(sy
 
 
 class Running:
-    """One process of the lab. Made by ``Pool.start``."""
+    """Process of the lab. Made by ``Pool.start``."""
 
     def __init__(self, pool: Pool, name: str, popen: subprocess.Popen[bytes], kept: Sequence[Path], owner: int) -> None:
         self.name = name
@@ -43,7 +43,7 @@ class Running:
 
     @property
     def is_node(self) -> bool:
-        """Whether it counts against the pool's limit: what talks through pipes is a tool, not a node."""
+        """Return True if it counts against the pool's limit: what talks through pipes is a tool, not a node."""
         return self._popen.stdin is None
 
     @property
@@ -62,18 +62,18 @@ class Running:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs (a paused process does)."""
+        """Return True if it still runs (a paused process does)."""
         return self.exit_code is None
 
     @property
     def stdin(self) -> IO[bytes]:
-        """The pipe to it; only for one started with ``pipes``."""
+        """Return the pipe to it; only for one started with ``pipes``."""
         assert self._popen.stdin is not None
         return self._popen.stdin
 
     @property
     def stdout(self) -> IO[bytes]:
-        """The pipe from it; only for one started with ``pipes``."""
+        """Return the pipe from it; only for one started with ``pipes``."""
         assert self._popen.stdout is not None
         return self._popen.stdout
 
@@ -175,11 +175,11 @@ class Pool:
         return Running(self, name, popen, [log, *keep], self._owner())
 
     def _owner(self) -> int:
-        """The thread whose nodes they are that this one starts."""
+        """Return the thread whose nodes they are that this one starts."""
         return self._acts_for.get(threading.get_ident(), threading.get_ident())
 
     def act_for(self, thread: int) -> None:
-        """From here on this thread starts nodes for another one, and has room as that one has."""
+        """Start nodes from here on for another thread, with the room that the other thread has."""
         self._acts_for[threading.get_ident()] = thread
 
     def _tell_watchdog(self, sign: str, group: int) -> None:
@@ -200,12 +200,12 @@ class Pool:
                 self._changed.notify_all()
 
     def alive(self) -> list[Running]:
-        """The processes that run now."""
+        """Return the processes that run now."""
         with self._changed:
             return [running for running in list(self._running) if running.alive]
 
     def begin_test(self) -> None:
-        """From here on, what starts belongs to a new test (and what still runs, too)."""
+        """Begin a new test: what starts from here on belongs to it (and what still runs, too)."""
         self._recent = self.alive()
 
     def keep_logs(self, test: str, into: Path) -> Path | None:
@@ -252,5 +252,5 @@ _shared = Pool()
 
 
 def shared_pool() -> Pool:
-    """The pool of this Python process, which everything in the lab uses by default."""
+    """Return the pool of this Python process, which everything in the lab uses by default."""
     return _shared

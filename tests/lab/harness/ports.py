@@ -17,7 +17,7 @@ _held: dict[int, int] = {}
 
 
 def free_port() -> int:
-    """A port on 127.0.0.1 that no process has; reserved until ``release_port`` or the end of this process."""
+    """Return a port on 127.0.0.1 that no process has; reserved until ``release_port`` or the end of this process."""
     holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """That many different ports, as ``free_port``."""
+    """Return that many different ports, as ``free_port``."""
     return tuple(free_port() for _ in range(count))
 
 

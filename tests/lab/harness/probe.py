@@ -14,7 +14,7 @@ _ANSWERS = (0, 35)
 
 
 def answers_api_versions(host: str, port: int, timeout_s: float = 1.0) -> bool:
-    """Whether a Kafka node answers ApiVersions, version 0, on a plaintext listener."""
+    """Return True if a Kafka node answers ApiVersions, version 0, on a plaintext listener."""
     request = struct.pack(">hhih", _API_VERSIONS, 0, _CORRELATION_ID, -1)
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as connection:
@@ -27,7 +27,7 @@ def answers_api_versions(host: str, port: int, timeout_s: float = 1.0) -> bool:
 
 
 def zookeeper_srvr(host: str, port: int, timeout_s: float = 1.0) -> str:
-    """What a ZooKeeper server says to ``srvr``; empty if it does not answer."""
+    """Return what a ZooKeeper server says to ``srvr``; empty if it does not answer."""
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as connection:
             connection.settimeout(timeout_s)

@@ -16,7 +16,7 @@ ZOOKEEPER_RELEASE = "3.9.2"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Coordinates:
-    """One Maven artifact."""
+    """Maven artifact."""
 
     group: str
     artifact: str
@@ -26,7 +26,7 @@ class Coordinates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One release of Kafka: what is fetched for it and how it is run.
+    """Release of Kafka: what is fetched for it and how it is run.
 
     ``dump_class`` is the class of its log dump tool. ``excluded`` are artifact ids of ``org.apache.kafka``
     that its poms name but that were never published.
@@ -40,17 +40,17 @@ class Release:
 
     @property
     def number(self) -> tuple[int, ...]:
-        """The version as numbers, for comparing: ``(3, 9, 2)``."""
+        """Return the version as numbers, for comparing: ``(3, 9, 2)``."""
         return tuple(int(part) for part in self.version.split("."))
 
     @property
     def uses_log4j2(self) -> bool:
-        """Whether logging is configured the log4j 2 way (4.0 and later) or the log4j 1 way (3.x)."""
+        """Return True if logging is configured the log4j 2 way (4.0 and later) or the log4j 1 way (3.x)."""
         return self.number >= (4, 0)
 
     @property
     def coordinates(self) -> tuple[Coordinates, ...]:
-        """Every artifact to resolve, in the order in which they are named to Maven."""
+        """Return every artifact to resolve, in the order in which they are named to Maven."""
         kafka = tuple(Coordinates("org.apache.kafka", name, self.version) for name in self.server + self.tools)
         return kafka + (_log4j() if self.uses_log4j2 else ())
 
@@ -85,7 +85,7 @@ NEWEST_WITH_TOOLS: str = [release.version for release in _TABLE if "kafka-tools"
 
 
 def release(version: str) -> Release:
-    """The row of ``version``; ``KeyError`` naming the known ones if there is none."""
+    """Return the row of ``version``; ``KeyError`` naming the known ones if there is none."""
     if version not in RELEASES:
         raise KeyError(f"the lab has no Kafka {version}; it has {', '.join(VERSIONS)}")
     return RELEASES[version]

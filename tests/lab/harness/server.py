@@ -24,14 +24,14 @@ POLL_S = 0.05
 
 
 class Server(abc.ABC):
-    """One server, running or not. As a context manager it is killed at the end of the block."""
+    """Server, running or not. As a context manager it is killed at the end of the block."""
 
     def __init__(
         self, name: str, release: str, command: Sequence[str], workdir: Path, *, config_file: Path,
         pool: Pool | None = None, heap_mb: int = 256, java_options: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """``command`` is the main class and its arguments; ``env`` is added to the environment."""
+        """Take a program: ``command`` is the main class and its arguments; ``env`` is added to the environment."""
         self.name = name
         self.release = release
         self.workdir = workdir
@@ -53,36 +53,36 @@ class Server(abc.ABC):
 
     @property
     def running(self) -> Running:
-        """The process of the last start; ``ProcessFailed`` if there was none."""
+        """Return the process of the last start; ``ProcessFailed`` if there was none."""
         if self._running is None:
             raise ProcessFailed(f"{self.name} was never started")
         return self._running
 
     def class_path(self) -> str:
-        """The ``-cp`` argument: the jars of the release."""
+        """Return the ``-cp`` argument: the jars of the release."""
         return maven.class_path(self.release)
 
     @property
     def pid(self) -> int:
-        """The id of the process."""
+        """Return the id of the process."""
         return self.running.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it runs; a paused one does."""
+        """Return True if it runs; a paused one does."""
         return self._running is not None and self._running.alive
 
     @property
     def exit_code(self) -> int | None:
-        """How the last start ended, negative for a signal; None if it runs or never ran."""
+        """Return how the last start ended, negative for a signal; None if it runs or never ran."""
         return None if self._running is None else self._running.exit_code
 
     def log_text(self) -> str:
-        """What the last start has logged so far; empty before the first."""
+        """Return what the last start has logged so far; empty before the first."""
         return "" if self._log_file is None else self._log_file.read_text(encoding="utf-8", errors="replace")
 
     def _fresh_log_file(self) -> Path:
-        """A name no earlier start used, be it of another object: old lines must not pass for new ones."""
+        """Return a name no earlier start used, be it of another object: old lines must not pass for new ones."""
         numbered = (self.workdir / f"{self.name}-{number}.log" for number in itertools.count(1))
         return next(file for file in numbered if not file.exists())
 
@@ -102,7 +102,7 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     def ready(self) -> bool:
-        """Whether there is evidence, now, that the server serves."""
+        """Return True if there is evidence, now, that the server serves."""
 
     def wait_ready(self, timeout_s: float = 60) -> Self:
         """Wait for the evidence; ``ProcessFailed`` with the end of the log if it ends or takes too long."""
@@ -130,9 +130,9 @@ class Server(abc.ABC):
         return None if self._running is None else self._running.kill()
 
     def pause(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nothing."""
+        """Send SIGSTOP: the process keeps its connections and answers nothing."""
         self.running.send(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT: undoes ``pause``."""
+        """Send SIGCONT: undo ``pause``."""
         self.running.send(signal.SIGCONT)

@@ -33,7 +33,7 @@ _SOURCES = tuple(Path(__file__).parents[1] / "java" / name for name in ("ToolSer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """How a tool ended and what it printed."""
+    """Exit of a tool, and what it printed."""
 
     exit_code: int
     stdout: str
@@ -48,7 +48,7 @@ class StorageToolServer:
     """
 
     def __init__(self, *, pool: Pool | None = None, workdir: Path | None = None) -> None:
-        """``workdir`` is where the tools run, so what relative paths are relative to."""
+        """Take a folder: ``workdir`` is where the tools run, so what relative paths are relative to."""
         self._pool = pool or shared_pool()
         self._workdir = workdir or Path.cwd()
         self._scratch = tempfile.TemporaryDirectory(prefix="kafkactl-lab-")
@@ -113,7 +113,7 @@ class StorageToolServer:
 def run_separately(
     release: str, class_name: str, arguments: Sequence[str | Path], *, workdir: Path | None = None
 ) -> ToolResult:
-    """The same as ``run_tool`` in a JVM of its own: what the server is compared with."""
+    """Return the same as ``run_tool`` in a JVM of its own: what the server is compared with."""
     command = [java.java_binary(), *JVM_OPTIONS, *logging_options("tools"), "-cp", maven.class_path(release)]
     run = subprocess.run(
         [*map(str, command), class_name, *map(str, arguments)],
@@ -129,7 +129,7 @@ def logging_options(kind: str) -> list[str]:
 
 
 def compiled_server() -> Path:
-    """The folder with the classes of the server, compiled at first use."""
+    """Return the folder with the classes of the server, compiled at first use."""
     return compiler.compiled("tool-server", _SOURCES)
 
 

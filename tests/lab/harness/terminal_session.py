@@ -73,16 +73,16 @@ class TerminalSession:
 
     @property
     def text(self) -> str:
-        """All that was shown so far, without colours and cursor movements."""
+        """Return all that was shown so far, without colours and cursor movements."""
         return plain(self._text)
 
     @property
     def frames(self) -> list[str]:
-        """What was on the screen, one frame after the other, of a view that is drawn over itself."""
+        """Return what was on the screen, one frame after the other, of a view that is drawn over itself."""
         return [plain(part) for part in _REDRAWN.split(self._text) if plain(part).strip()]
 
     def until(self, holds: Callable[[str], object], timeout_s: float = 60) -> str:
-        """The text as soon as that holds. Raises LabError where it does not, with the end of what was shown."""
+        """Return the text as soon as that holds. Raises LabError where it does not, with the end of what was shown."""
         deadline = time.monotonic() + timeout_s
         while not holds(text := self.text):
             if time.monotonic() > deadline or (self.process.poll() is not None and not self._reader.is_alive()):
@@ -95,7 +95,7 @@ class TerminalSession:
         os.killpg(self.process.pid, signal.SIGINT)
 
     def ended(self, timeout_s: float = 60) -> int:
-        """The exit code, once everything was read."""
+        """Return the exit code, once everything was read."""
         code = self.process.wait(timeout_s)
         self._reader.join(10)
         return code

@@ -22,7 +22,8 @@ class ZooKeeperNode(Server):
         self, workdir: Path, *, port: int | None = None, tick_ms: int = 500, pool: Pool | None = None,
         settings: Mapping[str, str] | None = None, java_options: Sequence[str] = (), heap_mb: int = 256,
     ) -> None:  # fmt: skip
-        """``tick_ms`` sets the shortest session timeout: twice that; ``settings`` are further lines of its file."""
+        """Take settings: ``tick_ms`` sets the shortest session timeout: twice that; ``settings`` are further lines of
+        its file."""
         self.port = free_port() if port is None else port
         data = workdir / "zookeeper-data"
         data.mkdir(parents=True, exist_ok=True)
@@ -46,16 +47,17 @@ class ZooKeeperNode(Server):
 
     @property
     def connect(self) -> str:
-        """What to give as ``zookeeper.connect``."""
+        """Return what to give as ``zookeeper.connect``."""
         return f"{HOST}:{self.port}"
 
     @property
     def ports(self) -> tuple[int, ...]:
-        """The ports that it holds."""
+        """Return the ports that it holds."""
         return (self.port,)
 
     def ready(self) -> bool:
-        """An answer to ``srvr`` that names a mode, which a server that does not serve yet leaves out."""
+        """Return True after an answer to ``srvr`` that names a mode, which a server that does not serve yet leaves
+        out."""
         return "Mode: " in probe.zookeeper_srvr(HOST, self.port)
 
 
@@ -82,11 +84,11 @@ class ZooKeeperEnsemble:
 
     @property
     def connect(self) -> str:
-        """All of them."""
+        """Return all of them."""
         return ",".join(server.connect for server in self.servers)
 
     def start(self) -> Self:
-        """Those that do not run."""
+        """Start those that do not run."""
         for server in self.servers:
             if not server.alive:
                 server.start()
@@ -104,11 +106,11 @@ class ZooKeeperEnsemble:
             server.kill()
 
     def stop(self, grace_s: float = 20) -> None:
-        """All of them."""
+        """Stop all of them."""
         for server in self.servers:
             server.stop(grace_s)
 
     def kill(self) -> None:
-        """All of them."""
+        """Kill all of them."""
         for server in self.servers:
             server.kill()

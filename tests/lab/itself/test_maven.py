@@ -91,7 +91,7 @@ def stub_java(home: Path, version: str) -> Path:
 
 @pytest.fixture
 def forgotten_java(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """``java_home`` without what it remembers; what it learns here is forgotten, too."""
+    """Return ``java_home`` without what it remembers; what it learns here is forgotten, too."""
     monkeypatch.setattr(java, "java_home", java.java_home.__wrapped__)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -31,7 +31,7 @@ def sleeper(pool: Pool, tmp_path: Path, name: str = "sleeper") -> Running:
 
 
 def exists(pid: int) -> bool:
-    """Whether a process of that id runs (one that is dead and not yet reaped does not)."""
+    """Return True if a process of that id runs (one that is dead and not yet reaped does not)."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

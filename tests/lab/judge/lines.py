@@ -16,14 +16,14 @@ from tests.simulator.raft.wire import wire_bytes
 
 
 class Line(NamedTuple):
-    """One thing that a side did, as text."""
+    """Thing that a side did, as text."""
 
     text: str
     count: int = 1  # of lines of the driver that this line represents
 
 
 def line_of(line: str) -> Line:
-    """A line of the driver, in the form of `told_by`."""
+    """Return a line of the driver, in the form of `told_by`."""
     words = line.split(" ")
     if words[0] not in ("Q", "R"):
         return Line(line)
@@ -33,7 +33,7 @@ def line_of(line: str) -> Line:
 
 
 def line_of_effect(effect: Any, said: list[Line]) -> Line:
-    """One of our effects as the driver prints Kafka's; the version of a message is the one that Kafka chose."""
+    """Return one of our effects as the driver prints Kafka's; the version of a message is the one that Kafka chose."""
     if effect.effect != SEND:
         return Line(_write_of(effect))
     key = key_of(effect)
@@ -59,7 +59,7 @@ def line_of_effect(effect: Any, said: list[Line]) -> Line:
 
 
 def _body(message: Any, version: int) -> str:
-    """The bytes of a message; those that differ in their envelope alone are encoded once."""
+    """Return the bytes of a message; those that differ in their envelope alone are encoded once."""
     kind = type(message)
     values = [getattr(message, name) for name in kind.__slots__ if name not in _ENVELOPE]
     return _encoded(kind, version, tuple(values))
@@ -77,7 +77,7 @@ def key_of(message: Any) -> str:
 
 
 def _answer_of(head: str, response: Any, said: list[Line]) -> str:
-    """A change's answer. Without a text of ours it has the error's own, which our side knows by the code."""
+    """Return a change's answer. Without a text of ours it has the error's own, which our side knows by the code."""
     if response.error_message is not None:
         return head + _without_order(response.error_message)
     return next((line.text for line in said if line.text.startswith(head)), head)
@@ -101,7 +101,7 @@ def _write_of(effect: Any) -> str:
 
 
 def ordered(lines: list[Line]) -> list[Line]:
-    """The same, with appends that follow each other as one, and requests of one kind by their destinations.
+    """Return the same, with appends that follow each other as one, and requests of one kind by their destinations.
 
     Kafka writes each batch on its own; the order in which it asks several voters is that of a HashSet.
     """
@@ -121,7 +121,7 @@ def _kind(line: Line) -> str:
 
 
 def _without_order(text: str) -> str:
-    """A text of Kafka's with the replicas that it lists in order, and as 4.x writes them."""
+    """Return a text of Kafka's with the replicas that it lists in order, and as 4.x writes them."""
     text = re.sub(r"directoryId=Optional\[(\S+?)\]", r"directoryId=\1", text)
     keys = iter(sorted(re.findall(r"ReplicaKey\([^)]*\)", text)))
     return re.sub(r"ReplicaKey\([^)]*\)", lambda _match: next(keys), text)

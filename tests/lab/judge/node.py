@@ -71,7 +71,7 @@ class RaftJudge(Oracle):
 
 
 class Called(NamedTuple):
-    """One call that our side has done and Kafka's may still do; `check` compares the two with Kafka's answer."""
+    """Call that our side has done and Kafka's may still do; `check` compares the two with Kafka's answer."""
 
     words: str
     check: Callable[[str], None]
@@ -83,7 +83,7 @@ class Disagreement(AssertionError):
 
 @dataclass
 class Case:
-    """One run on both sides. `calls` counts the comparisons."""
+    """Run on both sides. `calls` counts the comparisons."""
 
     judge: RaftJudge
     seed: int
@@ -140,7 +140,7 @@ class Case:
         self.kafkas_writes[node] = [0]
 
     def make(self, node_id: int, directory_id: Uuid, disk: Disk, **settings: Any) -> JudgedNode:
-        """A process of our side, which starts one of Kafka's when it starts."""
+        """Start a process of our side, which starts one of Kafka's when it starts."""
         static = settings["static_voters"]
         servers = settings["bootstrap_servers"]
         self.processes += 1
@@ -232,7 +232,7 @@ class JudgedNode:
         return effects
 
     def _name(self, command: int, messages: list[Any]) -> None:
-        """The driver's names of what was sent by this command."""
+        """Name what was sent by this command as the driver does."""
         seen: dict[str, int] = {}
         for message in messages:
             kind = "Q" if message.is_request else "R"
@@ -268,7 +268,7 @@ class JudgedNode:
                 writes.append(writes[-1] + known.count)
 
     def _ours(self, now: int, act: Callable[[int], list[Effect]]) -> tuple[list[Effect], list[str]]:
-        """What our node does, with its random numbers drawn in place."""
+        """Return what our node does, with its random numbers drawn in place."""
         waiting, done, draws = list(act(now)), [], []
         while waiting:
             effect: Any = waiting.pop(0)
@@ -317,7 +317,7 @@ def _is_done(answer: str) -> None:
 
 
 def _with_timeout(facts: str, timeout: int, observes: State | None, theirs: str) -> str:
-    """The facts of our node, with when it asks to be woken.
+    """Return the facts of our node, with when it asks to be woken.
 
     An observer of Kafka's whose timer has expired polls without a pause until it is answered, and does nothing in
     those polls; one without a leader also wakes for an election that is not its own. Ours waits.

@@ -28,7 +28,7 @@ _DELAYS: Final = ((4_000, 4_000), (5_000, 25_000), (10_000, 10_000), (10_000, 60
 
 @frozen
 class Generated:
-    """One script: what is run, and what happens to it."""
+    """Script: what is run, and what happens to it."""
 
     seed: int
     profile: str
@@ -40,7 +40,8 @@ class Generated:
 
 
 def generated(seed: int) -> Generated:
-    """The script of a seed: up to five voters and two further controllers, 4 to 15 simulated seconds of faults."""
+    """Return the script of a seed: up to five voters and two further controllers, 4 to 15 simulated seconds of
+    faults."""
     chance = Chance(seed, "faults")
     voters = tuple(range(1, 1 + chance.choice((1, 2, 3, 3, 3, 4, 5))))
     observers = tuple(range(6, 6 + chance.choice((0, 0, 1, 2))))
@@ -64,7 +65,7 @@ def generated(seed: int) -> Generated:
 
 
 def _mended(case: PlanCase) -> Iterator[Timed]:
-    """Every fault is over; three records are offered, a second apart."""
+    """End every fault, and offer three records, a second apart."""
     at_us = case.duration_us
     yield Timed(at_us, step("heal", None, None, True))
     yield Timed(at_us, step("network", "loss", 0))

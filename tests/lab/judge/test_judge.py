@@ -69,7 +69,7 @@ class Figures:
 
 @pytest.mark.campaign
 def test_ten_thousand_scripts_agree() -> None:
-    """Seeds that disagreed are judged again before all others."""
+    # Seeds that disagreed are judged again before all others.
     known = {release: Figures() for release in RELEASES} | _known()
     left = int(os.environ.get("KAFKACTL_JUDGED_SCRIPTS") or ALL_SCRIPTS - sum(row.scripts for row in known.values()))
     failed: list[str] = []

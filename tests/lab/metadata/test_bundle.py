@@ -47,14 +47,15 @@ def unpacked(path: Path, folder: Path) -> dict[str, Path]:
 
 
 def by_kafka(kafkactl: Kafkactl, storage_tool: StorageToolServer, file: Path) -> int:
-    """How many records Kafka's tool finds in a file, all of whose batches are valid and say what kafkactl says."""
+    """Return how many records Kafka's tool finds in a file, all of whose batches are valid and say what kafkactl
+    says."""
     printed = storage_tool.dump(releases.NEWEST_WITH_TOOLS, ["--cluster-metadata-decoder", "--files", file])
     assert "isvalid: true" in printed.stdout and "isvalid: false" not in printed.stdout
     return compare(kafkactl, storage_tool, file)
 
 
 def image_level(run: Run) -> int:
-    """The level of metadata.version in a state."""
+    """Return the level of metadata.version in a state."""
     level: int = run.json["image"]["features"]["metadata.version"]
     return level
 
@@ -101,7 +102,7 @@ def test_a_live_cluster(
 
 
 def test_kafka_reads_a_log_without_secrets(kafkactl: Kafkactl, storage_tool: StorageToolServer, tmp_path: Path) -> None:
-    """Of SCRAM credentials, delegation tokens and thirty secret settings."""
+    # Of SCRAM credentials, delegation tokens and thirty secret settings.
     log = planted.written_log(tmp_path / "disk")
     kafkactl("bundle", "--out", tmp_path / "a.zip", "--log-dir", log, "--include-log")
     files = unpacked(tmp_path / "a.zip", tmp_path / "out")

@@ -55,7 +55,7 @@ def oracles(lab_pool: Pool) -> Iterator[list[Oracle]]:
 
 
 def ask(oracles: list[Oracle], spec: MessageSpec, version: int, data: bytes) -> str:
-    """The answer of the newest release that has this version."""
+    """Return the answer of the newest release that has this version."""
     for oracle in oracles:
         answer = oracle.ask("message", spec.name, str(version), data)
         if answer != "NONE":
@@ -64,7 +64,7 @@ def ask(oracles: list[Oracle], spec: MessageSpec, version: int, data: bytes) -> 
 
 
 def without_records(value: Any) -> Any:
-    """Kafka's JSON shows no content of record sets."""
+    """Return the JSON without the content of record sets, of which Kafka's JSON shows none."""
     if isinstance(value, dict):
         return {name: without_records(held) for name, held in value.items() if not name.lower().endswith("records")}
     return [without_records(item) for item in value] if isinstance(value, list) else value
@@ -122,7 +122,7 @@ def test_many_messages(oracles: list[Oracle]):
 
 
 def proof(sound: int, damaged: Counter[str]) -> str:
-    """The figures of a campaign as a page of docs/proof/."""
+    """Return the figures of a campaign as a page of docs/proof/."""
     rows = "\n".join(f"| {what} | {count:,} |" for what, count in damaged.most_common())
     return f"""# Codecs against Kafka's own classes
 
@@ -140,7 +140,7 @@ Kafka {", ".join(RELEASES)}; {len({spec.name for spec, _ in EVERY_VERSION})} mes
 
 
 def our_batches(data: bytes) -> str:
-    """The same text that the oracle prints of batches."""
+    """Return the same text that the oracle prints of batches."""
     lines = []
     for found in decode_batches(data):
         head = f"{found.header.base_offset}:{found.header.last_offset}:{found.header.partition_leader_epoch}:"
@@ -173,7 +173,7 @@ def test_record_batches(oracles: list[Oracle]):
 
 
 def test_damaged_record_batches(oracles: list[Oracle]):
-    """Kafka ends at a cut batch without a word, so it may read fewer records than stand there; never other ones."""
+    # Kafka ends at a cut batch without a word, so it may read fewer records than stand there; never other ones.
     rng = random.Random(6)
     for data in batch_samples() * 20:
         changed = mutated(rng, data)

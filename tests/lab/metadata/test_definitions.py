@@ -69,7 +69,7 @@ OTHER_BYTES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that differs at a path; `what` is a field attribute, or `missing`, `added`, `order`."""
+    """Thing that differs at a path; `what` is a field attribute, or `missing`, `added`, `order`."""
 
     path: str
     what: str
@@ -77,7 +77,7 @@ class Difference:
 
 @functools.cache
 def jar_specs(release: str) -> dict[str, MessageSpec]:
-    """The messages of a release that we carry, by name, straight from its jars."""
+    """Return the messages of a release that we carry, by name, straight from its jars."""
     found = (build_message(definition) for definition in _definitions(release) if definition["name"] in message_names())
     return {spec.name: spec for spec in found}
 
@@ -182,7 +182,7 @@ Layout = tuple[FieldLayout, ...]
 
 
 def explained(name: str, release: str, difference: Difference, theirs: Layout, ours: Layout, seen: set[object]) -> bool:
-    """Whether a difference is one of the listed ones; notes in `seen` which."""
+    """Return True if a difference is one of the listed ones; notes in `seen` which."""
     if difference.what == "added" and (name, difference.path) in TAGGED_LATER:
         seen.add((name, difference.path))
         return field_at(ours, difference.path).tag is not None and at_most(release, TAGGED_LATER[name, difference.path])
@@ -196,7 +196,7 @@ def explained(name: str, release: str, difference: Difference, theirs: Layout, o
 
 
 def renamed(name: str, release: str, difference: Difference, theirs: Layout, ours: Layout, seen: set[object]) -> bool:
-    """Whether both names stand at the same place and mean the same bytes."""
+    """Return True if both names stand at the same place and mean the same bytes."""
     folder, _, own_name = difference.path.rpartition(".")
     for (message_name, old), (new, last) in RENAMED.items():
         old_folder, _, old_name = old.rpartition(".")
@@ -216,7 +216,7 @@ def same_place(theirs: Layout, old: str, ours: Layout, new: str) -> bool:
 
 
 def expected_in(release: str) -> set[object]:
-    """The listed changes that must show in a release: all whose message and version it has."""
+    """Return the listed changes that must show in a release: all whose message and version it has."""
     has = jar_specs(release)
     expected: set[object] = {key for key, last in CLIENT_SIDE.items() if key[0] in has and at_most(release, last)}
     expected |= {key for key, last in TAGGED_LATER.items() if key[0] in has and at_most(release, last)}
@@ -236,7 +236,7 @@ def _has_field(spec: MessageSpec, path: str) -> bool:
 
 
 def test_no_version_that_was_unstable_in_an_older_release_has_changed_since() -> None:
-    """If one ever does, this fails and the change must be listed above by name."""
+    # If one ever does, this fails and the change must be listed above by name.
     for release in OLDER:
         for name, theirs in jar_specs(release).items():
             if theirs.latest_version_unstable:

@@ -55,7 +55,7 @@ CONTROL_NAMES = {
 
 
 def shown(text: str) -> Iterator[tuple[Any, ...]]:
-    """What the tool printed, in the form of `ours`."""
+    """Yield what the tool printed, in the form of `ours`."""
     for line in text.splitlines():
         if found := BATCH_LINE.match(line):
             numbers = {name: int(value) for name, value in found.groupdict().items() if name != "control"}
@@ -73,7 +73,7 @@ def _content(rest: str) -> tuple[str, Any]:
 
 
 def ours(data: bytes) -> Iterator[tuple[Any, ...]]:
-    """The same file as we read it."""
+    """Yield the same file as we read it."""
     for found in decode_batches(data):
         yield "batch", _numbers(found.header), found.header.is_control
         for record in found.records:

@@ -28,5 +28,5 @@ def test_kafka_reads_every_record(storage_tool: StorageToolServer, tmp_path: Pat
 
 
 def _constant(name: str) -> str:
-    """`PartitionChangeRecord` as the tool names it: PARTITION_CHANGE_RECORD."""
+    """Return `PartitionChangeRecord` as the tool names it: PARTITION_CHANGE_RECORD."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper()

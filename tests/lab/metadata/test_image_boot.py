@@ -67,7 +67,7 @@ def _formatted(release: str, tool: StorageToolServer, work: Path) -> KafkaNode:
 
 
 def _newer_snapshot(folder: Path, end_offset: int) -> Path:
-    """The first snapshot that the node wrote of its own accord after its broker had registered."""
+    """Return the first snapshot that the node wrote of its own accord after its broker had registered."""
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
         for file in sorted(folder.glob("*.checkpoint")):
@@ -79,7 +79,8 @@ def _newer_snapshot(folder: Path, end_offset: int) -> Path:
 
 
 def _check(before: Image, folder: Path, end_offset: int, newer: Path) -> None:
-    """What the node wrote is our image, changed by the records of its new log; and of our topics none is missing."""
+    """Check that what the node wrote is our image with the records of its new log, and that no topic of ours is
+    missing."""
     segments = [file.read_bytes() for file in sorted(folder.glob("*.log"))]
     at = int(newer.name.split("-")[0])
     ours = replay_runs(walk_runs(segments), before, first_offset=end_offset, end_offset=at)

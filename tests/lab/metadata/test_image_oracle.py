@@ -45,7 +45,8 @@ def what_kafka_keeps(image: Image, release: str) -> Image:
 
 
 def assert_same(oracle: ImageOracle, file: Path, scratch: Path) -> None:
-    """Kafka's image of the log, known by the records it writes, is ours; and Kafka reads our snapshot as that image."""
+    """Check that Kafka's image of the log, known by the records it writes, is ours, and that Kafka reads our snapshot
+    as it."""
     ours = replay_runs(walk_runs([file.read_bytes()]))
     assert {finding.id for finding in ours.findings} <= {"aborted-transaction"}
     kafkas = replay(oracle.records_of_image([file], scratch), snapshot=True)
@@ -61,7 +62,7 @@ def assert_same(oracle: ImageOracle, file: Path, scratch: Path) -> None:
 
 
 def test_every_log_that_a_release_can_read(oracle, tmp_path):
-    """Its own, and those of older releases whose level it still knows (4.x begins with 7, which all have)."""
+    # Its own, and those of older releases whose level it still knows (4.x begins with 7, which all have).
     read = [release for release in image_goldens.RELEASES if _number(release) <= _number(oracle.release)]
     for release in read:
         file = tmp_path / f"{release}.log"
@@ -73,7 +74,7 @@ def test_every_log_that_a_release_can_read(oracle, tmp_path):
 # Its metadata.version is 30, which 4.3 brought.
 @pytest.mark.parametrize("oracle", ["4.4.0", pytest.param("4.3.1", marks=pytest.mark.campaign)], indirect=True)
 def test_a_generated_log(oracle, tmp_path):
-    """Transactions that end and that are aborted, elections, ELR: ten thousand records of the newest level."""
+    # Transactions that end and that are aborted, elections, ELR: ten thousand records of the newest level.
     file = tmp_path / "generated.log"
     file.write_bytes(b"".join(LogGenerator(Shape(records=10_000, partitions=1_000)).batches()))
     assert_same(oracle, file, tmp_path)

@@ -97,6 +97,6 @@ def _first_of_the_new_epoch(log: Path, epoch: int) -> int:
 
 
 def _lasting(image: Image) -> tuple[object, ...]:
-    """What a start alone does not change."""
+    """Return what a start alone does not change."""
     topics = {topic.name: dict(topic.partitions.states) for topic in image.topics.values()}
     return topics, image.configs, image.acls, image.scram, image.client_quotas, image.features

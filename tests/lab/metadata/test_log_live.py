@@ -98,7 +98,7 @@ def test_the_nodes_agree(kafkactl, cluster: KafkaCluster):
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
 def test_what_came_before_the_newest_snapshot_is_reported(kafkactl, new_cluster: ClusterOf, release: str):
-    """As long as the controller's log has it; what a node of the same cluster has on disk is the same."""
+    # As long as the controller's log has it; what a node of the same cluster has on disk is the same.
     often = {"metadata.log.max.snapshot.interval.ms": "2000"}
     cluster = new_cluster(release, controllers=1, brokers=1, settings=often)
     cluster.start()

@@ -60,7 +60,8 @@ class MigrationCluster:
         broker_settings: Mapping[str, str] | None = None, controller_settings: Mapping[str, str] | None = None,
         zookeeper: ZooKeeperNode | ZooKeeperEnsemble | None = None,
     ) -> None:  # fmt: skip
-        """`ibp` and `metadata_version` are the release's own unless given; settings are added to every file.
+        """Take a release: `ibp` and `metadata_version` are the release's own unless given; settings are added to every
+        file.
 
         Without a `zookeeper` there is one server.
         """
@@ -104,39 +105,39 @@ class MigrationCluster:
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        """1, 2 …"""
+        """Return 1, 2 …"""
         return tuple(self.plan.brokers)
 
     @property
     def controller_ids(self) -> tuple[int, ...]:
-        """3001 …"""
+        """Return 3001 …"""
         return tuple(self.plan.controllers)
 
     @property
     def connect(self) -> str:
-        """`zookeeper.connect`, with the chroot."""
+        """Return `zookeeper.connect`, with the chroot."""
         return self.plan.connect
 
     @property
     def bootstrap_server(self) -> str:
-        """The PLAINTEXT listeners of all brokers."""
+        """Return the PLAINTEXT listeners of all brokers."""
         return ",".join(f"{HOST}:{plain}" for plain, _ in self.plan.brokers.values())
 
     @property
     def bootstrap_controller(self) -> str:
-        """The listeners of all controllers."""
+        """Return the listeners of all controllers."""
         return ",".join(f"{HOST}:{port}" for port in self.plan.controllers.values())
 
     def config_file(self, node_id: int) -> Path:
-        """The file that the node starts with."""
+        """Return the file that the node starts with."""
         return self.workdir / f"node-{node_id}.properties"
 
     def metadata_log(self, controller_id: int = FIRST_CONTROLLER) -> Path:
-        """A controller's `__cluster_metadata-0`."""
+        """Return a controller's `__cluster_metadata-0`."""
         return self.plan.log_dir(controller_id) / "__cluster_metadata-0"
 
     def node(self, node_id: int) -> KafkaNode:
-        """A node as its file stood when it was started last."""
+        """Return a node as its file stood when it was started last."""
         if node_id not in self._nodes:
             file = self.config_file(node_id)
             self._nodes[node_id] = KafkaNode(self.release, file, self.logs, name=f"node-{node_id}")
@@ -193,7 +194,7 @@ class MigrationCluster:
                 raise LabError(f"controller {node_id} is not formatted: {applied.findings}")
 
     def reach(self, state: str) -> None:
-        """From nothing to that state, forward, over all states before it that were not reached yet."""
+        """Reach that state from nothing, forward, over all states before it that were not reached yet."""
         for stage in STATES[: STATES.index(state) + 1]:
             if stage not in self._reached:
                 getattr(self, f"_to_{stage.lower()}")()
@@ -249,35 +250,35 @@ class MigrationCluster:
 
     @property
     def controllers(self) -> list[KafkaNode]:
-        """The controllers that were started."""
+        """Return the controllers that were started."""
         return [self._nodes[controller_id] for controller_id in self.controller_ids if controller_id in self._nodes]
 
     def _registrations(self, broker_id: int) -> int:
-        """How often the controllers have registered this broker, by the records in their log."""
+        """Return how often the controllers have registered this broker, by the records in their log."""
         found = (
             record for _, record in migration_log.records(self.metadata_log()) if record.type == "RegisterBrokerRecord"
         )
         return sum(record.data["BrokerId"] == broker_id for record in found)
 
     def znode(self, path: str) -> Znode | None:
-        """One znode, below the chroot."""
+        """Return one znode, below the chroot."""
         with self.open_zookeeper() as zookeeper:
             return zookeeper.read(path)
 
     def open_zookeeper(self) -> ZooKeeper:
-        """A session below the chroot; a context manager."""
+        """Return a session below the chroot; a context manager."""
         return open_zookeeper(self.connect, timeout_ms=20_000)
 
     def cluster_id(self) -> str:
-        """What `/cluster/id` says."""
+        """Return what `/cluster/id` says."""
         return str(self._json("/cluster/id")["id"])
 
     def migration(self) -> dict[str, Any]:
-        """What `/migration` says; empty where there is none."""
+        """Return what `/migration` says; empty where there is none."""
         return self._json("/migration")
 
     def controller(self) -> dict[str, Any]:
-        """What `/controller` says; empty where there is none."""
+        """Return what `/controller` says; empty where there is none."""
         return self._json("/controller")
 
     def _json(self, path: str) -> dict[str, Any]:
@@ -286,11 +287,12 @@ class MigrationCluster:
         return found
 
     def fill(self) -> str:
-        """Every kind of metadata (see `MigrationChores.java`); what was done and what was refused, a line each."""
+        """Return every kind of metadata (see `MigrationChores.java`); what was done and what was refused, a line
+        each."""
         return self.chores("fill")
 
     def administrator(self) -> dict[str, str]:
-        """The client properties of one who may do everything, and make delegation tokens."""
+        """Return the client properties of one who may do everything, and make delegation tokens."""
         ports = ",".join(f"{HOST}:{sasl}" for _, sasl in self.plan.brokers.values())
         login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f"{LOGIN};"}
         return {"bootstrap.servers": ports} | login

@@ -47,7 +47,8 @@ _STANDARD_AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.auth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the files are made from: ports by node id, folders, ZooKeeper, and keys that every file gets in addition."""
+    """Values that the files are made from: ports by node id, folders, ZooKeeper, and keys that every file gets in
+    addition."""
 
     connect: str
     workdir: Path
@@ -58,17 +59,17 @@ class Plan:
     controller_settings: Mapping[str, str] = field(default_factory=dict)
 
     def log_dir(self, node_id: int) -> Path:
-        """The only log directory of a node."""
+        """Return the only log directory of a node."""
         return self.workdir / "disks" / str(node_id)
 
     def config(self, node_id: int, phase: str) -> Config:
-        """One file. Raises KeyError for a phase that the node does not have."""
+        """Return one file. Raises KeyError for a phase that the node does not have."""
         if node_id in self.controllers:
             return self._controller(node_id) | _CONTROLLER_PARTS[phase](self) | dict(self.controller_settings)
         return self._broker(node_id) | _BROKER_PARTS[phase](self, node_id) | dict(self.broker_settings)
 
     def phases(self, node_id: int) -> tuple[str, ...]:
-        """The phases of this node, in their order."""
+        """Return the phases of this node, in their order."""
         return CONTROLLER_PHASES if node_id in self.controllers else BROKER_PHASES
 
     def _broker(self, node_id: int) -> Config:

@@ -42,7 +42,8 @@ def records(log: Path) -> Iterator[tuple[int, MetadataRecord]]:
 
 
 def copied_batches(log: Path) -> list[tuple[MetadataRecord, ...]]:
-    """The batches of the last copy, from the one with BeginTransaction to the one with EndTransaction, nothing else.
+    """Return the batches of the last copy, from the one with BeginTransaction to the one with EndTransaction, nothing
+    else.
 
     Below metadata.version 3.6-IV1 there are no transactions: up to the ZkMigrationState that says that it is done.
     """

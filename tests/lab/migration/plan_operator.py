@@ -24,7 +24,8 @@ Plan = Callable[[Observation, Inventory], Way]
 
 
 def inventory_of(cluster: MigrationCluster) -> Inventory:
-    """As an operator on the nodes' own machine would write it, with the logs of controllers that are down."""
+    """Return the inventory as an operator on the nodes' own machine would write it, with the logs of controllers that
+    are down."""
     lines = ["[zookeeper]", f'connect = "{cluster.connect}"', "[hooks]", 'template = "local"']
     for id, (port, _) in cluster.plan.brokers.items():
         lines += ["[[nodes]]", f"id = {id}", 'role = "broker"', f'address = "127.0.0.1:{port}"']
@@ -70,7 +71,8 @@ class Operator:
                 self._until_seen(step, plan)
 
     def back(self) -> Observation:
-        """To M0, and the disks that are left over are wiped: a start on one of them would continue with the old log."""
+        """Go back to M0, and wipe the disks that are left over: a start on one of them would continue with the old
+        log."""
         last = self.go(plan_rollback, until=lambda _: False)
         assert [finding.id for finding in plan_forward(last, self.inventory).findings] == ["controller-disk-left-over"]
         for id in self.cluster.controller_ids:
@@ -126,7 +128,7 @@ class Operator:
 
     @property
     def course(self) -> list[str]:
-        """The states without repetition."""
+        """Return the states without repetition."""
         return [state for state, _ in groupby(self.states)]
 
 

@@ -18,7 +18,7 @@ from tests.lab.migration.driving.runbook import Line, Runbook
 
 
 def seconds_between(journal: str, first: str, last: str) -> float:
-    """From the beginning of one action to the end of another, by the driver's journal."""
+    """Return the seconds from the beginning of one action to the end of another, by the driver's journal."""
     entries = [json.loads(line) for line in Path(journal).read_text().splitlines()]
     began = next(entry for entry in entries if entry["entry"] == "intent" and entry["data"]["action"] == first)
     intents = {entry["seq"]: entry["data"]["action"] for entry in entries if entry["entry"] == "intent"}
@@ -32,16 +32,15 @@ def modes(status: dict[str, Any]) -> list[str]:
 
 @pytest.mark.timeout(900)
 def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
-    """Kafka 3.9.2, two brokers, every line of docs/migration.md, and a canary that writes through all of it.
-
-    The lines stand in the runbook's order, but for the rollback, which starts from dual write. What an operator
-    says at a terminal is given by options here; test_runbook.py has an operator type it.
-    """
+    # Kafka 3.9.2, two brokers, every line of docs/migration.md, and a canary that writes through all of it.
+    #
+    # The lines stand in the runbook's order, but for the rollback, which starts from dual write. What an operator says
+    # at a terminal is given by options here; test_runbook.py has an operator type it.
     runbook = Runbook()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
 
         def section_of(section: str, state: str, *words: str) -> list[dict[str, Any]]:
-            """The lines of a section, and the state that the last of them has to find or to reach."""
+            """Return the lines of a section, and the state that the last of them has to find or to reach."""
             answers = []
             for line in runbook.section(section):
                 answers.append(driven.typed(line, *said(line), *words))
@@ -79,7 +78,7 @@ def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path)
 
 
 def said(line: Line) -> list[str]:
-    """What an operator answers, and how long one looks at a board."""
+    """Return what an operator answers, and how long one looks at a board."""
     answers = {
         "run": ["--yes", *(word for finding in ACCEPTED for word in ("--accept", finding))],
         "rollback": [] if "--dry-run" in line.text else ["--yes"],
@@ -123,7 +122,7 @@ def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path
 @pytest.mark.campaign
 @pytest.mark.timeout(2400)
 def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> None:
-    """Back from M4, forward to the end, then binaries and metadata.version of 4.0, under one canary."""
+    # Back from M4, forward to the end, then binaries and metadata.version of 4.0, under one canary.
     notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=3, controllers=3) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")
@@ -183,10 +182,9 @@ def restarted_controllers(journal: str) -> list[int]:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
 def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -> None:
-    """One cluster that goes forward and back again and again: every run forward but the first is a second attempt.
-
-    Three brokers, for with two of them M4 and M4L are one state.
-    """
+    # One cluster that goes forward and back again and again: every run forward but the first is a second attempt.
+    #
+    # Three brokers, for with two of them M4 and M4L are one state.
     notes = []
     with MigrationCluster(release, tmp_path, brokers=3) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")
@@ -218,7 +216,7 @@ def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("then", ["run", "rollback"])
 def test_a_driver_that_is_killed_is_resumed(then: str, tmp_path: Path) -> None:
-    """SIGKILL as soon as the journal has so many entries; the next run gets there."""
+    # SIGKILL as soon as the journal has so many entries; the next run gets there.
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")
         cluster.chores("topic:canary:1:2")

@@ -22,13 +22,13 @@ THREE = (3001, 3002, 3003)
 
 
 def disk(folder: Path) -> dict[str, bytes]:
-    """What identifies a disk, and which directories are there."""
+    """Return what identifies a disk, and which directories are there."""
     found = {str(path.relative_to(folder.parent)): b"" for path in folder.parent.glob("*/*") if path.is_dir()}
     return found | {str(path): path.read_bytes() for path in folder.parent.rglob("meta.properties")}
 
 
 def other_inventory(driven: Driven, name: str, **changes: str) -> str:
-    """The driver's inventory with texts replaced."""
+    """Return the driver's inventory with texts replaced."""
     text = driven.inventory.read_text(encoding="utf-8")
     for old, new in (pair.split(" => ") for pair in changes.values()):
         assert old in text, old
@@ -45,7 +45,7 @@ ALL = (
 
 
 def refused(driven: Driven, inventory: str, id: str, commands: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
-    """No command that changes something does anything, and each says why."""
+    """Check that no command that changes something does anything, and that each says why."""
     own, driven.inventory = driven.inventory, Path(inventory)
     try:
         checked = driven.kafkactl("check", code=7)
@@ -61,7 +61,7 @@ def refused(driven: Driven, inventory: str, id: str, commands: tuple[tuple[str, 
 
 @pytest.mark.timeout(600)
 def test_another_clusters_nodes_are_not_touched(tmp_path: Path) -> None:
-    """Foreign, swapped, missing: refused by every command; and a port that is invalid gives no quorum."""
+    # Foreign, swapped, missing: refused by every command; and a port that is invalid gives no quorum.
     with (
         MigrationCluster("3.9.2", tmp_path / "ours", brokers=2, controllers=2) as cluster,
         KafkaCluster("3.9.2", tmp_path / "other", controllers=1, brokers=0) as other,
@@ -105,7 +105,7 @@ def test_another_clusters_nodes_are_not_touched(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> None:
-    """`run --until M3` starts three controllers; a second driver is refused, and a killed one resumes at once."""
+    # `run --until M3` starts three controllers; a second driver is refused, and a killed one resumes at once.
     with MigrationCluster("3.9.2", tmp_path, brokers=2, controllers=3) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
         answer = driven.run("--until", "M2")
@@ -141,11 +141,10 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("release", "controllers"), [("3.6.2", 1), ("3.7.2", 3), ("3.9.2", 3)])
 def test_every_release_says_who_it_is(release: str, controllers: int, tmp_path: Path) -> None:
-    """With what its protocol has, at M3 and at M7: nothing to object of a cluster that is as the inventory says.
-
-    A leader of 3.6.2 never learns the ApiVersions of a controller that was started after its election, and waits for it
-    ("Missing apiVersion from nodes"), so there is one.
-    """
+    # With what its protocol has, at M3 and at M7: nothing to object of a cluster that is as the inventory says.
+    #
+    # A leader of 3.6.2 never learns the ApiVersions of a controller that was started after its election, and waits for
+    # it ("Missing apiVersion from nodes"), so there is one.
     with MigrationCluster(release, tmp_path, brokers=2, controllers=controllers) as cluster, Driven(cluster) as driven:
         cluster.reach("M3")
         _is_itself(driven, tmp_path / "m3")
@@ -170,7 +169,7 @@ def _is_itself(driven: Driven, folder: Path) -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 2.0, 3.0, 5.0])
 def test_a_broker_that_exits_before_a_restart_stops_the_roll(seconds: float, tmp_path: Path) -> None:
-    """Killed just before the next broker would be stopped, while ZooKeeper still has its session and the ISR has it."""
+    # Killed just before the next broker would be stopped, while ZooKeeper still has its session and the ISR has it.
     with MigrationCluster("3.9.2", tmp_path, brokers=3) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M3")
         cluster.chores("topic:pairs:6:2")

@@ -31,7 +31,7 @@ _SECURED = {
 
 
 def client(folder: Path, name: str, user: str, *, more: str = "") -> Path:
-    """A client's file; `more` makes the password another one."""
+    """Return a client's file; `more` makes the password another one."""
     file = folder / f"{name}.properties"
     line = f'{_LOGIN} username="{user}" password="s3cret-{user}{more}";'
     write_config(file, {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": line})

@@ -57,7 +57,7 @@ def _counts(cluster: MigrationCluster) -> list[int]:
 
 
 def test_topic_ids_are_written_back_before_harm_and_after_it(tmp_path: Path) -> None:
-    """Ids lost from two znodes, one repaired before the election and one after it; then a folder without an id."""
+    # Ids lost from two znodes, one repaired before the election and one after it; then a folder without an id.
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
         for topic in _TOPICS:
@@ -80,7 +80,7 @@ def test_topic_ids_are_written_back_before_harm_and_after_it(tmp_path: Path) -> 
 
 
 def _lose_and_regain_a_replica(cluster: MigrationCluster, operator: Operator) -> None:
-    """A folder without an id is named before the KRaft start; after it, its stray is put back with the id."""
+    """Lose the id of a folder, which is named before the KRaft start; after it, put its stray back with the id."""
     (broker,) = (id for id in cluster.broker_ids if (cluster.plan.log_dir(id) / "meta-0").is_dir())
     folder = cluster.plan.log_dir(broker) / "meta-0"
     cluster.stop(broker)

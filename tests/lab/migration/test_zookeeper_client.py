@@ -33,7 +33,7 @@ _PROVIDER = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
 
 @pytest.fixture(scope="module")
 def node(lab_pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperNode]:
-    """One server with everything: plain, TLS with client certificates, SASL for who asks for it."""
+    """Yield one server with everything: plain, TLS with client certificates, SASL for who asks for it."""
     folder = tmp_path_factory.mktemp("zookeeper")
     authority = Authority()
     authority.save(folder)
@@ -115,7 +115,7 @@ def test_single_reads_where_the_server_knows_no_others(node: ZooKeeperNode, monk
 def test_a_tree_that_moves_is_read_until_it_stands(
     zookeeper: ZooKeeper, kazoo: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A topic changes while the first look is taken: what is given is the second state, whole."""
+    # A topic changes while the first look is taken: what is given is the second state, whole.
     path, walk, moved = "/brokers/topics/topic-1", Reader.walk, []
 
     def walk_then_move(self: Reader, roots: list[str]) -> object:

@@ -19,7 +19,7 @@ _SOURCE = Path(__file__).parents[1] / "java" / "KafkaFacts.java"
 
 @functools.cache
 def facts(release: str) -> tuple[tuple[str, ...], ...]:
-    """The lines that ``KafkaFacts`` prints for a release, each as its words."""
+    """Return the lines that ``KafkaFacts`` prints for a release, each as its words."""
     path = os.pathsep.join((maven.class_path(release), str(compiled("kafka-facts", [_SOURCE]))))
     command = [
         java.java_binary(),

@@ -13,10 +13,10 @@ class InputOracle(Oracle):
     source = Path(__file__).parents[1] / "java" / "InputOracle.java"
 
     def about(self, question: str, text: str | bytes) -> str | None:
-        """What came out, None where Java or Kafka throws."""
+        """Return what came out, None where Java or Kafka throws."""
         kind, _, answer = self.said(question, text).partition(" ")
         return answer if kind == "OK" else None
 
     def said(self, question: str, text: str | bytes) -> str:
-        """The whole answer."""
+        """Return the whole answer."""
         return self.ask(question, text if isinstance(text, bytes) else text.encode("utf-8"))

@@ -54,7 +54,7 @@ class Oracle:
         self._scratch.cleanup()
 
     def ask(self, *words: str | bytes) -> str:
-        """The answer to one question; bytes are sent as hex. Raises ``ProcessFailed`` if the JVM is gone."""
+        """Return the answer to one question; bytes are sent as hex. Raises ``ProcessFailed`` if the JVM is gone."""
         line = " ".join(word.hex() if isinstance(word, bytes) else word for word in words)
         self._running.stdin.write(line.encode("ascii") + b"\n")
         self._running.stdin.flush()

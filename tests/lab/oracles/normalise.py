@@ -18,7 +18,7 @@ _BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
 def tree(root: Path, given_ids: set[str]) -> dict[str, tuple[str, bytes]]:
-    """Every name below `root` -> (kind and mode, normalised content)."""
+    """Return every name below `root` -> (kind and mode, normalised content)."""
     found = {}
     for path in sorted(root.rglob("*")):
         mode = f"{path.lstat().st_mode & 0o7777:04o}"
@@ -57,7 +57,7 @@ def _id_line(found: re.Match[bytes], given_ids: set[str]) -> bytes:
 
 
 def _random_id(checkpoint: Path, given_ids: set[str]) -> bytes | None:
-    """The id of the directory that a checkpoint lies in, if it was drawn at random."""
+    """Return the id of the directory that a checkpoint lies in, if it was drawn at random."""
     for folder in (checkpoint.parent, checkpoint.parent.parent):
         if (folder / "meta.properties").is_file():
             found = _DIRECTORY_ID.search((folder / "meta.properties").read_bytes())
@@ -68,7 +68,7 @@ def _random_id(checkpoint: Path, given_ids: set[str]) -> bytes | None:
 
 
 def _checkpoint(content: bytes, random_id: bytes | None) -> bytes:
-    """The batches without times and checksums; checksums are checked first."""
+    """Return the batches without times and checksums; checksums are checked first."""
     out, position = b"", 0
     while position < len(content):
         length = struct.unpack_from(">i", content, position + 8)[0]
@@ -90,7 +90,8 @@ def _batch(batch: bytes, random_id: bytes | None) -> bytes:
 
 
 def _without_header_time(body: bytes) -> bytes:
-    """The SnapshotHeaderRecord is the first control record: its value ends with int64 time and empty tags."""
+    """Leave out the time in the SnapshotHeaderRecord, the first control record: its value ends with int64 time and
+    empty tags."""
     size = body[0] // 2  # zigzag, one byte: a header record is short
     end = 1 + size - 1  # before the record's (empty) headers
     return body[: end - 9] + (b"T" * 8 if any(body[end - 9 : end - 1]) else bytes(8)) + body[end - 1 :]

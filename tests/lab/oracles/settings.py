@@ -14,7 +14,7 @@ ORACLE = Path(__file__).parents[1] / "java" / "SettingOracle.java"
 
 
 def kafka_says(release: str, lines: Iterable[str]) -> list[str]:
-    """The errors of Kafka's classes, empty for a text that they take."""
+    """Return the errors of Kafka's classes, empty for a text that they take."""
     path = os.pathsep.join((str(compiled("setting-oracle", [ORACLE])), maven.class_path(release)))
     command = [str(java.java_binary()), "-Xmx400m", "-XX:+UseSerialGC", "-cp", path, "SettingOracle"]
     run = subprocess.run(

@@ -23,12 +23,12 @@ QUICK = QuorumWaitPolicy(
 
 
 def key_of(cluster: KafkaCluster, node_id: int) -> ReplicaKey:
-    """A controller with the directory it has now."""
+    """Return a controller with the directory it has now."""
     return ReplicaKey(node_id=node_id, directory_id=Uuid.parse(cluster.directory_id(node_id)))
 
 
 def endpoint_of(cluster: KafkaCluster, node_id: int) -> Endpoint:
-    """Where it answers."""
+    """Return where it answers."""
     return Endpoint(listener="CONTROLLER", host=HOST, port=cluster.disks.controller_ports[node_id])
 
 
@@ -52,6 +52,6 @@ def change(
 
 
 def plan(cluster: KafkaCluster, goal: Goal, *, role: Role = Role.CONTROLLER) -> ChangeResult:
-    """What it would do."""
+    """Return what it would do."""
     with cluster.client(role) as client, LiveQuorum(client, with_brokers=goal.asks_brokers) as world:
         return plan_only(world, goal, clock=SystemClock(), patience=QUICK)

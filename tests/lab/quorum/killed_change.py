@@ -39,7 +39,7 @@ class Fuse:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def around(self, owner: type, name: str) -> None:
-        """Every call of this method is two actions: before it and after it."""
+        """Count every call of this method as two actions: before it and after it."""
         inner: Callable[..., Any] = getattr(owner, name)
 
         def call(*words: Any, **named: Any) -> Any:

@@ -22,7 +22,7 @@ a node that had failed.
 
 
 class Row(NamedTuple):
-    """One command: what was done to which node and when, what was asked, what was expected and found."""
+    """Command: what was done to which node and when, what was asked, what was expected and found."""
 
     event: str
     seconds_before: str
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Whether the command did what it must, and the quorum goes on."""
+        """Return True if the command did what it must, and the quorum goes on."""
         return self.expected == self.found and self.commits_after
 
 

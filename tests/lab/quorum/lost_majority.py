@@ -40,7 +40,8 @@ _connect = KafkaNetSocket.sock_connect
 
 
 async def _closed_where_refused(self: Any, net: Any, sock: Any, address: Any, timeout_at: Any = None) -> Any:
-    """The library leaves the socket of a refused connection open, and its warning would end a test session."""
+    """Close the socket of a refused connection: the library leaves it open, and its warning would end a test
+    session."""
     try:
         return await _connect(self, net, sock, address, timeout_at=timeout_at)
     except BaseException:
@@ -66,7 +67,7 @@ class Scene:
     records: Records
 
     def disk(self, node_id: int) -> Path:
-        """The log directory of a node."""
+        """Return the log directory of a node."""
         return self.cluster.disks.log_dir(node_id)
 
 
@@ -105,7 +106,7 @@ def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True, restarts: 
 
 @contextmanager
 def admin(cluster: KafkaCluster) -> Iterator[KafkaAdminClient]:
-    """An administrator's client."""
+    """Yield an administrator's client."""
     client = KafkaAdminClient(bootstrap_servers=_alive(cluster), request_timeout_ms=20_000)
     try:
         yield client
@@ -114,7 +115,7 @@ def admin(cluster: KafkaCluster) -> Iterator[KafkaAdminClient]:
 
 
 def _alive(cluster: KafkaCluster) -> list[str]:
-    """The brokers that run: this library gives up at the first that refuses a connection."""
+    """Return the brokers that run: this library gives up at the first that refuses a connection."""
     return [str(cluster.broker_address(broker_id)) for broker_id in cluster.broker_ids if cluster.node(broker_id).alive]
 
 
@@ -142,7 +143,7 @@ def _acl(chores: KafkaAdminClient, name: str) -> None:
 
 
 def produce(cluster: KafkaCluster, counts: Mapping[tuple[str, int], int]) -> None:
-    """That many records to each partition, acknowledged by all replicas, by an idempotent producer."""
+    """Produce that many records to each partition, acknowledged by all replicas, by an idempotent producer."""
     producer = KafkaProducer(bootstrap_servers=_alive(cluster), acks="all", enable_idempotence=True, linger_ms=5)
     sent = [
         producer.send(topic, value=f"{topic}-{partition}-{number}".encode(), partition=partition)
@@ -155,7 +156,7 @@ def produce(cluster: KafkaCluster, counts: Mapping[tuple[str, int], int]) -> Non
 
 
 def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 40) -> Records:
-    """Every record of these topics with its offset, from the beginning to the end."""
+    """Return every record of these topics with its offset, from the beginning to the end."""
     consumer = KafkaConsumer(bootstrap_servers=_alive(cluster), auto_offset_reset="earliest", enable_auto_commit=False)
     try:
         places = [
@@ -198,7 +199,7 @@ def start_recovered(scene: Scene, node_id: int, directory: Path) -> None:
 
 
 def strays(scene: Scene) -> dict[int, list[str]]:
-    """The partition folders of each broker that were renamed, by the name they had."""
+    """Return the partition folders of each broker that were renamed, by the name they had."""
     return {
         broker_id: sorted(path.name.split(".")[0] for path in scene.disk(broker_id).glob("*-stray"))
         for broker_id in scene.cluster.broker_ids
@@ -206,7 +207,7 @@ def strays(scene: Scene) -> dict[int, list[str]]:
 
 
 def isrs(cluster: KafkaCluster) -> dict[tuple[str, int], tuple[int, ...]]:
-    """The in-sync replicas of every partition, as brokers report them; nothing where none answers right now."""
+    """Return the in-sync replicas of every partition, as brokers report them; nothing where none answers right now."""
     with contextlib.suppress(KafkaError), admin(cluster) as chores:
         return {
             (topic["name"], partition["partition_index"]): tuple(sorted(partition["isr_nodes"]))
@@ -217,19 +218,19 @@ def isrs(cluster: KafkaCluster) -> dict[tuple[str, int], tuple[int, ...]]:
 
 
 def in_sync(cluster: KafkaCluster) -> bool:
-    """Whether every partition has both replicas in sync."""
+    """Return True if every partition has both replicas in sync."""
     found = isrs(cluster)
     return bool(found) and all(len(isr) == TWICE for isr in found.values())
 
 
 def left(cluster: KafkaCluster, broker: int) -> bool:
-    """Whether a dead broker is in no ISR any more."""
+    """Return True if a dead broker is in no ISR any more."""
     found = isrs(cluster)
     return bool(found) and all(broker not in isr for isr in found.values())
 
 
 def whole(scene: Scene, node_id: int) -> None:
-    """Brokers back, nothing stray, all in sync, every record as it was, and writable."""
+    """Check that brokers are back, nothing is stray, all is in sync, and every record as it was, and writable."""
     cluster = scene.cluster
     cluster.start(*(broker for broker in cluster.broker_ids if not cluster.node(broker).alive))
     assert cluster.leader() == node_id

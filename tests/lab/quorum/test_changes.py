@@ -95,7 +95,7 @@ def test_five_voters_of_which_two_die(release: str, new_cluster: ClusterOf, tmp_
 def test_a_removal_that_hangs_lands_when_a_paused_voter_comes_back(
     release: str, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
-    """Both followers that would have to commit it are stopped just before it is sent (measured: 4 voters, 2.3)."""
+    # Both followers that would have to commit it are stopped just before it is sent (measured: 4 voters, 2.3).
     cluster = new_cluster(release, controllers=4, brokers=0)
     cluster.start()
     journal = tmp_path / "journal"
@@ -153,7 +153,7 @@ def test_a_static_quorum_is_converted(release: str, new_cluster: ClusterOf, tmp_
 def test_a_release_that_only_claims_to_convert_is_not_asked(
     release: str, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
-    """3.9 writes the level and stays static; 4.0.2 answers success, writes it too, and ignores it."""
+    # 3.9 writes the level and stays static; 4.0.2 answers success, writes it too, and ignores it.
     cluster = new_cluster(release, controllers=3, brokers=0, dynamic=False)
     cluster.start()
     _refused(change(cluster, conversion(), tmp_path / "journal"), "conversion-not-supported")
@@ -162,7 +162,7 @@ def test_a_release_that_only_claims_to_convert_is_not_asked(
 
 @pytest.mark.campaign
 def test_a_controller_that_joins_unasked(new_cluster: ClusterOf, tmp_path: Path) -> None:
-    """controller.quorum.auto.join.enable (4.2): who is removed and runs is back within seconds (KAFKA-19850)."""
+    # controller.quorum.auto.join.enable (4.2): who is removed and runs is back within seconds (KAFKA-19850).
     cluster = new_cluster(
         "4.3.1", controllers=3, brokers=0, voters=(1,), settings=(("controller.quorum.auto.join.enable", "true"),)
     )
@@ -184,7 +184,7 @@ def test_a_controller_that_joins_unasked(new_cluster: ClusterOf, tmp_path: Path)
 
 @pytest.mark.campaign
 def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
-    """On two machines: each has a journal of its own, the cluster is the same."""
+    # On two machines: each has a journal of its own, the cluster is the same.
     cluster = new_cluster("4.3.1", controllers=5, brokers=0, voters=(1, 2, 3))
     cluster.start()
     other = next(voter for voter in (3, 2) if voter != cluster.leader())
@@ -222,7 +222,7 @@ def test_a_candidate_s_endpoint_has_to_be_its_own(new_cluster: ClusterOf, tmp_pa
 def test_a_wrong_endpoint_in_the_voter_set_is_reported_and_can_be_corrected(
     release: str, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
-    """The leader probes over an open connection, whatever endpoint a request names (measured; 3.9.2 never repairs)."""
+    # The leader probes over an open connection, whatever endpoint a request names (measured; 3.9.2 never repairs).
     cluster = new_cluster(release, controllers=4, brokers=0, voters=(1, 2, 3))
     cluster.start()
     good = endpoint_of(cluster, 4)

@@ -25,7 +25,7 @@ MOVING = ("HighWatermark", "MaxFollowerLag", "MaxFollowerLagTimeMs")
 
 
 def tool_of(release: str) -> str:
-    """The release whose tool is used: of the newest no tools are published."""
+    """Return the release whose tool is used: of the newest no tools are published."""
     return release if "kafka-tools" in releases.release(release).tools else releases.NEWEST_WITH_TOOLS
 
 

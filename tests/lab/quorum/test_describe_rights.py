@@ -24,7 +24,7 @@ _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 def places(
     request: pytest.FixtureRequest, storage_tool: StorageToolServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
-    """Where the listeners of a running node are; anonymous users may do everything, alice nothing but log in."""
+    """Yield where the listeners of a running node are; anonymous users may do everything, alice nothing but log in."""
     folder = tmp_path_factory.mktemp("rights")
     ports = dict(zip(LISTENERS, free_ports(len(LISTENERS)), strict=True))
     base = config.combined(

@@ -26,7 +26,7 @@ REPAIRED_S = 20.0
 
 
 def add_voter(cluster: KafkaCluster, node_id: int, directory_id: Uuid, port: int) -> int:
-    """The error code that the leader answers to AddRaftVoter."""
+    """Return the error code that the leader answers to AddRaftVoter."""
     body = {
         "ClusterId": cluster.cluster_id,
         "TimeoutMs": 30_000,

@@ -75,7 +75,7 @@ class Asked:
         return name, answer["ErrorCode"], self._plain(answer["ErrorMessage"] or "")
 
     def state(self) -> dict[str, Any]:
-        """What can be seen from outside, by the ways that commands use."""
+        """Return what can be seen from outside, by the ways that commands use."""
         log = fetch_registrations(self.client)
         with QuorumObserver(self.client) as observer:
             state = observer.observe(registrations=log)

@@ -54,7 +54,7 @@ def test_killed_at_an_action_the_next_run_reaches_the_target(
 
 
 def _proof(cluster: KafkaCluster, actions: int, killed_at: list[int]) -> str:
-    """What is recorded of the whole campaign."""
+    """Return what is recorded of the whole campaign."""
     return "\n".join(
         [
             "# A reassignment, killed at every action",
@@ -77,7 +77,7 @@ def _proof(cluster: KafkaCluster, actions: int, killed_at: list[int]) -> str:
 
 @pytest.mark.parametrize("after", [pytest.param("", marks=pytest.mark.campaign), "add 4: done"])
 def test_ctrl_c_ends_it_cleanly_and_the_next_run_goes_on(after: str, new_cluster: ClusterOf, tmp_path: Path) -> None:
-    """While the gate of the first new voter is watched, and that of the second."""
+    # While the gate of the first new voter is watched, and that of the second.
     cluster = new_cluster("4.3.1", controllers=5, brokers=0, voters=(1, 2, 3))
     cluster.start()
     words = ["--bootstrap-controller", cluster.bootstrap_controller, "--journal", str(tmp_path / "journal"), "--yes"]

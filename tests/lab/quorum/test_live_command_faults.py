@@ -49,7 +49,7 @@ Sent = Callable[[Command, Path], Ended]
 
 @contextmanager
 def behind_proxies(cluster: KafkaCluster) -> Iterator[tuple[RealQuorum, Sent]]:
-    """The cluster, and a function that runs a command line whose every connection goes through a proxy."""
+    """Yield the cluster, and a function that runs a command line whose every connection goes through a proxy."""
     quorum = RealQuorum(cluster)
     nodes = [*quorum.addresses, *map(cluster.broker_address, cluster.broker_ids)]
     with ExitStack() as stack:
@@ -75,7 +75,7 @@ def run_case(quorum: RealQuorum, send: Sent, case: CommandCase, folder: Path) ->
 
 
 def unregistered(cluster: KafkaCluster) -> int:
-    """How many records of the log take the broker's registration out."""
+    """Return how many records of the log take the broker's registration out."""
     with cluster.client() as client:
         batches = [batch for part in iterate_metadata_log(client) for batch in decode_batches(part.data)]
     records = [
@@ -123,7 +123,7 @@ def run_convert(quorum: RealQuorum, send: Sent, fault: Fault, folder: Path) -> C
 
 
 def cases_at(quorum: RealQuorum, send: Sent, most: int, folder: Path) -> list[CommandCase]:
-    """Some of the cases of all questions, the same at each run."""
+    """Return some of the cases of all questions, the same at each run."""
     cases: list[CommandCase] = []
     for command in QUESTIONS:
         passed = len(quorum.network.passed)
@@ -133,7 +133,7 @@ def cases_at(quorum: RealQuorum, send: Sent, most: int, folder: Path) -> list[Co
 
 
 def test_a_question_over_a_network_that_fails(cluster_of: ClusterOf, tmp_path: Path) -> None:
-    """Not all of them: `make lab` has those, and the changes."""
+    # Not all of them: `make lab` has those, and the changes.
     describe, verify, predict = QUESTIONS[0], QUESTIONS[3], QUESTIONS[5]
     cases = [
         CommandCase(describe, "DescribeQuorum", 0, Fault.CUT_IN_ANSWER),

@@ -53,7 +53,7 @@ class RealQuorum:
         return [self.cluster.controller_address(controller_id) for controller_id in self.cluster.controller_ids]
 
     def effects(self) -> list[Any]:
-        """All voter sets and levels that the log holds, in order, each change once."""
+        """Return all voter sets and levels that the log holds, in order, each change once."""
         found: list[Any] = []
         with self.cluster.client() as client:
             for part in iterate_metadata_log(client):
@@ -76,7 +76,7 @@ def _effects(is_control: bool, records: Sequence[Any]) -> Iterator[Any]:
 
 @pytest.fixture
 def real(new_cluster: ClusterOf, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealQuorum]:
-    """Two controllers of 4.3.1, of which 1 votes; whatever our client sends goes through a proxy."""
+    """Yield two controllers of 4.3.1, of which 1 votes; whatever our client sends goes through a proxy."""
     cluster = new_cluster("4.3.1", controllers=2, voters=(1,), brokers=0, metadata_version="3.9")
     cluster.start()
     quorum = RealQuorum(cluster)
@@ -97,7 +97,7 @@ Run = Callable[..., Report]
 
 
 def changes() -> Iterator[tuple[str, Run, Any, Any]]:
-    """Requests that change something, there and back: name, change, what it adds to the log."""
+    """Yield requests that change something, there and back: name, change, what it adds to the log."""
     there = features_change(Operation.UPGRADE, metadata_version=LEVELS[1])
     back = features_change(Operation.DOWNGRADE, metadata_version=LEVELS[0])
     yield "UpdateFeatures", there, ("level", LEVELS[1]), ("level", "metadata.version", LEVELS[1])
@@ -107,7 +107,7 @@ def changes() -> Iterator[tuple[str, Run, Any, Any]]:
 
 
 def run_faults(real: RealQuorum, folder: Path, faults: Sequence[Fault]) -> list[tuple[str, Fault, str, str]]:
-    """Each fault in each of the requests: what was said, and what must not have been."""
+    """Run each fault in each of the requests: what was said, and what must not have been."""
     outcomes = []
     for fault in faults:
         for name, run, effect, claim in changes():

@@ -40,18 +40,18 @@ class Quorum:
 
     @property
     def followers(self) -> list[int]:
-        """The voters that do not lead."""
+        """Return the voters that do not lead."""
         return sorted(set(self.cluster.voters()) - {self.cluster.leader()})
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        """`kafkactl quorum …` in a process of its own."""
+        """Start `kafkactl quorum …` in a process of its own."""
         connection = ["--bootstrap-controller", self.cluster.bootstrap_controller]
         command = [sys.executable, "-m", "kafkactl", "quorum", *connection, *words, "-o", "json"]
         journal = ["--journal", str(self.journal)]
         return subprocess.Popen([*command, *journal], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def removal(self, node_id: int, *words: str, directory_id: str | None = None) -> list[str]:
-        """The words that remove a voter."""
+        """Return the words that remove a voter."""
         return [
             "remove-controller",
             "-i",
@@ -73,7 +73,7 @@ class Quorum:
         return _Asked(found, seconds, frozenset(finding["id"] for finding in answer["findings"]))
 
     def restore(self, node_id: int) -> None:
-        """The node runs again, and every voter fetches."""
+        """Start the node again, and wait until every voter fetches."""
         self.cluster.resume(node_id)
         self.cluster.start(node_id)
         self.cluster.wait_complete()
@@ -140,7 +140,7 @@ def _reassign(quorum: Quorum, event: str, delay_s: float) -> Row:
 def test_a_healthy_voter_is_not_removed_while_another_was_just_killed(
     release: str, cluster_of: ClusterOf, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
-    """Nothing is removed here, so the cluster may be one that other tests share."""
+    # Nothing is removed here, so the cluster may be one that other tests share.
     if release == SHARED:
         cluster = cluster_of(release, controllers=3, brokers=1)
     else:
@@ -228,7 +228,7 @@ def _healthy(quorum: Quorum) -> Row:
 
 
 def _dead_goes(quorum: Quorum, delay_s: float) -> Row:
-    """The removal of the dead one itself is allowed, and leaves two that live."""
+    """Check that the removal of the dead one itself is allowed, and leaves two that live."""
     gone = quorum.followers[0]
     command = quorum.removal(gone)
     quorum.cluster.kill(gone)

@@ -103,7 +103,7 @@ def test_a_context_guards_its_cluster(
 
 @pytest.mark.campaign
 def test_a_broker_that_hangs_is_not_unregistered(kafkactl: Kafkactl, cluster_of: ClusterOf) -> None:
-    """A paused process answers nothing and is fenced in the end, as a dead one; but it would come back as a zombie."""
+    # A paused process answers nothing and is fenced in the end, as a dead one; but it would come back as a zombie.
     cluster = cluster_of("4.4.0", controllers=1, brokers=2, dynamic=False)
     cluster.pause(12)
     try:

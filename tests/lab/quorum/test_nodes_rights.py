@@ -126,7 +126,7 @@ def ids(run: Run) -> set[str]:
 
 
 def test_right_after_right(site: Site) -> None:
-    """One test, for rights only grow: none, DESCRIBE, CLUSTER_ACTION, ALTER."""
+    # One test, for rights only grow: none, DESCRIBE, CLUSTER_ACTION, ALTER.
     _without_rights(site)
     site.allow("DESCRIBE")
     _with_describe(site)

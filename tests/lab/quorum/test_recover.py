@@ -35,7 +35,7 @@ def recovered(kafkactl: Cli, scene: Scene, node_id: int, *arguments: object) -> 
 
 
 def verified(kafkactl: Cli, scene: Scene, node_id: int) -> Run:
-    """`recover verify` of the cluster as it runs."""
+    """Run `recover verify` of the cluster as it runs."""
     plan = scene.cluster.disks.workdir / "recovered.recovery.json"
     brokers = [word for broker_id in scene.cluster.broker_ids for word in ("--log-dir", scene.disk(broker_id))]
     address = scene.cluster.controller_address(node_id)
@@ -74,7 +74,7 @@ def test_from_a_complete_controller(
     "release", ["4.3.1", *(pytest.param(release, marks=pytest.mark.campaign) for release in ("3.9.2", "4.4.0"))]
 )
 def test_the_commands_of_the_runbook(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str):
-    """docs/quorum-recovery.md, "2. Steps": every command in order, with the names of this cluster."""
+    # docs/quorum-recovery.md, "2. Steps": every command in order, with the names of this cluster.
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2))
     cluster, survivor, work = scene.cluster, scene.complete, scene.cluster.disks.workdir
     gone = (scene.lagging, scene.leader)

@@ -138,7 +138,7 @@ TWO_OF_TWO, ONE = {"num_partitions": 2, "replication_factor": 2}, {"num_partitio
 
 
 def not_in_sync(cluster: KafkaCluster) -> bool:
-    """Whether broker 11 is in sync nowhere but where it is alone."""
+    """Return True if broker 11 is in sync nowhere but where it is alone."""
     found = isrs(cluster)
     return bool(found) and all(11 not in isr for (topic, _), isr in found.items() if topic == "both")
 
@@ -163,7 +163,7 @@ def lost_a_broker(cluster: KafkaCluster) -> None:
 def test_a_broker_that_never_returns(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, unregistered: str
 ):
-    """Recovered from the disk of broker 11 alone: the steps that plan and check give are those that work."""
+    # Recovered from the disk of broker 11 alone: the steps that plan and check give are those that work.
     cluster = new_cluster(release, controllers=1, brokers=2)
     cluster.start()
     lost_a_broker(cluster)

@@ -25,7 +25,7 @@ REFUSED = "Found unexpected metadata location in data directory"
 def lived(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, *, dynamic: bool, directories: int
 ) -> tuple[KafkaCluster, int]:
-    """A topic on three combined nodes; and the one whose disk will be left."""
+    """Return a topic on three combined nodes; and the one whose disk will be left."""
     cluster = new_cluster(release, controllers=NODES, brokers=0, combined=True, dynamic=dynamic)
     for node_id in cluster.controller_ids:
         more_directories(kafkactl, cluster, node_id, directories)

@@ -27,7 +27,7 @@ LOST: dict[str, Callable[[bytes, int], bytes]] = {
 
 
 def batches(log: bytes) -> Iterator[tuple[int, int]]:
-    """The base offset and the place of each batch."""
+    """Yield the base offset and the place of each batch."""
     at = 0
     while at + HEADER <= len(log) and (length := int.from_bytes(log[at + 8 : at + HEADER], "big")):
         yield int.from_bytes(log[at : at + 8], "big"), at
@@ -35,7 +35,8 @@ def batches(log: bytes) -> Iterator[tuple[int, int]]:
 
 
 def last_epoch_began(folder: Path) -> int:
-    """The first offset of the newest epoch, as Kafka wrote it down: where the log ended for the node that now leads."""
+    """Return the first offset of the newest epoch, as Kafka wrote it down: where the log ended for the node that now
+    leads."""
     return int((folder / "leader-epoch-checkpoint").read_text().split()[-1])
 
 
@@ -107,7 +108,7 @@ def test_a_broker_has_what_the_only_controller_lost(
 
 
 def starts_whole(cluster: KafkaCluster, out: Path, broker: Path) -> None:
-    """On the recovered directory nothing is missing."""
+    """Check that nothing is missing on the recovered directory."""
     file = cluster.config_file(1)
     write_config(file, read_config(file) | {"log.dirs": str(out)})
     cluster.start()

@@ -34,7 +34,7 @@ LOST_TO_G = ("late-0", "late-1", "orders-3")
 
 
 def folders_alone(scene: Scene) -> list[Path]:
-    """The brokers' partition folders without their copies of the metadata log, which know more than G."""
+    """Return the brokers' partition folders without their copies of the metadata log, which know more than G."""
     made = []
     for broker_id in scene.cluster.broker_ids:
         copy = scene.cluster.disks.workdir / "without-log" / str(broker_id)
@@ -111,7 +111,7 @@ def test_adoption_loses_no_record(kafkactl: Cli, new_cluster: Callable[..., Kafk
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
 def test_epochs_and_producer_ids_do_not_go_back(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str):
-    """Epochs on disk are above those in the image, and producer ids were given out that the image does not know."""
+    # Epochs on disk are above those in the image, and producer ids were given out that the image does not know.
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2), restarts=2)
     cluster, out = scene.cluster, scene.cluster.disks.workdir / "recovered"
     disks = [scene.disk(scene.lagging), *folders_alone(scene)]

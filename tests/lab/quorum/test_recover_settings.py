@@ -89,7 +89,7 @@ def test_adopted_topics_keep_their_data(kafkactl: Cli, new_cluster: Callable[...
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
 def test_tiered_topics_keep_what_is_remote(kafkactl: Cli, lab_pool: Pool, tmp_path: Path, release: str):
-    """Two topics that were tiered after the controller's end: one that it does not know, and one that it knows."""
+    # Two topics that were tiered after the controller's end: one that it does not know, and one that it knows.
     cluster = TieringCluster(release, tmp_path / "cluster")
     try:
         cluster.start()
@@ -135,19 +135,19 @@ class TieringCluster(TieredCluster):
 
 
 def tiered(cluster: TieringCluster, topic: str) -> tuple[int, int] | None:
-    """The earliest offset, and how many objects of logs the store has; None before the topic was tiered."""
+    """Return the earliest offset, and how many objects of logs the store has; None before the topic was tiered."""
     earliest, _, _, highest = map(int, cluster.chore("offsets", topic).split())
     objects = sum(1 for path in cluster.disks.store.rglob("*.log") if topic in str(path))
     return None if highest < 0 else (earliest, objects)
 
 
 def starts_later(cluster: TieringCluster, topic: str) -> bool:
-    """Whether the oldest segments are only remote."""
+    """Return True if the oldest segments are only remote."""
     return int(cluster.chore("offsets", topic).split()[2]) >= 100
 
 
 def adopted(kafkactl: Cli, scene: Scene, out: Path) -> Run:
-    """The recovery from the controller that lags, with the brokers' folders."""
+    """Return the recovery from the controller that lags, with the brokers' folders."""
     shown = [word for path in brokers_folders(scene) for word in ("--log-dir", path)]
     words = ("--out", out, "--node-id", scene.lagging, "--log-dir", scene.disk(scene.lagging), *shown, "--adopt")
     lost = ("--lost", f"{scene.leader},{scene.complete}", "--confirm", scene.cluster.cluster_id)
@@ -155,7 +155,7 @@ def adopted(kafkactl: Cli, scene: Scene, out: Path) -> Run:
 
 
 def set_before_brokers_start(cluster: KafkaCluster, release: str, controller: int) -> None:
-    """What `kafkactl explain adopted-settings-unknown` advises, with Kafka's own tool."""
+    """Set what `kafkactl explain adopted-settings-unknown` advises, with Kafka's own tool."""
     address, jars = str(cluster.controller_address(controller)), maven.class_path(TOOL_OF.get(release, release))
     words = ["--alter", "--entity-type", "topics", "--entity-name", "kept", "--add-config", "max.message.bytes=2000000"]
     tool = [str(java.java_binary()), *JVM_OPTIONS, "-cp", jars, "kafka.admin.ConfigCommand"]
@@ -165,7 +165,7 @@ def set_before_brokers_start(cluster: KafkaCluster, release: str, controller: in
 
 
 def brokers_folders(scene: Scene) -> list[Path]:
-    """The brokers' disks without their copies of the metadata log, which know more than the controller's."""
+    """Return the brokers' disks without their copies of the metadata log, which know more than the controller's."""
     for broker_id in scene.cluster.broker_ids:
         log = scene.disk(broker_id) / "__cluster_metadata-0"
         log.rename(scene.cluster.disks.workdir / f"metadata-of-{broker_id}")
@@ -173,7 +173,7 @@ def brokers_folders(scene: Scene) -> list[Path]:
 
 
 def lost_with_topics(cluster: KafkaCluster) -> tuple[Scene, dict[str, dict[str, str]]]:
-    """The dead cluster, and what its topics were set to."""
+    """Return the dead cluster, and what its topics were set to."""
     cluster.start()
     leader = cluster.leader()
     lagging, complete = (controller for controller in cluster.controller_ids if controller != leader)
@@ -211,7 +211,7 @@ def brokers(cluster: KafkaCluster) -> list[str]:
 
 
 def topic_settings(cluster: KafkaCluster) -> dict[str, dict[str, str]]:
-    """What each topic is set to, defaults included."""
+    """Return what each topic is set to, defaults included."""
     with admin(cluster) as chores:
         names = chores.list_topics()
         asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
@@ -220,7 +220,8 @@ def topic_settings(cluster: KafkaCluster) -> dict[str, dict[str, str]]:
 
 
 def carries_on(cluster: KafkaCluster) -> None:
-    """Offsets that were committed are there, and the next holder of the transactional id ends the open transaction."""
+    """Check that offsets that were committed are there, and that the next holder of the transactional id ends the open
+    transaction."""
     reader = KafkaConsumer(bootstrap_servers=brokers(cluster), group_id="readers", enable_auto_commit=False,
                            isolation_level="read_committed", auto_offset_reset="earliest")  # fmt: skip
     assert reader.committed(PLACE) == 17
@@ -246,7 +247,7 @@ def carries_on(cluster: KafkaCluster) -> None:
 def test_a_share_group_continues(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, adopted_later: bool
 ):
-    """What a share group accepted stays accepted: its state is found by topic id, which an adoption keeps."""
+    # What a share group accepted stays accepted: its state is found by topic id, which an adoption keeps.
     cluster = new_cluster(release, controllers=1, brokers=1, settings=SOON[:2])
     cluster.start()
     disk, broker, work = cluster.disks.log_dir(1), cluster.disks.log_dir(11), cluster.disks.workdir
@@ -277,7 +278,7 @@ def test_a_share_group_continues(
 
 
 def accepted(cluster: KafkaCluster, group: str, count: int, *, reset: str = "-") -> tuple[int, ...]:
-    """How many records a member of a share group accepts, the first offset and the last."""
+    """Return how many records a member of a share group accepts, the first offset and the last."""
     words = (cluster.bootstrap_server, "work", group, str(count), "60", reset)
     command = java_program(cluster.shape.release, JAVA / "ShareReader.java", *words)
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

@@ -42,7 +42,7 @@ class Nodes(NamedTuple):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_two_histories_are_acknowledged(release: str, new_cluster: ClusterOf) -> None:
-    """The old leader is elected by one real voter of three, while the other two follow another leader."""
+    # The old leader is elected by one real voter of three, while the other two follow another leader.
     cluster, nodes = cut_off(release, new_cluster)
     change_voters(cluster, nodes)
     back(cluster, nodes)
@@ -88,14 +88,15 @@ def test_a_plan_warns_until_the_former_leader_was_restarted(release: str, new_cl
 
 
 def warnings_of(cluster: KafkaCluster, nodes: Nodes) -> list[Finding]:
-    """What a plan to remove a voter says of leaders of before. The log has been read: an unread one has no warnings."""
+    """Return what a plan to remove a voter says of leaders of before. The log has been read: an unread one has no
+    warnings."""
     findings = plan(cluster, removal(key_of(cluster, nodes.voter))).findings
     assert not {finding.id for finding in findings} & {"metadata-log-not-read", "no-quorum-leader"}, findings
     return [finding for finding in findings if finding.id == WARNING]
 
 
 def cut_off(release: str, new_cluster: ClusterOf) -> tuple[KafkaCluster, Nodes]:
-    """A cluster whose leader wrote what no other controller has, and is paused; another one leads."""
+    """Return a cluster whose leader wrote what no other controller has, and is paused; another one leads."""
     cluster = new_cluster(release, controllers=4, brokers=0, voters=(1, 2, 3), settings=SETTINGS).start()
     cluster.wait_for(lambda: JOINS in ids(cluster.quorum()["Observers"]), "controller 4 follows", 60)
     cluster.wait_for(lambda: registered(cluster) == {1, 2, 3, JOINS}, "four registered controllers", 60)
@@ -129,7 +130,7 @@ def change_voters(cluster: KafkaCluster, nodes: Nodes) -> None:
 
 
 def back(cluster: KafkaCluster, nodes: Nodes) -> None:
-    """The former leader runs again and follows, as an observer."""
+    """Check that the former leader runs again and follows, as an observer."""
     time.sleep(3)  # the leader's BeginQuorumEpoch has run into its time limit
     cluster.resume(nodes.former)
     cluster.wait_for(lambda: follows(cluster, nodes.former), "the former leader follows", 60)
@@ -142,19 +143,19 @@ def registered(cluster: KafkaCluster) -> set[int]:
 
 
 def follows(cluster: KafkaCluster, node_id: int) -> bool:
-    """Whether the node has what is committed, as the leader sees it."""
+    """Return True if the node has what is committed, as the leader sees it."""
     quorum = cluster.quorum()
     ends = {replica["ReplicaId"]: replica["LogEndOffset"] for replica in quorum["CurrentVoters"] + quorum["Observers"]}
     return bool(ends.get(node_id, -1) >= quorum["HighWatermark"] - 1 > 0)
 
 
 def leads(cluster: KafkaCluster, *node_ids: int) -> bool:
-    """Whether one of these leads and has committed in its epoch."""
+    """Return True if one of these leads and has committed in its epoch."""
     return any(voters_of(cluster, node_id) for node_id in node_ids)
 
 
 def voters_of(cluster: KafkaCluster, node_id: int) -> list[int]:
-    """The voters of that controller, if it leads and has committed in its epoch."""
+    """Return the voters of that controller, if it leads and has committed in its epoch."""
     with contextlib.suppress(KafkactlError):
         quorum = cluster.quorum(node_id)
         if not quorum["ErrorCode"] and quorum["LeaderId"] == node_id and quorum["HighWatermark"] > 0:
@@ -167,7 +168,7 @@ def ids(replicas: list[dict[str, Any]]) -> list[int]:
 
 
 def acknowledged(cluster: KafkaCluster, value: str, *, voters: list[int], among: tuple[int, ...]) -> None:
-    """A default of all brokers is set: one of these leads, by these voters, and acknowledges it."""
+    """Set a default of all brokers: one of these leads, by these voters, and acknowledges it."""
     change = {"Name": "log.cleaner.threads", "ConfigOperation": SET, "Value": value}
     body = {
         "Resources": [{"ResourceType": BROKER_CONFIG, "ResourceName": "", "Configs": [change]}],

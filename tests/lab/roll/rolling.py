@@ -44,7 +44,7 @@ def create_topics(cluster: KafkaCluster, topics: Mapping[str, tuple[int, int, Ma
 
 
 def canary(cluster: KafkaCluster, topic: str = "canary") -> Canary:
-    """A producer with acks=all that counts what was acknowledged and lost."""
+    """Return a producer with acks=all that counts what was acknowledged and lost."""
     place: Any = SimpleNamespace(release=cluster.shape.release, bootstrap_server=cluster.bootstrap_server)
     return Canary(place, topic)
 

@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def test_driver_killed_between_two_stops_of_a_batch_is_resumed(new_cluster: Callable[..., KafkaCluster]) -> None:
-    """The first broker that is asked to stop does; the hook of the other one waits until the driver is gone."""
+    # The first broker that is asked to stop does; the hook of the other one waits until the driver is gone.
     cluster = new_cluster("4.3.1", controllers=1, brokers=4, racks=RACKS).start()
     create_topics(cluster, RACKED)
     is_killed, lock = threading.Event(), threading.Lock()

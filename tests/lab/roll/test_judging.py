@@ -125,7 +125,7 @@ def down_brokers(seen: RollObservation) -> set[int]:
 
 @pytest.mark.timeout(900)
 def test_forecast_of_a_start_is_what_kafka_does(new_cluster: Callable[..., KafkaCluster], tmp_path: Path) -> None:
-    """A stored topic setting, a raised level, and the way down: each forecast is followed by the start itself."""
+    # A stored topic setting, a raised level, and the way down: each forecast is followed by the start itself.
     cluster = new_cluster(OLD, controllers=1, brokers=1).start()
     (broker,) = cluster.broker_ids
     with admin(cluster) as client:

@@ -41,7 +41,7 @@ def test_restart_that_is_killed_in_a_stop_is_resumed_without_loss(new_cluster: N
 
 
 def test_node_that_does_not_start_under_the_new_binary_goes_back_by_the_next_step(new_cluster: NewCluster) -> None:
-    """Add a line that 3.9.2 accepts and 4.3.1 refuses to the file at the start; a stored setting is found before."""
+    # Add a line that 3.9.2 accepts and 4.3.1 refuses to the file at the start; a stored setting is found before.
     cluster = new_cluster("3.9.2", controllers=1, brokers=2).start()
     create_topics(cluster, {"small": (1, 1, {"segment.bytes": "100000"})})
     accepted = (*ACCEPTED, "--accept", "partition-stops-while-down")

@@ -44,7 +44,7 @@ QUESTIONS = {
 
 @functools.cache
 def answers_of(release: str) -> Mapping[str, list[str]]:
-    """The answers of a release to all questions, which one JVM reads."""
+    """Return the answers of a release to all questions, which one JVM reads."""
     said = iter(kafka_says(release, [line for lines in QUESTIONS.values() for line in lines]))
     return {kind: [next(said) for _ in lines] for kind, lines in QUESTIONS.items()}
 

@@ -152,7 +152,7 @@ def freeze_at(name: str, *who: int | str, for_s: float | None = None) -> Deed:
 
 
 def thaw(*who: int | str) -> Deed:
-    """The nodes go on."""
+    """Resume the nodes."""
 
     def deed(stage: Stage) -> None:
         stage.cluster.resume(*[stage.part(name) for name in who])
@@ -178,7 +178,7 @@ def _watch_client(name: str, happens: Callable[[], None]) -> Callable[[], None]:
 
 
 def _silent(stage: Stage, ids: Sequence[int]) -> bool:
-    """Whether the leader has not been asked by any of these for 5 s, as it says itself."""
+    """Return True if the leader has not been asked by any of these for 5 s, as it says itself."""
     try:
         quorum = stage.cluster.quorum()
     except KafkactlError:
@@ -224,7 +224,7 @@ def add_bare(who: int | str) -> Asking:
 
 
 def convert_bare(stage: Stage, words: Sequence[str]) -> int:
-    """kraft.version=1 by the bare request."""
+    """Convert to kraft.version=1 by the bare request."""
     update = {"Feature": "kraft.version", "MaxVersionLevel": 1, "UpgradeType": 1}
     with stage.cluster.client(timeout_ms=8_000, request_timeout_ms=6_000) as client:
         body = client.ask_active_controller("UpdateFeatures", {"FeatureUpdates": [update]}, changes=True).body

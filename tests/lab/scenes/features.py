@@ -14,17 +14,17 @@ WORKS, NOTHING, REFUSED, CLAIMED, ALLOWED, LATER = (
 
 
 def upgrade(*levels: str) -> tuple[str, ...]:
-    """`features upgrade --feature …`."""
+    """Run `features upgrade --feature …`."""
     return ("features", "upgrade", *_named(levels))
 
 
 def downgrade(*levels: str) -> tuple[str, ...]:
-    """`features downgrade --feature …`."""
+    """Run `features downgrade --feature …`."""
     return ("features", "downgrade", *_named(levels))
 
 
 def disable(*names: str) -> tuple[str, ...]:
-    """`features disable --feature …`."""
+    """Run `features disable --feature …`."""
     return ("features", "disable", *_named(names))
 
 
@@ -33,7 +33,7 @@ def _named(items: Iterable[str]) -> Iterable[str]:
 
 
 def scene(name: str, words: tuple[str, ...], verdict: Verdict, *because: str, **more: object) -> Scene:
-    """A row of the table."""
+    """Return a row of the table."""
     return Scene(name=name, words=words, verdict=verdict, because=because, **more)  # type: ignore[arg-type]
 
 

@@ -28,17 +28,17 @@ WORKS, NOTHING, REFUSED, CLAIMED, ALLOWED, WEDGES, KILLS, LATER = (
 
 
 def reassign(target: str, *options: str) -> tuple[str, ...]:
-    """`quorum reassign --target`."""
+    """Run `quorum reassign --target`."""
     return ("quorum", "reassign", "--target", target, *options)
 
 
 def remove(who: str) -> tuple[str, ...]:
-    """`quorum remove-controller`."""
+    """Run `quorum remove-controller`."""
     return ("quorum", "remove-controller", "-i", f"{{{who}}}", "-d", f"{{{who}_dir}}")
 
 
 def add(who: str) -> tuple[str, ...]:
-    """`quorum add-controller`."""
+    """Run `quorum add-controller`."""
     return ("quorum", "--command-config", f"{{{who}_config}}", "add-controller")
 
 

@@ -28,7 +28,7 @@ NO_ANSWER = -100
 
 
 class Verdict(StrEnum):
-    """What becomes of a change."""
+    """Verdict on a change."""
 
     WORKS = "works"
     NOTHING = "nothing to do"
@@ -94,11 +94,11 @@ class Stage:
         self.cast["cluster_id"] = cluster.cluster_id
 
     def filled(self, words: Sequence[str]) -> list[str]:
-        """The words with the parts in their places: `{leader}`, `{follower_dir}` …"""
+        """Return the words with the parts in their places: `{leader}`, `{follower_dir}` …"""
         return [word.format(**self.cast) for word in words]
 
     def part(self, who: int | str) -> int:
-        """A node by id or by part."""
+        """Return a node by id or by part."""
         return who if isinstance(who, int) else int(self.cast[who])
 
 
@@ -108,7 +108,7 @@ Asking = Callable[[Stage, Sequence[str]], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One change on a cluster. `because` are ids that must be among the blockers; `instead` asks Kafka its own way."""
+    """Change on a cluster. `because` are ids that must be among the blockers; `instead` asks Kafka its own way."""
 
     name: str
     words: tuple[str, ...]
@@ -133,7 +133,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """How a scene went."""
+    """Course of a scene."""
 
     course: str
     release: str
@@ -146,7 +146,7 @@ class Seen:
 
     @property
     def agrees(self) -> bool:
-        """Whether the prediction was right, and for the right reason."""
+        """Return True if the prediction was right, and for the right reason."""
         return self.predicted == self.happened and not self.remarks
 
 
@@ -193,7 +193,7 @@ def _run_scene(scene: Scene, stage: Stage) -> tuple[str, str, str, tuple[str, ..
 
 
 def ask_kafkactl(stage: Stage, words: Sequence[str]) -> dict[str, Any]:
-    """The answer of one of our commands, with its exit code."""
+    """Return the answer of one of our commands, with its exit code."""
     where = ["--bootstrap-controller", stage.cluster.bootstrap_controller]
     run = stage.kafkactl(*words, *where, "-o", "json", "--timeout", "120s")
     text = run.stdout if run.stdout.startswith("{") else run.stderr[run.stderr.index("{") :]
@@ -246,7 +246,7 @@ def _done_by_us(scene: Scene, stage: Stage, words: Sequence[str], dry: Mapping[s
 
 
 def _later(scene: Scene, stage: Stage, answer: Mapping[str, Any]) -> str:
-    """An unknown outcome that the cluster resolves once the paused nodes are back."""
+    """Return an unknown outcome that the cluster resolves once the paused nodes are back."""
     if (answer.get("outcome"), answer["exit_code"]) != ("unknown", 6):
         return f"{answer.get('outcome', answer.get('id'))} (exit {answer['exit_code']}), not unknown"
     unresolved = [finding["id"] for finding in answer["findings"] if finding["id"] == "feature-outcome-unknown"]
@@ -271,7 +271,7 @@ def _done_by_kafka(scene: Scene, stage: Stage, words: Sequence[str]) -> str:
 
 
 def _is_claimed(words: Sequence[str], before: Picture, after: Picture) -> bool:
-    """Whether nothing came of a change that was answered as done; a quorum without directory ids is static."""
+    """Return True if nothing came of a change that was answered as done; a quorum without directory ids is static."""
     converts = "convert" in words or "kraft.version=1" in words
     return all(key == str(ZERO_UUID) for _, key in after[1]) if converts else after == before
 
@@ -290,7 +290,7 @@ def _harm(scene: Scene, stage: Stage, ran: set[str], code: int) -> str:
 
 
 def kafkas_tool(stage: Stage, words: Sequence[str]) -> int:
-    """The exit code of Kafka's own tool with the same words, where kafkactl's are the same."""
+    """Return the exit code of Kafka's own tool with the same words, where kafkactl's are the same."""
     release = stage.cluster.shape.release
     version = release if releases.release(release).tools else releases.NEWEST_WITH_TOOLS
     where = ["--bootstrap-controller", stage.cluster.bootstrap_controller]
@@ -302,7 +302,8 @@ Picture = tuple[dict[str, int], frozenset[tuple[int, str]], frozenset[tuple[str,
 
 
 def _picture(stage: Stage) -> Picture:
-    """Levels, voters and registered brokers, as the active controller has them; of a leaderless quorum nothing."""
+    """Return levels, voters and registered brokers, as the active controller has them; of a leaderless quorum
+    nothing."""
     try:
         levels = stage.cluster.levels(stage.cluster.leader())
         voters = frozenset(stage.cluster.voters().items())
@@ -312,7 +313,7 @@ def _picture(stage: Stage) -> Picture:
 
 
 def registered(stage: Stage) -> set[tuple[str, int]]:
-    """Who is registered, out of the metadata log."""
+    """Return who is registered, out of the metadata log."""
     from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 
     with stage.cluster.client() as client:
@@ -323,7 +324,7 @@ def registered(stage: Stage) -> set[tuple[str, int]]:
 
 
 def _promised(stage: Stage, before: Picture, dry: Mapping[str, Any]) -> Picture:
-    """What the cluster must be after a plan."""
+    """Return what the cluster must be after a plan."""
     levels, voters, nodes = dict(before[0]), set(before[1]), set(before[2])
     for change in dry.get("changes", ()):
         levels[change["name"]] = change["to"]
@@ -342,7 +343,8 @@ def _promised(stage: Stage, before: Picture, dry: Mapping[str, Any]) -> Picture:
 
 
 def _settled(stage: Stage, wanted: Picture, within_s: float = 12) -> Picture:
-    """The picture once it is as wanted and every node that runs shows these levels, or as it is after some seconds."""
+    """Return the picture once it is as wanted and every node that runs shows these levels, or as it is after some
+    seconds."""
     until = time.monotonic() + within_s
     while True:
         found = _picture(stage)

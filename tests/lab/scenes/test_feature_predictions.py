@@ -50,7 +50,7 @@ def deadline() -> Deadline:
 
 
 def observed(versions: NodeVersions) -> ClusterState:
-    """The cluster of one combined node, as it says itself."""
+    """Return the cluster of one combined node, as it says itself."""
     broker = BrokerRegistration(
         id=1, epoch=1, incarnation_id=DIRECTORY, fenced=False, in_controlled_shutdown=False,
         features=versions.supported, endpoints=(), directory_ids=(),
@@ -70,7 +70,8 @@ def observed(versions: NodeVersions) -> ClusterState:
 
 
 def wishes(versions: NodeVersions) -> Iterator[dict[str, int]]:
-    """Every level from below to above what is supported, of every feature and of one that there is not; some pairs."""
+    """Yield every level from below to above what is supported, of every feature and of one that there is not; some
+    pairs."""
     for name, supported in [*versions.supported.items(), ("foo.version", None)]:
         levels = range(max(supported.lowest - 1, 0), supported.highest + 2) if supported else range(2)
         yield from ({name: level} for level in levels)
@@ -116,7 +117,7 @@ def test_dry_runs_end_as_predicted(
 def test_whether_all_voters_have_reported_is_the_leaders_secret(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: Callable[[], int], release: str
 ) -> None:
-    """Some seconds after the election the dry run is accepted, and DescribeQuorum looks as it did before."""
+    # Some seconds after the election the dry run is accepted, and DescribeQuorum looks as it did before.
     ports = {1: free_port(), 2: free_port()}
     quorum = config.static_quorum(ports)
     settings = [

@@ -43,7 +43,7 @@ def course_run(
 
 
 def part(course: Course, *names: str) -> Course:
-    """Some scenes of a course."""
+    """Return some scenes of a course."""
     found = {scene.name: scene for scene in course.scenes}
     return replace(course, scenes=tuple(found[name] for name in names))
 

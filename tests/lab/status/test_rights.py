@@ -16,7 +16,7 @@ Kafkactl = Callable[..., Run]
 
 @pytest.fixture(scope="module")
 def guarded(storage_tool: StorageToolServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """A node to which alice may log in."""
+    """Yield a node to which alice may log in."""
     cluster = Guarded(storage_tool, tmp_path_factory.mktemp("status"))
     formatted = storage_tool.run(RELEASE, ["format", "-t", CLUSTER_ID, "-c", cluster.node.config_file, "-r", RELEASE])
     assert formatted.exit_code == 0, formatted

@@ -50,7 +50,7 @@ class Stage:
         return done.stdout
 
     def counts(self, *brokers: int) -> dict[str, int]:
-        """Partitions that each filter of kafka-topics.sh shows; `brokers` are those that answer."""
+        """Return partitions that each filter of kafka-topics.sh shows; `brokers` are those that answer."""
         where = ",".join(str(self.cluster.broker_address(id)) for id in brokers)
         return {
             count: self.topics("--describe", word, brokers=where).count("\tPartition: ")
@@ -63,7 +63,7 @@ class Stage:
         return self._kafkactl("status", *(named if controllers else brokers), *words, "-o", "json")
 
     def until(self, holds: Callable[[Mapping[str, Any]], bool], **options: Any) -> dict[str, Any]:
-        """The first status that has what is waited for, as its areas by name, and the whole as `""`."""
+        """Return the first status that has what is waited for, as its areas by name, and the whole as `""`."""
         run: list[Run] = []
 
         def seen() -> bool:
@@ -142,7 +142,7 @@ def test_healthy_cluster_is_ok_and_raises_no_alarm(stage: Stage, kafkactl: Kafka
 
 
 def alarms(text: str) -> list[str]:
-    """The alerts of docs/monitoring.md that hold for these metrics."""
+    """Return the alerts of docs/monitoring.md that hold for these metrics."""
     page = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
     rules = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])["groups"][0]["rules"]
     found = samples(text)

@@ -15,7 +15,7 @@ Changes = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One configuration, described by how it differs from its base; `extra` is raw text at the end of the file."""
+    """Configuration, described by how it differs from its base; `extra` is raw text at the end of the file."""
 
     base: str
     changes: Changes = field(default_factory=dict)
@@ -23,12 +23,12 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Words for a test report."""
+        """Return words for a test report."""
         changes = ",".join(f"{key}={value}" for key, value in self.changes.items())
         return f"{self.base}[{changes}{self.extra!r}]" if self.extra else f"{self.base}[{changes}]"
 
     def render(self, release: str, log_dirs: str) -> str:
-        """The file for a release. `log_dirs` is the value of log.dirs where the variant does not set it."""
+        """Return the file for a release. `log_dirs` is the value of log.dirs where the variant does not set it."""
         settings: dict[str, str | None] = {**_base(self.base, release), "log.dirs": log_dirs, **self.changes}
         lines = [f"{key}={value}\n" for key, value in settings.items() if value is not None]
         return "".join(lines) + self.extra

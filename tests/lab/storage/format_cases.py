@@ -47,7 +47,7 @@ SCRAM = (
 
 @dataclass
 class Case:
-    """One case. `disks` prepare a log directory, by its name below `{root}`."""
+    """Case. `disks` prepare a log directory, by its name below `{root}`."""
 
     seed: int
     release: str
@@ -64,7 +64,7 @@ class Case:
 
 
 def make_case(seed: int) -> Case:
-    """The case of a seed."""
+    """Return the case of a seed."""
     rng = random.Random(seed)
     case = Case(seed=seed, release=VERSIONS[seed % len(VERSIONS)])
     _configure(case, rng)
@@ -76,7 +76,7 @@ def make_case(seed: int) -> Case:
 
 
 def chance(rng: random.Random, percent: int) -> bool:
-    """True in so many cases of a hundred."""
+    """Return True in so many cases of a hundred."""
     return rng.randrange(100) < percent
 
 

@@ -19,7 +19,7 @@ SINCE_39 = tuple(version for version in VERSIONS if version >= "3.9")
 
 
 def _topic_with(key: str, value: str, *more: tuple[int, dict[str, object]]) -> Damage:
-    """A topic of the cluster, without a replica on this node, has a setting."""
+    """Return the case in which a topic of the cluster, without a replica on this node, has a setting."""
     return stored(
         (_TOPIC, {"Name": "small", "TopicId": _SMALL}),
         (_CONFIG, {"ResourceType": 2, "ResourceName": "small", "Name": key, "Value": value}),
@@ -83,7 +83,7 @@ _TWO_RELEASES = ("3.9.2", "4.3.1")
 
 
 def _in_the_file() -> Iterator[Case]:
-    """Settings that the storage tool takes and that a start does not survive."""
+    """Yield settings that the storage tool takes and that a start does not survive."""
     files = {
         "tiered storage without a class": _TIERED | {_LISTENER: "PLAINTEXT"},
         "tiered storage with an unknown listener": _TIERED | _STORE | {_LISTENER: "NOPE"},

@@ -56,7 +56,7 @@ def directories(root: Path, node_id: int) -> list[Path]:
 
 
 def one_directory(root: Path, node_id: int) -> list[Path]:
-    """Brokers up to 3.6 take one directory (JBOD came to KRaft with 3.7)."""
+    """Return one directory for brokers up to 3.6 (JBOD came to KRaft with 3.7)."""
     return directories(root, node_id)[:1]
 
 
@@ -65,7 +65,7 @@ def dirs_for(version: str, root: Path, node_id: int) -> list[Path]:
 
 
 def planned_levels(answer: Any) -> dict[str, int]:
-    """What the cluster must have once it runs: 3.3 to 3.8 know metadata.version only."""
+    """Return what the cluster must have once it runs: 3.3 to 3.8 know metadata.version only."""
     levels = {"metadata.version": answer["metadata_version"]["level"], **answer["features"]}
     return levels | ({"kraft.version": answer["kraft_version"]} if answer["kraft_version"] else {})
 

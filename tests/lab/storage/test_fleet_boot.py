@@ -107,7 +107,7 @@ def check_boots(
 
 
 def ids_in(status: str, field: str) -> set[int]:
-    """The node ids in a line of `describe --status`, which lists numbers up to 3.8 and objects from 3.9 on."""
+    """Return the node ids in a line of `describe --status`, which lists numbers up to 3.8 and objects from 3.9 on."""
     (line,) = [line for line in status.splitlines() if line.startswith(field)]
     named = re.findall(r'"id":\s*(\d+)', line)
     return set(map(int, named or re.findall(r"\d+", line.partition(":")[2])))

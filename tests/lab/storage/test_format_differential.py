@@ -64,7 +64,7 @@ PHRASES = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended: accepted, refused, or a deliberate difference by its id."""
+    """Outcome of a case: accepted, refused, or a deliberate difference by its id."""
 
     release: str
     kind: str
@@ -72,13 +72,13 @@ class Outcome:
 
 @dataclass
 class Bench:
-    """One case on two sets of disks."""
+    """Case on two sets of disks."""
 
     case: Case
     root: Path
 
     def arguments(self, tool: str) -> list[str]:
-        """The arguments, with the configuration of that tool's disks."""
+        """Return the arguments, with the configuration of that tool's disks."""
         place = self.root / tool
         place.mkdir(parents=True)
         for name, makers in self.case.disks.items():
@@ -89,7 +89,7 @@ class Bench:
         return ["format", *self.case.arguments, "-c", str(file)]
 
     def written(self, tool: str) -> dict[str, tuple[str, bytes]]:
-        """What is on that tool's disks, comparable."""
+        """Return what is on that tool's disks, comparable."""
         prepared = {f"{position}{21 * 'A'}" for position in range(4)}
         found = normalise.tree(self.root / tool, {*VOTER_IDS, RESERVED_ID, *prepared})
         # A temporary file that an interrupted run of Kafka's tool left: Kafka uses the name again, we leave it.

@@ -56,7 +56,7 @@ CAUSES = ("Unable to read directory.id as a Uuid",)
 
 
 def prepare(root: Path, name: str) -> Path:
-    """The directories and the configuration of a case."""
+    """Return the directories and the configuration of a case."""
     base = root / name.replace(" ", "-")
     base.mkdir(parents=True)
     for directory, content in CASES[name].items():
@@ -79,7 +79,7 @@ def prepare(root: Path, name: str) -> Path:
 
 
 def lines(text: str) -> list[str]:
-    """What was printed, without the stack traces of the tool and with causes cut to their beginning."""
+    """Return what was printed, without the stack traces of the tool and with causes cut to their beginning."""
     kept = []
     inside_trace = False
     for line in text.splitlines():

@@ -271,7 +271,7 @@ def test_meta_properties(oracle: InputOracle, lines: list[str]):
 
 
 def formatted(tool: StorageToolServer, release: str, folder: Path, *arguments: str) -> Path | None:
-    """The log directory that Kafka's tool formats for a broker, None where it refuses."""
+    """Return the log directory that Kafka's tool formats for a broker, None where it refuses."""
     folder.mkdir(parents=True)
     config, log_dir = folder / "server.properties", folder / "data"
     config.write_text(Variant("broker").render(release, str(log_dir)))
@@ -287,7 +287,7 @@ CLUSTER_IDS = [
 
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_cluster_ids_and_meta_properties_byte_for_byte(storage_tool: StorageToolServer, tmp_path: Path, release: str):
-    """The date line apart, which is compared as a line of the same shape."""
+    # The date line apart, which is compared as a line of the same shape.
     row = find_release(release)
     for number, text in enumerate(CLUSTER_IDS):
         log_dir = formatted(storage_tool, release, tmp_path / str(number), f"--cluster-id={text}")

@@ -18,7 +18,7 @@ SHARED = ("4.3.1", True)  # its cluster is one that other tests use as well
 
 
 def lost_node(cluster: KafkaCluster, node_id: int, folder: Path) -> Path:
-    """The configuration of a node of that id whose metadata directory is blank next to a formatted one."""
+    """Return the configuration of a node of that id whose metadata directory is blank next to a formatted one."""
     ports = cluster.disks.controller_ports
     quorum = config.dynamic_quorum(list(ports.values())) if cluster.shape.dynamic else config.static_quorum(ports)
     folders = [folder / "blank", folder / "formatted"]
@@ -32,7 +32,7 @@ def lost_node(cluster: KafkaCluster, node_id: int, folder: Path) -> Path:
 
 
 def found(run: Run) -> tuple[str, set[str]]:
-    """The outcome, and the blockers; that the quorum could not be observed is none, and is shown as well."""
+    """Return the outcome, and the blockers; that the quorum could not be observed is none, and is shown as well."""
     shown = {finding["id"] for finding in run.json["findings"] if finding["severity"] == "blocker"}
     shown |= {finding["id"] for finding in run.json["findings"]} & {"quorum-not-observed"}
     return run.json["outcome"], shown

@@ -60,7 +60,7 @@ def ours(text: str, release: str) -> NodeConfig | ConfigError:
 
 
 def theirs(tool: StorageToolServer, release: str, file: Path) -> tuple[set[str] | None, str]:
-    """The directories that the tool looks at (None: it does not load the file), and what it said."""
+    """Return the directories that the tool looks at (None: it does not load the file), and what it said."""
     result = tool.run(release, ["info", "-c", file])
     if "Exception" in result.stderr:
         return None, result.stderr
@@ -73,7 +73,7 @@ def letters(text: str) -> str:
 
 
 def same_words(message: str, said: str) -> bool:
-    """Whether Kafka's error has the words that ours begins with, or those it is known to have instead."""
+    """Return True if Kafka's error has the words that ours begins with, or those it is known to have instead."""
     for mine, alternatives in OTHER_WORDS.items():
         if mine in message and any(words in said for words in alternatives.split("|")):
             return True
@@ -112,7 +112,7 @@ MIXTURES = 40 if os.environ.get("KAFKACTL_HYPOTHESIS") != "campaign" else 1500
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_mixtures_of_changes(storage_tool: StorageToolServer, tmp_path: Path, release: str):
-    """Two to four changes at once: which of several problems Kafka meets first, and whether it is among ours."""
+    # Two to four changes at once: which of several problems Kafka meets first, and whether it is among ours.
     rng = random.Random(release)
     changes = [change for change in config_variants.ALL if change.base == "combined" and change != REFUSED_ON_PURPOSE]
     file = tmp_path / "server.properties"

@@ -67,7 +67,7 @@ def test_recreated_volume_of_a_running_quorum(
 def test_voter_that_was_never_started_is_formatted_while_the_others_lead(
     kafkactl: Kafkactl, new_cluster: ClusterOf
 ) -> None:
-    """An entry point formats each controller when its own volume comes, and two of three elect a leader before."""
+    # An entry point formats each controller when its own volume comes, and two of three elect a leader before.
     cluster = new_cluster("4.3.1", controllers=3, brokers=0, dynamic=True)
     voters = voter_list(cluster)
     late = cluster.controller_ids[-1]

@@ -54,7 +54,7 @@ EARLY_TIERED = {"local.retention.ms", "local.retention.bytes"}
 
 
 def values_of(key: ServerKey) -> Sequence[str]:
-    """Texts to try."""
+    """Return texts to try."""
     return [str(number) for number in NUMBERS] if key.type in ("INT", "LONG", "SHORT") else TEXTS[key.type]
 
 

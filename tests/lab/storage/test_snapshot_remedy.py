@@ -85,7 +85,7 @@ def test_only_voter_leads_again_after_the_printed_move(
 def test_voter_and_broker_fetch_the_whole_log_after_their_own_was_moved_aside(
     new_cluster: ClusterOf, release: str, dynamic: bool
 ) -> None:
-    """Follow the advice for a log of one of several voters, or of a broker, that does not reach back to a snapshot."""
+    # Follow the advice for a log of one of several voters, or of a broker, that does not reach back to a snapshot.
     cluster = new_cluster(release, controllers=3, brokers=1, dynamic=dynamic)
     cluster.start()
     voter = next(number for number in cluster.controller_ids if number != cluster.leader())

@@ -41,7 +41,7 @@ RETRIED_BOOTSTRAP = ("the default bootstrap", "the configured bootstrap")
 
 @dataclass(frozen=True)
 class CaseRun:
-    """One start and what was foretold."""
+    """Start and what was foretold."""
 
     case: Case
     release: str
@@ -52,7 +52,7 @@ class CaseRun:
 
     @property
     def mismatch(self) -> str | None:
-        """How the two differ; None if they do not."""
+        """Return how the two differ; None if they do not."""
         return _differs(self)
 
 
@@ -79,7 +79,7 @@ def run_case(case: Case, release: str, disks: Disks) -> CaseRun:
 
 
 def predict(file: Path, version: str) -> tuple[Verification, str]:
-    """The prediction, and where the metadata log lies."""
+    """Return the prediction, and where the metadata log lies."""
     release = find_release(version)
     config = read_node_config(file.read_bytes(), file=str(file), release=release)
     observed = observe_node(config)
@@ -87,7 +87,8 @@ def predict(file: Path, version: str) -> tuple[Verification, str]:
 
 
 def _outcome(node: KafkaNode, case: Case, predicted: Verification) -> StartOutcome:
-    """A node that is to end or to lose something may say first that it has started: controllers replay after that."""
+    """Return the outcome. A node that is to end or to lose something may say first that it has started: controllers
+    replay after that."""
     failure = predicted.expected_failure
     outcome = node.outcome(WAITS_S if failure is not None and failure.waits else STARTS_S)
     if outcome.kind != "started":
@@ -103,7 +104,7 @@ def _outcome(node: KafkaNode, case: Case, predicted: Verification) -> StartOutco
 
 
 def _unseen(predicted: Verification, case: Case, log: str) -> set[str]:
-    """The foretold losses that leave a trace in a log, and have left none yet."""
+    """Return the foretold losses that leave a trace in a log, and have left none yet."""
     foretold = {loss.what for loss in predicted.would_lose}
     return {what for what, seen in _traces(case, log).items() if what in foretold and not seen}
 
@@ -123,9 +124,8 @@ def _differs(runs: CaseRun) -> str | None:
 
 
 def _says(foretold: str, log: str) -> bool:
-    """Whether the log has the words. A metadata.version without a name ends the node in the loader's thread or in the
-    controller's, whichever meets it first, and on a busy machine that is not always the loader's.
-    """
+    """Return True if the log has the words. A metadata.version without a name ends the node in the loader's thread or
+    in the controller's, whichever meets it first, and on a busy machine that is not always the loader's."""
     nameless = foretold.startswith("No MetadataVersion with")
     return foretold in log or (nameless and OTHER_THREAD in log)
 
@@ -135,7 +135,7 @@ def _blocked(predicted: Verification) -> bool:
 
 
 def _wrong_loss(runs: CaseRun) -> str | None:
-    """Each foretold loss has a trace in the log or on the disk, and each trace was foretold."""
+    """Check that each foretold loss has a trace in the log or on the disk, and that each trace was foretold."""
     foretold = {loss.what for loss in runs.predicted.would_lose}
     traces = _traces(runs.case, runs.real.log)
     wrong = {
@@ -149,7 +149,7 @@ def _wrong_loss(runs: CaseRun) -> str | None:
 
 
 def _traces(case: Case, log: str) -> dict[str, bool]:
-    """Which losses a node's log reports."""
+    """Return which losses a node's log reports."""
     founded = "appears to be empty" in log
     return {
         "metadata-log": founded and case.started_once,
@@ -160,9 +160,9 @@ def _traces(case: Case, log: str) -> dict[str, bool]:
 
 
 def _harmless(what: str, runs: CaseRun) -> bool:
-    """What is cut off the log may be no record; 3.3 to 3.7 log an error for a quorum-state that they throw away; and
-    the default that is taken where a newer release's records are ignored may be the level that was asked for.
-    """
+    """Return True for a loss without harm: what is cut off the log may be no record; 3.3 to 3.7 log an error for a
+    quorum-state that they throw away; and the default that is taken where a newer release's records are ignored may be
+    the level that was asked for."""
     found = {finding.id: finding for finding in runs.predicted.findings}
     ignored = found.get("newer-checkpoint-ignored")
     damaged = found.get("metadata-log-damaged")
@@ -209,7 +209,7 @@ def test_the_command_foretells_the_loss_of_a_cluster(disks: Disks, kafkactl: Cal
 @pytest.mark.campaign
 @pytest.mark.timeout(4 * 3600)
 def test_the_whole_catalogue_is_foretold(disks: Disks) -> None:
-    """An unexpected start is run once more, because the machine may have been too slow; the page reports it."""
+    # An unexpected start is run once more, because the machine may have been too slow; the page reports it.
     runs: list[CaseRun] = []
     notes: list[str] = []
     started = time.monotonic()

@@ -48,7 +48,7 @@ _GARBAGE = random.Random(7).randbytes(300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What kind of node: its roles, its directories under the case's folder, its quorum, the tool's flags."""
+    """Kind of a node: its roles, its directories under the case's folder, its quorum, the tool's flags."""
 
     roles: str = "broker,controller"
     log_dirs: tuple[str, ...] = ("d1",)
@@ -76,10 +76,9 @@ STANDALONE_CONTROLLER = replace(STANDALONE, roles="controller")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One row. `started_once`: before the damage the node ran and was stopped; `becomes`: the node as it is then
+    """Row. `started_once`: before the damage the node ran and was stopped; `becomes`: the node as it is then
     configured; `formatted_by`: another release's tool (and first start) made the disks; `locked`: a process holds the
-    lock of that directory.
-    """
+    lock of that directory."""
 
     name: str
     releases: tuple[str, ...]
@@ -104,7 +103,7 @@ def _healthy() -> Iterator[Case]:
 
 
 def _interrupted_first_starts() -> Iterator[Case]:
-    """A first start that ended after the election, before the records of the first leader; and one before it."""
+    """Yield a first start that ended after the election, before the records of the first leader; and one before it."""
 
     def damage(batch: int) -> Damage:
         return steps(cut_in_batch(SEGMENT, batch, 0), without_producer_snapshots)
@@ -116,7 +115,7 @@ def _interrupted_first_starts() -> Iterator[Case]:
 
 
 def _meta_properties() -> Iterator[Case]:
-    """Each damage in the metadata directory (d1) and in a data directory (d2): they end differently."""
+    """Yield each damage in the metadata directory (d1) and in a data directory (d2): they end differently."""
     to_version_0 = ("^version=1", "version=0")
     damages: dict[str, tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = {
         "version=2": (FAMILIES, (("^version=1", "version=2"),)),
@@ -429,7 +428,7 @@ def _snapshots() -> Iterator[Case]:
 
 
 def _damaged_with_records_behind() -> Iterator[Case]:
-    """The newest snapshot is gone, so that the log goes on behind the one before, which is damaged."""
+    """Yield the newest snapshot is gone, so that the log goes on behind the one before, which is damaged."""
     forms: dict[str, Callable[[str], Damage]] = {
         "cut between its batches": lambda name: cut_in_batch(name, 1, 0),
         "cut in the second batch": lambda name: cut_in_batch(name, 1, 100),
@@ -462,14 +461,14 @@ def _offset_checkpoints() -> Iterator[Case]:
 
 
 def _neighbours(version: str, among: tuple[str, ...]) -> tuple[str, ...]:
-    """The releases just before and after one, and the newest: the paths of upgrades and downgrades."""
+    """Return the releases just before and after one, and the newest: the paths of upgrades and downgrades."""
     at = among.index(version)
     near = (*among[max(at - 1, 0) : at], *among[at + 1 : at + 2], among[-1])
     return tuple(release for release in dict.fromkeys(near) if release != version)
 
 
 def _other_releases() -> Iterator[Case]:
-    """Disks of one release under another: fresh, after a first start, and of a dynamic quorum."""
+    """Yield disks of one release under another: fresh, after a first start, and of a dynamic quorum."""
     for made_by in VERSIONS:
         others = tuple(version for version in VERSIONS if version != made_by)
         yield Case(name=f"formatted by {made_by}", releases=others, formatted_by=made_by)

@@ -28,11 +28,11 @@ OTHER_ID = "qqqqqqqqqqqqqqqqqqqqqg"
 
 
 def untouched(root: Path) -> None:
-    """Nothing is wrong."""
+    """Check that nothing is wrong."""
 
 
 def steps(*damages: Damage) -> Damage:
-    """One after the other."""
+    """Run the steps one after the other."""
 
     def run(root: Path) -> None:
         for damage in damages:
@@ -42,7 +42,7 @@ def steps(*damages: Damage) -> Damage:
 
 
 def removed(name: str) -> Damage:
-    """A file or folder is gone."""
+    """Return a step by which a file or folder is gone."""
 
     def run(root: Path) -> None:
         target = root / name
@@ -55,7 +55,7 @@ def removed(name: str) -> Damage:
 
 
 def holds(name: str, content: bytes | str) -> Damage:
-    """A file has this content, whatever it had before."""
+    """Return a step by which a file has this content, whatever it had before."""
 
     def run(root: Path) -> None:
         target = root / name
@@ -67,22 +67,22 @@ def holds(name: str, content: bytes | str) -> Damage:
 
 
 def folder(name: str) -> Damage:
-    """A folder is there."""
+    """Return a step by which a folder is there."""
     return lambda root: (root / name).mkdir(parents=True)
 
 
 def linked(name: str, target: str) -> Damage:
-    """A symbolic link to another place on the node's disks, or to an absolute path."""
+    """Return a step that makes a symbolic link to another place on the node's disks, or to an absolute path."""
     return lambda root: (root / name).symlink_to(root / target)
 
 
 def renamed(name: str, new: str) -> Damage:
-    """A file has another name."""
+    """Return a step by which a file has another name."""
     return lambda root: (root / name).rename(root / new) and None
 
 
 def replaced(name: str, pattern: str, replacement: str) -> Damage:
-    """A text file reads otherwise; the pattern must be in it."""
+    """Return a step by which a text file reads otherwise; the pattern must be in it."""
 
     def run(root: Path) -> None:
         target = root / name
@@ -94,7 +94,7 @@ def replaced(name: str, pattern: str, replacement: str) -> Damage:
 
 
 def property_of(directory: str, pattern: str, replacement: str) -> Damage:
-    """A line of a directory's meta.properties reads otherwise."""
+    """Return a step by which a line of a directory's meta.properties reads otherwise."""
     return replaced(f"{directory}/meta.properties", pattern, replacement)
 
 
@@ -104,7 +104,7 @@ def added(name: str, content: bytes) -> Damage:
 
 
 def changed(name: str, change: Callable[[bytes], bytes]) -> Damage:
-    """The bytes of a file are others."""
+    """Return a step by which the bytes of a file are others."""
 
     def run(root: Path) -> None:
         target = root / name
@@ -115,17 +115,17 @@ def changed(name: str, change: Callable[[bytes], bytes]) -> Damage:
 
 
 def cut(name: str, size: int) -> Damage:
-    """A file ends after `size` bytes (negative: that many are missing)."""
+    """Return a step by which a file ends after `size` bytes (negative: that many are missing)."""
     return changed(name, lambda data: data[:size])
 
 
 def cut_in_batch(name: str, batch: int, size: int) -> Damage:
-    """A file ends `size` bytes into one of its batches."""
+    """Return a step by which a file ends `size` bytes into one of its batches."""
     return changed(name, lambda data: data[: batches(data)[batch][0] + size])
 
 
 def flipped(name: str, batch: int, offset: int) -> Damage:
-    """One bit is wrong, `offset` bytes into a batch; bytes from 21 on are covered by its CRC."""
+    """Return a step by which one bit is wrong, `offset` bytes into a batch; bytes from 21 on are covered by its CRC."""
 
     def change(data: bytes) -> bytes:
         position = batches(data)[batch][0] + offset
@@ -147,7 +147,7 @@ def in_snapshot(age: int, damage: Callable[[str], Damage]) -> Damage:
 
 
 def without_producer_snapshots(root: Path) -> None:
-    """The state of producers, which a clean end writes at the end offset of the log, is gone."""
+    """Remove the state of producers, which a clean end writes at the end offset of the log."""
     for file in (root / METADATA).glob("*.snapshot"):
         file.unlink()
 
@@ -165,7 +165,8 @@ def batches(data: bytes) -> list[tuple[int, int]]:
 
 
 def stored(*records: tuple[int, dict[str, Any]]) -> Damage:
-    """The log of a node that ran once has more records at its end, each an api key and its fields (version 0)."""
+    """Return a step by which the log of a node that ran once has more records at its end, each an api key and its
+    fields (version 0)."""
 
     def run(root: Path) -> None:
         found = scan_metadata_log(str(root / "d1")).contents

@@ -28,7 +28,7 @@ class Disks:
     """Makes the disks of cases. A kind of node is formatted and started once; each case gets a copy."""
 
     def __init__(self, root: Path, tool: StorageToolServer, port: Callable[[], int]) -> None:
-        """`port` gives another free port each time."""
+        """Take the ports: `port` gives another free port each time."""
         self._root = root
         self._tool = tool
         self._ports = port(), port()
@@ -36,7 +36,7 @@ class Disks:
         self._copies = 0
 
     def prepare(self, case: Case, release: str) -> Path:
-        """The folder of a case, damage done; `server.properties` lies in it."""
+        """Return the folder of a case, damage done; `server.properties` lies in it."""
         template = self._template(case.formatted_by or release, case.node, case.started_once)
         self._copies += 1
         folder = self._root / f"case-{self._copies}"
@@ -48,7 +48,7 @@ class Disks:
         return folder
 
     def config(self, node: Node, folder: Path) -> configs.Config:
-        """The configuration of such a node with its directories in `folder`."""
+        """Return the configuration of such a node with its directories in `folder`."""
         broker, controller = self._ports
         quorum = configs.dynamic_quorum([controller]) if node.dynamic else configs.static_quorum({1: controller})
         log_dirs = [f"{folder}/{name}" for name in node.log_dirs]
@@ -84,7 +84,7 @@ class Disks:
 
 
 def _wait_for_snapshots(folder: Path, node: Node) -> None:
-    """Where snapshots are asked for often, until there are three."""
+    """Wait until there are three snapshots, where they are asked for often."""
     deadline = time.monotonic() + 60
     while node.more and "metadata.log.max.snapshot.interval.ms" in node.more and time.monotonic() < deadline:
         if len(list(folder.glob("d1/__cluster_metadata-0/*-0000000001.checkpoint"))) >= 3:

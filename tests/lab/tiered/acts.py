@@ -21,7 +21,7 @@ MORE = 40  # records: enough to close two segments
 
 
 def shown(look: Look) -> str:
-    """The offsets of a look on one line."""
+    """Return the offsets of a look on one line."""
     offsets = look.offsets
     if not offsets:
         return "–"
@@ -30,7 +30,7 @@ def shown(look: Look) -> str:
 
 
 def outcomes(stage: Stage, ended: str) -> list[Outcome]:
-    """A row for each scene; `ended` is why the act ended early, "" if it did not."""
+    """Return a row for each scene; `ended` is why the act ended early, "" if it did not."""
     rows = []
     for hand in stage.hands:
         seen = {phase: by_topic[hand.topic] for phase, by_topic in stage.looks.items() if hand.topic in by_topic}
@@ -70,7 +70,7 @@ def remove_leftovers(stage: Stage) -> None:
 
 
 def leader_lost(stage: Stage, scenes: Sequence[Scene] = SCENES, *, returns: bool = True) -> None:
-    """All are run; the next leader is forecast, theirs is killed; where it `returns`, it is forecast and elected."""
+    """Run all; forecast the next leader, kill theirs; where it `returns`, forecast and elect it."""
     cluster = stage.cluster
     stage.run_scenes(scenes)
     stage.looks["before"] = look(stage, "before")
@@ -110,7 +110,8 @@ def _leader_back(stage: Stage) -> None:
 
 
 def unclean_elections(stage: Stage) -> None:
-    """12 is stopped while 11 writes; 11 is lost; 12 leads uncleanly; 11 comes back and cuts its log; then it leads."""
+    """Elect uncleanly: 12 is stopped while 11 writes; 11 is lost; 12 leads uncleanly; 11 comes back and cuts its log;
+    then it leads."""
     cluster = stage.cluster
     stage.run_scenes(UNCLEAN_SCENES)
     cluster.stop(12)
@@ -139,7 +140,7 @@ def unclean_elections(stage: Stage) -> None:
 
 
 def leader_paused(stage: Stage) -> None:
-    """11 is paused until 12 leads in its place, and goes on; then it leads again."""
+    """Pause 11 until 12 leads in its place, and resume it; then it leads again."""
     cluster = stage.cluster
     stage.run_scenes(PAUSED_SCENES)
     cluster.pause(11)
@@ -164,7 +165,7 @@ Act = Callable[[Stage], list[Outcome] | None]
 
 
 def performed(act: Act, release: str, workdir: Path, settings: Mapping[str, str] | None = None) -> list[Outcome]:
-    """An act on a cluster of its own; an act that gives no rows has one for each of its scenes."""
+    """Return an act on a cluster of its own; an act that gives no rows has one for each of its scenes."""
     begun = time.monotonic()
     with TieredCluster(release, workdir, settings) as cluster:
         cluster.start()

@@ -52,7 +52,7 @@ _SETTINGS = {
 
 
 def storage_class_path(release: str) -> str:
-    """The jars of a release, Kafka's storage for tests where there is one, and ours."""
+    """Return the jars of a release, Kafka's storage for tests where there is one, and ours."""
     jars = maven.class_path(release)
     if release not in NO_TEST_JAR:
         jars = f"{jars}{os.pathsep}{maven.storage_test_jar(release)}"
@@ -109,11 +109,12 @@ class TieredCluster(KafkaCluster):
 
     @property
     def number(self) -> tuple[int, ...]:
-        """The release, for comparing."""
+        """Return the release, for comparing."""
         return releases.release(self.release).number
 
     def topic_settings(self, **more: str) -> str:
-        """Those of a topic whose segments are closed after 18 records of 1 kB and tiered at once; `a__b` is `a.b`."""
+        """Return the settings of a topic whose segments are closed after 18 records of 1 kB and tiered at once; `a__b`
+        is `a.b`."""
         segment = "segment.bytes" if self.number < (4, 1) else "internal.segment.bytes"
         settings = {
             "remote.storage.enable": "true",
@@ -131,7 +132,7 @@ class TieredCluster(KafkaCluster):
             write_config(file, read_config(file) | dict(settings))
 
     def request(self, *, bucket: bool = True, **more: Any) -> Request:
-        """The disks of all brokers, the controller's metadata log and the store's folder."""
+        """Return the disks of all brokers, the controller's metadata log and the store's folder."""
         given: dict[str, Any] = {
             "sources": tuple(str(self.disks.log_dir(broker)) for broker in sorted(self.disks.broker_ports)),
             "metadata": str(self.disks.metadata_log(1)),
@@ -141,7 +142,7 @@ class TieredCluster(KafkaCluster):
         return Request(**(given | more))
 
     def asking(self) -> Client:
-        """A client of the brokers that run."""
+        """Return a client of the brokers that run."""
         return self.client(Role.BROKER)
 
     def fault(self, name: str, topic: str = "", *, on: bool = True) -> None:
@@ -153,7 +154,7 @@ class TieredCluster(KafkaCluster):
             file.unlink(missing_ok=True)
 
     def chore(self, *words: object) -> str:
-        """What TieredChores.java answers to a line of words. Raises LabError."""
+        """Return what TieredChores.java answers to a line of words. Raises LabError."""
         if self._chores is None or not self._chores.alive:
             self._chores = self._start_chores()
         line = ":".join(map(str, words))

@@ -48,12 +48,12 @@ class _TieringNode(KafkaNode):
     """A node whose class path has the storage, too."""
 
     def class_path(self) -> str:
-        """The jars of the release, Kafka's storage for tests, and ours."""
+        """Return the jars of the release, Kafka's storage for tests, and ours."""
         return class_path(self.release)
 
 
 def class_path(release: str) -> str:
-    """What a broker that tiers needs, and our own classes."""
+    """Return what a broker that tiers needs, and our own classes."""
     jars = f"{maven.class_path(release)}{os.pathsep}{maven.storage_test_jar(release)}"
     sources = [_JAVA / "HeldStorage.java", _JAVA / "TieredChores.java"]
     return f"{jars}{os.pathsep}{compiled(f'tiered-{release}', sources, class_path=jars)}"
@@ -100,14 +100,14 @@ class TieredBroker:
 
     @property
     def small_segments(self) -> str:
-        """Settings of a topic whose segments are closed and copied after 18 records of 1 kB."""
+        """Return settings of a topic whose segments are closed and copied after 18 records of 1 kB."""
         segment = "segment.bytes" if releases.release(self.release).number < (4, 0) else "internal.segment.bytes"
         tiered = "remote.storage.enable=true,local.retention.bytes=1,retention.ms=-1,file.delete.delay.ms=500"
         return f"{tiered},{segment}=20000"
 
     @property
     def metadata_log(self) -> Path:
-        """The cluster's metadata log."""
+        """Return the cluster's metadata log."""
         return self.data / "__cluster_metadata-0"
 
     def fault(self, name: str, *, on: bool = True) -> None:
@@ -119,7 +119,7 @@ class TieredBroker:
             file.unlink(missing_ok=True)
 
     def chores(self, *words: str) -> str:
-        """What TieredChores.java says. Raises LabError where it fails."""
+        """Return what TieredChores.java says. Raises LabError where it fails."""
         command = [java.java_binary(), *JVM_OPTIONS, *logging_options("tools"), "-cp", class_path(self.release)]
         ended = subprocess.run(
             [*map(str, command), "kafkactl.lab.TieredChores", self.address, *words],
@@ -130,7 +130,7 @@ class TieredBroker:
         return ended.stdout
 
     def offsets(self, topic: str) -> dict[str, int]:
-        """What Kafka itself says of a topic's only partition."""
+        """Return what Kafka itself says of a topic's only partition."""
         numbers = map(int, self.chores(f"offsets:{topic}").split())
         return dict(zip(("earliest", "latest", "earliest_local", "latest_tiered"), numbers, strict=True))
 

@@ -14,7 +14,7 @@ UNCLEAN = "true"
 
 
 def unclean(together: int, alone: int, afterwards: int) -> Callable[[Hand], Steps]:
-    """Records that both have, that only the lost leader has, and that the new leader writes."""
+    """Return records that both have, that only the lost leader has, and that the new leader writes."""
 
     def steps(hand: Hand) -> Steps:
         hand.create(unclean__leader__election__enable=UNCLEAN)
@@ -37,7 +37,7 @@ def _end(hand: Hand) -> int:
 
 
 def unclean_in_copy(hand: Hand) -> Steps:
-    """The lost leader was copying when it was killed."""
+    """Run a scene in which the lost leader was copying when it was killed."""
     hand.create(unclean__leader__election__enable=UNCLEAN)
     hand.produce(40)
     yield hand.has(2, COPIED)
@@ -52,7 +52,7 @@ def unclean_in_copy(hand: Hand) -> Steps:
 
 
 def clean(hand: Hand) -> Steps:
-    """A replica on a broker that stays: no election but a clean one."""
+    """Run a scene with a replica on a broker that stays: no election but a clean one."""
     hand.create()
     hand.produce(50)
     yield hand.copied(2)
@@ -107,7 +107,7 @@ UNCLEAN_SCENES: tuple[Scene, ...] = (
 
 
 def paused(hand: Hand) -> Steps:
-    """The leader is paused in mid copy, another leads and copies, and it goes on."""
+    """Run a scene in which the leader is paused in mid copy, another leads and copies, and it goes on."""
     hand.create()
     hand.produce(100)
     yield hand.copied(5)
@@ -123,7 +123,7 @@ def paused(hand: Hand) -> Steps:
 
 
 def paused_before(hand: Hand) -> Steps:
-    """The same before its upload."""
+    """Run the same scene with the pause before its upload."""
     hand.create()
     hand.produce(100)
     yield hand.copied(5)
@@ -139,7 +139,7 @@ def paused_before(hand: Hand) -> Steps:
 
 
 def idle(hand: Hand) -> Steps:
-    """Nothing runs while its leader is paused."""
+    """Run a scene in which nothing runs while its leader is paused."""
     hand.create()
     hand.produce(100)
     yield hand.copied(5)

@@ -50,7 +50,7 @@ class Leaders:
         }
 
     def offsets(self, keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], dict[str, int]]:
-        """What the leaders answer to ListOffsets; what is not answered is left out."""
+        """Return what the leaders answer to ListOffsets; what is not answered is left out."""
         found: dict[tuple[str, int], dict[str, int]] = {key: {} for key in keys}
         by_leader: dict[int, list[tuple[str, int]]] = {}
         for key in found:
@@ -80,7 +80,7 @@ class Leaders:
                     yield (topic["Name"], partition["PartitionIndex"]), partition
 
     def readable(self, key: tuple[str, int], first: int, end: int) -> list[tuple[int, int]]:
-        """The ranges of offsets from `first` to before `end` that a consumer gets from the leader."""
+        """Return the ranges of offsets from `first` to before `end` that a consumer gets from the leader."""
         found: list[tuple[int, int]] = []
         position = first
         while position < end:
@@ -96,7 +96,7 @@ class Leaders:
         return found
 
     def _fetched(self, key: tuple[str, int], offset: int) -> int | None:
-        """The last offset of the batches that a fetch at an offset gives; None where it is refused."""
+        """Return the last offset of the batches that a fetch at an offset gives; None where it is refused."""
         led = self.partitions[key]
         asked = {"Partition": key[1], "FetchOffset": offset, "PartitionMaxBytes": _BYTES}
         topics = [{"Topic": key[0], "TopicId": led.topic_id, "Partitions": [asked]}]

@@ -31,7 +31,7 @@ Answer = dict[str, Any]
 
 
 class Look(NamedTuple):
-    """What was seen of a topic: finding ids by the disks, offsets as Kafka answers, and what does not agree."""
+    """Observation of a topic: finding ids by the disks, offsets as Kafka answers, and what does not agree."""
 
     found: tuple[str, ...]
     offsets: Mapping[str, int]
@@ -39,7 +39,8 @@ class Look(NamedTuple):
 
 
 def answers(stage: Stage, name: str) -> dict[str, Audit]:
-    """The audit by every source: disks and the live cluster, with and without a listing, and a saved observation."""
+    """Return the audit by every source: disks and the live cluster, with and without a listing, and a saved
+    observation."""
     cluster = stage.cluster
     live = observe(stage.client)
     kept = stage.save_folder(name)
@@ -54,7 +55,7 @@ def answers(stage: Stage, name: str) -> dict[str, Audit]:
 
 
 def ids(answer: Audit, topic: str) -> list[str]:
-    """The findings about a topic, those about its objects included."""
+    """Return the findings about a topic, those about its objects included."""
     return sorted({found.id for found in answer.findings if _is_about(found, topic)})
 
 
@@ -66,14 +67,14 @@ def _is_about(found: Finding, topic: str) -> bool:
 
 
 def status_of(answer: Audit, topic: str, topic_id: str) -> PartitionStatus | None:
-    """The status of partition 0 of a living topic."""
+    """Return the status of partition 0 of a living topic."""
     found = [each for each in answer.partitions if each.topic_id == topic_id and each.partition == 0]
     assert all(each.topic == topic for each in found)
     return found[0] if found else None
 
 
 def look(stage: Stage, phase: str, *, deadline_s: float = AGREE_S) -> dict[str, Look]:
-    """Every scene that has not failed, by its topic."""
+    """Return every scene that has not failed, by its topic."""
     begun = time.monotonic()
     looks: dict[str, Look] = {}
     while True:
@@ -140,7 +141,7 @@ def _same_offsets(
 
 
 def readable_wrong(stage: Stage) -> dict[str, str]:
-    """By topic: which offsets consumers get, where they are not those that the audit leaves."""
+    """Return by topic which offsets consumers get, where they are not those that the audit leaves."""
     stage.refresh()
     answer = audit(load(stage.cluster.request()))
     leaders = Leaders(stage.client)
@@ -163,7 +164,7 @@ def readable_wrong(stage: Stage) -> dict[str, str]:
 
 
 def _lost(hand: Hand, answer: Audit, status: PartitionStatus, reasons: frozenset[str]) -> set[int]:
-    """Offsets that are in a hole, or in a segment with such a finding, and not in the local log."""
+    """Return offsets that are in a hole, or in a segment with such a finding, and not in the local log."""
     local = status.local_log_start_offset
     lost: set[int] = set()
     for hole in status.holes:
@@ -176,7 +177,7 @@ def _lost(hand: Hand, answer: Audit, status: PartitionStatus, reasons: frozenset
 
 
 def spans(offsets: Iterable[int]) -> str:
-    """Offsets as ranges."""
+    """Return offsets as ranges."""
     found: list[list[int]] = []
     for offset in sorted(offsets):
         if found and found[-1][1] == offset - 1:
@@ -187,7 +188,7 @@ def spans(offsets: Iterable[int]) -> str:
 
 
 class Forecast(NamedTuple):
-    """What a broker would do as leader, as it was forecast, and the segments that there were then."""
+    """Forecast of what a broker would do as leader, and the segments that there were then."""
 
     broker: int
     candidate: Answer
@@ -195,7 +196,7 @@ class Forecast(NamedTuple):
 
 
 def forecasts(stage: Stage, broker: int, **more: Any) -> dict[str, Forecast]:
-    """By topic, for one broker, from the disks of all; where it has a replica and does not lead."""
+    """Return forecasts by topic, for one broker, from the disks of all; where it has a replica and does not lead."""
     stage.refresh()
     partitions = stage.leaders().partitions
     answer = foresee(load(stage.cluster.request(bucket=False, **more))).to_dict()
@@ -212,7 +213,7 @@ def forecasts(stage: Stage, broker: int, **more: Any) -> dict[str, Forecast]:
 
 
 def first_upload(stage: Stage, topic: str, forecast: Forecast) -> int | None:
-    """Where the first segment begins that a broker has uploaded since it was forecast; None for none yet."""
+    """Return where the first segment begins that a broker has uploaded since it was forecast; None for none yet."""
     new = [
         segment
         for segment in stage.segments.get(topic, [])
@@ -225,7 +226,7 @@ def first_upload(stage: Stage, topic: str, forecast: Forecast) -> int | None:
 def forecast_wrong(
     stage: Stage, made: Mapping[str, Forecast], hands: Sequence[Hand], *, has_bases: bool = True
 ) -> dict[str, str]:
-    """By topic: what differs from its forecast. The new leader has work to do when this is asked.
+    """Return by topic what differs from its forecast. The new leader has work to do when this is asked.
 
     Without `has_bases` it was not known where local segments begin: a first upload is not compared.
     """

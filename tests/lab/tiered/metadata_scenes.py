@@ -34,7 +34,7 @@ ODD = Uuid(b"an-odd-segment!!")
 
 @dataclass(frozen=True, kw_only=True)
 class Harm:
-    """What is done to the metadata topic, by the hand of topic `a`, and the ids of all findings afterwards.
+    """Damage to the metadata topic, by the hand of topic `a`, and the ids of all findings afterwards.
 
     `live` are those by the live cluster and its observation, where they differ: records below the log start are in
     files, and no broker sends them. With `is_gone` they are not in files either, and only brokers say that nothing is
@@ -59,17 +59,17 @@ def three_segments(hand: Hand) -> Steps:
 
 
 def undecodable(hand: Hand) -> None:
-    """A record of a kind that no release knows."""
+    """Write a record of a kind that no release knows."""
     hand.cluster.chore("record", hand.home, "016300")
 
 
 def complete_at_once(hand: Hand) -> None:
-    """A base record that begins as COPY_SEGMENT_FINISHED."""
+    """Write a base record that begins as COPY_SEGMENT_FINISHED."""
     hand.base(ODD, 54, 71, state=COPIED)
 
 
 def started_again(hand: Hand) -> None:
-    """An update to COPY_SEGMENT_STARTED of a segment in that state."""
+    """Write an update to COPY_SEGMENT_STARTED of a segment in that state."""
     hand.base(ODD, 18, 35)
     hand.update(ODD, COPYING)
 
@@ -80,13 +80,13 @@ def partition_deleted(hand: Hand) -> None:
 
 
 def record_after_delete(hand: Hand) -> None:
-    """The same, and another record behind it."""
+    """Delete the partition, and write another record after that."""
     partition_deleted(hand)
     hand.base(ODD, 54, 71)
 
 
 def head_cut(hand: Hand) -> None:
-    """DeleteRecords up to the base record of the second segment, until no replica forgets it by being killed.
+    """Delete records up to the base record of the second segment, until no replica forgets it by being killed.
 
     Brokers write down where their logs start once a minute, as CHECKPOINTED says; one that is killed before starts
     with all records again.
@@ -131,7 +131,7 @@ def grown(hand: Hand) -> None:
 
 
 def nothing(hand: Hand) -> None:
-    """A rolling restart alone."""
+    """Restart all brokers in turn, and do nothing else."""
 
 
 HARMS: tuple[Harm, ...] = (
@@ -163,7 +163,7 @@ HARMS: tuple[Harm, ...] = (
 
 
 def harmed(harm: Harm) -> Callable[[Stage], list[Outcome]]:
-    """The act of a harm."""
+    """Return the act of a harm."""
 
     def act(stage: Stage) -> list[Outcome]:
         cluster = stage.cluster
@@ -208,7 +208,8 @@ def harmed(harm: Harm) -> Callable[[Stage], list[Outcome]]:
 
 
 def _settled(stage: Stage, harm: Harm) -> Iterator[str]:
-    """The audit has the findings of the harm, by each source. Polls, for replicas and leaders take a moment."""
+    """Check that the audit has the findings of the harm, by each source. Polls, for replicas and leaders take a
+    moment."""
     cluster = stage.cluster
     by_disks, by_brokers = sorted(harm.found.split()), sorted((harm.found if harm.live is None else harm.live).split())
     expected = {"disks": by_disks, "live": by_brokers, "saved": by_brokers}
@@ -237,7 +238,7 @@ IGNORED = frozenset({"unreachable-object"})  # reports the same segments by thei
 
 
 def _forecasts(stage: Stage, harm: Harm) -> dict[str, dict[int, Forecast]]:
-    """By topic and broker, with the number of metadata partitions that brokers restart with."""
+    """Return forecasts by topic and broker, with the number of metadata partitions that brokers restart with."""
     stage.refresh()
     request = stage.cluster.request(bucket=False, metadata_partitions=harm.restart_with)
     if harm.is_gone:
@@ -252,7 +253,7 @@ def _forecasts(stage: Stage, harm: Harm) -> dict[str, dict[int, Forecast]]:
 
 
 def _consumers(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[str]:
-    """Which brokers lost their metadata consumer, by their logs, and which were forecast to."""
+    """Yield which brokers lost their metadata consumer, by their logs, and which were forecast to."""
     forecast: dict[int, Any] = {}
     for by_broker in made.values():
         for broker, each in by_broker.items():
@@ -266,7 +267,7 @@ def _consumers(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[s
 
 
 def _ends(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[str]:
-    """Every broker that starts shuts down because of its metadata consumer, as it was forecast.
+    """Check that every broker that starts shuts down because of its metadata consumer, as it was forecast.
 
     The one that is the controller, too, first; then it is given the number, because the others cannot start without it.
     """

@@ -37,7 +37,7 @@ and move the log start differently from later releases, which no forecast says (
 
 
 class Outcome(NamedTuple):
-    """One scene: what the audit found, what Kafka answered, and what did not agree ("" for nothing)."""
+    """Outcome of a scene: what the audit found, what Kafka answered, and what did not agree ("" for nothing)."""
 
     scene: str
     found: str

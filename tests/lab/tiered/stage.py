@@ -37,7 +37,7 @@ NUMBERED = {COPYING: 0, COPIED: 1, DELETING: 2, DELETED: 3}
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """What happens to a topic, and which findings about it the audit has then.
+    """Course of events of a topic, and which findings about it the audit has then.
 
     `before` and `after` are ids, blank-separated, `*` for whatever it has; `after` is when its leader was lost, and
     is as `before` if it is None. `old` and `new` replace `before` and `after` below and from 4.0. `moves`: its offsets
@@ -57,7 +57,7 @@ class Scene:
     since: tuple[int, ...] = (3, 6)
 
     def expected(self, phase: str, number: tuple[int, ...]) -> str:
-        """The ids of a phase, "before" or "after"."""
+        """Return the ids of a phase, "before" or "after"."""
         before, after = self.before, self.before if self.after is None else self.after
         if self.old is not None and number < (4, 0):
             before, after = self.old
@@ -66,7 +66,7 @@ class Scene:
 
 @dataclass
 class Hand:
-    """What a scene can do to its topic."""
+    """Actions of a scene on its topic."""
 
     stage: Stage
     scene: Scene
@@ -75,7 +75,7 @@ class Hand:
 
     @property
     def cluster(self) -> TieredCluster:
-        """Where it runs."""
+        """Return where it runs."""
         return self.stage.cluster
 
     def create(self, **settings: str) -> None:
@@ -83,7 +83,7 @@ class Hand:
         self.cluster.chore("place", self.topic, self.scene.replicas, self.cluster.topic_settings(**settings))
 
     def produce(self, records: int) -> None:
-        """Records of 1 kB."""
+        """Produce records of 1 kB."""
         self.cluster.chore("produce", self.topic, records)
 
     def configure(self, **settings: str) -> None:
@@ -92,17 +92,17 @@ class Hand:
         self.cluster.chore("configure", self.topic, pairs)
 
     def fault(self, *names: str, on: bool = True) -> None:
-        """Faults of the store for this topic."""
+        """Set faults of the store for this topic."""
         for name in names:
             self.cluster.fault(name, self.topic, on=on)
 
     def refused(self, name: str) -> bool:
-        """Whether the store has refused this topic something."""
+        """Return True if the store has refused this topic something."""
         file = self.cluster.disks.control / "refusals"
         return file.exists() and f"{name} {self.topic}\n" in file.read_text(encoding="utf-8")
 
     def cut(self, offset: int) -> None:
-        """DeleteRecords."""
+        """Cut the log by DeleteRecords."""
         self.cluster.chore("cut", self.topic, offset)
 
     def drop(self) -> None:
@@ -115,16 +115,17 @@ class Hand:
         self.cluster.chore("elect", "preferred", self.topic)
 
     def segments(self, *states: str) -> list[RemoteSegment]:
-        """Its segments in some states, of all ids of the topic, in order."""
+        """Return its segments in some states, of all ids of the topic, in order."""
         found = self.stage.segments.get(self.topic, [])
         return [segment for segment in found if not states or segment.state in states]
 
     def has(self, count: int, *states: str) -> Callable[[], bool]:
-        """Whether that many segments are in these states."""
+        """Return True if that many segments are in these states."""
         return lambda: len(self.segments(*states)) == count
 
     def copied(self, count: int) -> Callable[[], bool]:
-        """Whether that many segments are complete and nothing else is known, and the local log holds the rest."""
+        """Return True if that many segments are complete and nothing else is known, and the local log holds the
+        rest."""
 
         def holds() -> bool:
             done = self.segments(COPIED)
@@ -135,16 +136,16 @@ class Hand:
         return holds
 
     def offsets(self) -> dict[str, int]:
-        """What the leader answers."""
+        """Return what the leader answers."""
         return self.stage.leaders().offsets([(self.topic, 0)])[self.topic, 0]
 
     def leads(self, broker: int) -> Callable[[], bool]:
-        """Whether a broker leads the topic."""
+        """Return True if a broker leads the topic."""
         return lambda: self.stage.leaders().partitions[self.topic, 0].leader == broker
 
     @property
     def topic_id(self) -> Uuid:
-        """Its id now."""
+        """Return its id now."""
         return self.stage.leaders().partitions[self.topic, 0].topic_id
 
     def record(self, name: str, **fields: Any) -> None:
@@ -160,23 +161,23 @@ class Hand:
 
     @property
     def home(self) -> int:
-        """The metadata partition of partition 0."""
+        """Return the metadata partition of partition 0."""
         return metadata_partition_of(PartitionKey(self.topic_id.raw, 0), METADATA_PARTITIONS)
 
     @property
     def other(self) -> Uuid:
-        """The id of a segment that is not Kafka's, another for each topic."""
+        """Return the id of a segment that is not Kafka's, another for each topic."""
         return Uuid(hashlib.md5(self.topic.encode(), usedforsecurity=False).digest())
 
     def update(self, segment: Uuid, state: str) -> None:
-        """An update record."""
+        """Write an update record."""
         self.record(
             "RemoteLogSegmentMetadataUpdateRecord", segment=segment, CustomMetadata=None,
             RemoteLogSegmentState=NUMBERED[state],
         )  # fmt: skip
 
     def base(self, segment: Uuid, start: int, end: int, state: str = COPYING, size: int = 19260) -> None:
-        """A base record of epoch 0."""
+        """Write a base record of epoch 0."""
         self.record(
             "RemoteLogSegmentMetadataRecord", segment=segment, StartOffset=start, EndOffset=end, MaxTimestampMs=1,
             SegmentLeaderEpochs=[{"LeaderEpoch": 0, "Offset": start}], SegmentSizeInBytes=size,
@@ -184,7 +185,7 @@ class Hand:
         )  # fmt: skip
 
     def remove(self, start: int) -> None:
-        """A segment is deleted out of order: both records, and its objects."""
+        """Delete a segment out of order: both records, and its objects."""
         (found,) = [segment for segment in self.segments(COPIED) if segment.start_offset == start]
         self.update(Uuid.parse(found.segment_id), DELETING)
         self.update(Uuid.parse(found.segment_id), DELETED)
@@ -192,13 +193,13 @@ class Hand:
             file.unlink()
 
     def objects(self, start: int | None = None, suffix: str = "*") -> list[Path]:
-        """Files of the store, of one segment or of all."""
+        """Return files of the store, of one segment or of all."""
         name = "*" if start is None else f"{start:020}-*"
         return sorted(self.cluster.disks.store.glob(f"*/{self.topic}-0-*/{name}.{suffix}"))
 
 
 class _Reached:
-    """Whether an act has come to a phase."""
+    """Condition that an act has come to a phase."""
 
     def __init__(self, reached: set[str], phase: str) -> None:
         self._reached, self._phase = reached, phase
@@ -223,16 +224,16 @@ class Stage:
         self._running: dict[str, tuple[Hand, Steps, Callable[[], Any]]] = {}
 
     def reach(self, phase: str) -> None:
-        """Scenes that wait for a phase go on, until each waits for another or has ended."""
+        """Resume scenes that wait for a phase, until each waits for another or has ended."""
         self._reached.add(phase)
         self._run_steps()
 
     def reached(self, phase: str) -> Callable[[], bool]:
-        """What a scene waits for that goes on in a later phase."""
+        """Return what a scene waits for that goes on in a later phase."""
         return _Reached(self._reached, phase)
 
     def leaders(self) -> Leaders:
-        """Who leads now; asked once a round."""
+        """Return who leads now; asked once a round."""
         if self._leaders is None:
             self._leaders = Leaders(self.client)
         return self._leaders
@@ -294,7 +295,7 @@ class Stage:
                 del self._running[topic]
 
     def living(self) -> list[Hand]:
-        """The scenes whose topic is there and that have not failed."""
+        """Return the scenes whose topic is there and that have not failed."""
         known = self.leaders().partitions
         return [hand for hand in self.hands if (hand.topic, 0) in known and hand.topic not in self.failed]
 
@@ -328,7 +329,7 @@ class Stage:
         self.cluster.until(in_sync, f"broker {broker} in sync")
 
     def save_folder(self, name: str) -> str:
-        """A new folder for an observation."""
+        """Return a new folder for an observation."""
         place = self.cluster.disks.workdir / "observations" / name
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(exist_ok=True)

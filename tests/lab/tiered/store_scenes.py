@@ -21,7 +21,7 @@ def healthy(hand: Hand) -> Steps:
 
 
 def two_epochs(hand: Hand) -> Steps:
-    """The leader moves in between."""
+    """Run a scene in which the leader moves in between."""
     hand.create()
     hand.produce(50)
     yield hand.copied(2)
@@ -50,7 +50,7 @@ def retention_by_time(hand: Hand) -> Steps:
 
 
 def cut_at(offset: int, left: int) -> Callable[[Hand], Steps]:
-    """DeleteRecords up to an offset leaves so many segments."""
+    """Delete records up to an offset, which leaves so many segments."""
 
     def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
@@ -61,7 +61,7 @@ def cut_at(offset: int, left: int) -> Callable[[Hand], Steps]:
 
 
 def held(fault: str) -> Callable[[Hand], Steps]:
-    """A copy that is held when its broker is killed."""
+    """Run a scene with a copy that is held when its broker is killed."""
 
     def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
@@ -73,7 +73,7 @@ def held(fault: str) -> Callable[[Hand], Steps]:
 
 
 def copies_fail(*faults: str) -> Callable[[Hand], Steps]:
-    """Copies fail for some attempts, then the store is well again."""
+    """Fail copies for some attempts; then the store is well again."""
 
     def steps(hand: Hand) -> Steps:
         hand.create()
@@ -87,7 +87,8 @@ def copies_fail(*faults: str) -> Callable[[Hand], Steps]:
 
 
 def clean_up_refused(hand: Hand) -> Steps:
-    """A copy fails behind a segment that is kept, and so does its clean-up; then the store is well again."""
+    """Run a scene in which a copy fails behind a segment that is kept, and so does its clean-up; then the store is well
+    again."""
     hand.create()
     hand.produce(20)
     yield hand.copied(1)
@@ -125,7 +126,7 @@ def _runs_away(hand: Hand) -> bool:
 
 
 def refused_and_healed(hand: Hand) -> Steps:
-    """The same, until the store deletes again."""
+    """Run the same scene, until the store deletes again."""
     yield from refused_by_size(hand)
     hand.fault("refuse-delete", on=False)
     deleted = 5 if _runs_away(hand) else 2
@@ -134,7 +135,7 @@ def refused_and_healed(hand: Hand) -> Steps:
 
 
 def refused_by_cut(hand: Hand) -> Steps:
-    """Two segments below a log start that an operator moved, and the store refuses."""
+    """Run a scene with two segments below a log start that an operator moved, and the store refuses."""
     yield from healthy(hand)
     hand.fault("refuse-delete")
     hand.cut(36)
@@ -142,7 +143,7 @@ def refused_by_cut(hand: Hand) -> Steps:
 
 
 def refused_one(hand: Hand) -> Steps:
-    """One segment below the log start, and the store refuses."""
+    """Run a scene with one segment below the log start, and the store refuses."""
     yield from healthy(hand)
     hand.fault("refuse-delete")
     hand.cut(18)
@@ -150,7 +151,7 @@ def refused_one(hand: Hand) -> Steps:
 
 
 def lost_deletes(hand: Hand) -> Steps:
-    """The store says that it deleted."""
+    """Run a scene in which the store says that it deleted."""
     hand.create()
     hand.fault("lose-delete")
     hand.produce(100)
@@ -160,7 +161,7 @@ def lost_deletes(hand: Hand) -> Steps:
 
 
 def lost_copy(hand: Hand) -> Steps:
-    """The store says that it copied."""
+    """Run a scene in which the store says that it copied."""
     hand.create()
     hand.fault("lose-copy")
     hand.produce(30)
@@ -171,7 +172,7 @@ def lost_copy(hand: Hand) -> Steps:
 
 
 def harmed(suffix: str, *, cut: bool = False) -> Callable[[Hand], Steps]:
-    """An object of a complete segment is removed or cut."""
+    """Run a scene in which an object of a complete segment is removed or cut."""
 
     def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
@@ -185,7 +186,7 @@ def harmed(suffix: str, *, cut: bool = False) -> Callable[[Hand], Steps]:
 
 
 def strangers(hand: Hand) -> Steps:
-    """Objects that no record names: a segment's, and one of another program."""
+    """Run a scene with objects that no record names: a segment's, and one of another program."""
     yield from healthy(hand)
     folder = hand.objects(0)[0].parent
     (folder / f"{7:020}-{hand.other}.log").write_bytes(b"x" * 100)
@@ -205,13 +206,13 @@ def removed(*starts: int) -> Callable[[Hand], Steps]:
 
 
 def illegal(hand: Hand) -> Steps:
-    """An update from COPY_SEGMENT_FINISHED to DELETE_SEGMENT_FINISHED."""
+    """Run a scene with an update from COPY_SEGMENT_FINISHED to DELETE_SEGMENT_FINISHED."""
     yield from healthy(hand)
     hand.update(Uuid.parse(hand.segments(COPIED)[1].segment_id), DELETED)
 
 
 def without_base(hand: Hand) -> Steps:
-    """Updates of a segment that has no base record."""
+    """Run a scene with updates of a segment that has no base record."""
     yield from healthy(hand)
     for state in (COPIED, DELETING):
         hand.update(hand.other, state)
@@ -237,7 +238,7 @@ def superseded(hand: Hand) -> Steps:
 
 
 def orphan_cleaned(hand: Hand) -> Steps:
-    """A copy that never ended, once retention has passed its range."""
+    """Run a scene with a copy that never ended, once retention has passed its range."""
     yield from healthy(hand)
     hand.base(hand.other, 18, 35)
     yield hand.has(1, COPYING)
@@ -246,14 +247,15 @@ def orphan_cleaned(hand: Hand) -> Steps:
 
 
 def orphan_kept(hand: Hand) -> Steps:
-    """The same inside the kept range."""
+    """Run the same scene inside the kept range."""
     yield from healthy(hand)
     hand.base(hand.other, 18, 35)
     yield hand.has(1, COPYING)
 
 
 def dropped(*faults: str) -> Callable[[Hand], Steps]:
-    """The topic is deleted; with faults its objects stay. The store is well again when the leader is lost."""
+    """Run a scene in which the topic is deleted; with faults its objects stay. The store is well again when the leader
+    is lost."""
 
     def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
@@ -268,7 +270,7 @@ def dropped(*faults: str) -> Callable[[Hand], Steps]:
 
 
 def dropped_in_copy(hand: Hand) -> Steps:
-    """The topic is deleted while a copy runs, which then ends."""
+    """Run a scene in which the topic is deleted while a copy runs, which then ends."""
     yield from healthy(hand)
     hand.fault("hold-after-copy")
     hand.produce(20)
@@ -292,13 +294,13 @@ def recreated(*faults: str) -> Callable[[Hand], Steps]:
 
 
 def copying_off(hand: Hand) -> Steps:
-    """remote.log.copy.disable: nothing more is copied."""
+    """Run a scene with remote.log.copy.disable: nothing more is copied."""
     yield from healthy(hand)
     hand.configure(local__retention__bytes="-2", local__retention__ms="-2", remote__log__copy__disable="true")
 
 
 def tiering_off(hand: Hand) -> Steps:
-    """remote.log.delete.on.disable: everything remote is deleted."""
+    """Run a scene with remote.log.delete.on.disable: everything remote is deleted."""
     yield from healthy(hand)
     hand.configure(remote__storage__enable="false", remote__log__delete__on__disable="true")
     yield hand.has(5, DELETED)
@@ -327,7 +329,7 @@ def more_partitions(hand: Hand) -> Steps:
 
 
 def custom_metadata(hand: Hand) -> Steps:
-    """The store gives metadata of its own."""
+    """Run a scene in which the store gives metadata of its own."""
     hand.create()
     hand.fault("custom-metadata")
     hand.produce(100)
@@ -335,12 +337,12 @@ def custom_metadata(hand: Hand) -> Steps:
 
 
 def running(hand: Hand) -> Steps:
-    """A copy that runs all the time, on a broker that stays."""
+    """Run a scene with a copy that runs all the time, on a broker that stays."""
     yield from held("hold-after-copy")(hand)
 
 
 def moved_in_copy(hand: Hand) -> Steps:
-    """The leader moves while its copy runs, and the copy ends afterwards."""
+    """Run a scene in which the leader moves while its copy runs, and the copy ends afterwards."""
     yield from held("hold-after-copy")(hand)
     hand.move_leader("12,11")
     yield hand.leads(12)
@@ -349,7 +351,7 @@ def moved_in_copy(hand: Hand) -> Steps:
 
 
 def empty(hand: Hand) -> Steps:
-    """A topic that never had a closed segment."""
+    """Run a scene with a topic that never had a closed segment."""
     hand.create()
     hand.produce(5)
     yield lambda: hand.offsets().get("latest") == 5

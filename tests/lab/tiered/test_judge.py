@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parents[1] / "java" / "TieredJudge.java"
 
 
 def random_log(chance: random.Random) -> list[bytes]:
-    """Copies, deletes and elections; some records that brokers drop, rarely one that stops them."""
+    """Return copies, deletes and elections; some records that brokers drop, rarely one that stops them."""
     values: list[bytes] = []
     names: list[str] = []
     next_offset, epoch = 0, 0
@@ -54,7 +54,7 @@ def random_log(chance: random.Random) -> list[bytes]:
 
 
 def shown(partition: PartitionLog) -> str:
-    """As TieredJudge.java prints it."""
+    """Return the ledger as TieredJudge.java prints it."""
     import base64
 
     words = ["table"]

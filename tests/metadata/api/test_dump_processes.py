@@ -47,7 +47,7 @@ def without_a_batch(data: bytes) -> bytes:
 
 
 def with_undecodable(data: bytes) -> bytes:
-    """A record that no release knows, in the middle, in a batch whose CRC is right."""
+    """Return a record that no release knows, in the middle, in a batch whose CRC is right."""
     batches = list(decode_batches(data))
     odd = batches[len(batches) // 2].header
     epoch, time_ms = odd.partition_leader_epoch, odd.base_timestamp_ms
@@ -149,7 +149,7 @@ def test_a_reader_that_goes_away_changes_nothing(log: Path):
 
 
 def test_ctrl_c_ends_it_and_every_child(log: Path):
-    """The pipe is not read, so that it hangs in writing; the signal goes to the whole group, as a terminal sends it."""
+    # The pipe is not read, so that it hangs in writing; the signal goes to the whole group, as a terminal sends it.
     data = (log / SEGMENT).read_bytes()
     (log / SEGMENT).write_bytes(data * 40)
     with started("log", "dump", str(log), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:

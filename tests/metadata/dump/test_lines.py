@@ -38,7 +38,7 @@ def dumped(
 
 
 def reference(data: bytes, *, hide: bool = True) -> list[dict[str, Any]]:
-    """The same by the strict reader of batches."""
+    """Return the same by the strict reader of batches."""
     lines = []
     for found in decode_batches(data):
         for entry in found.records:

@@ -14,7 +14,7 @@ RELEASES = sorted(path.name for path in IMAGES.iterdir() if path.is_dir())
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One snapshot that Kafka wrote: the state before `end_offset`."""
+    """Snapshot that Kafka wrote: the state before `end_offset`."""
 
     release: str
     end_offset: int
@@ -30,12 +30,12 @@ class Snapshot:
 
 
 def log(release: str) -> bytes:
-    """The whole log of a release's cluster."""
+    """Return the whole log of a release's cluster."""
     return b"".join(_content(file) for file in sorted((IMAGES / release).glob("*.log.gz")))
 
 
 def snapshots(release: str) -> list[Snapshot]:
-    """Its snapshots, oldest first."""
+    """Return its snapshots, oldest first."""
     found = []
     for file in sorted((IMAGES / release).glob("*.checkpoint.gz")):
         end_offset, epoch = file.name.removesuffix(".checkpoint.gz").split("-")

@@ -86,5 +86,5 @@ def test_every_field_of_a_partition_counts():
 
 
 def test_it_is_defined_once():
-    """A new form has a new version; otherwise sums of different builds would be compared."""
+    # A new form has a new version; otherwise sums of different builds would be compared.
     assert image_sha256(EMPTY) == "d65af72dc5ad47bb6d6719ad37a11dd62160cb83d31a20e66a06a42bdd551ce0"

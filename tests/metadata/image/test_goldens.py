@@ -51,7 +51,7 @@ def test_the_image_at_an_offset_is_that_of_kafkas_snapshot(snapshot: Snapshot):
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS, ids=str)
 def test_our_snapshot_has_the_records_of_kafkas(snapshot: Snapshot):
-    """The same records in the same versions with the same content; within a part Kafka has the order of hash tables."""
+    # The same records in the same versions with the same content; within a part Kafka has the order of hash tables.
     image = image_at(snapshot.release, snapshot.end_offset)
     level = level_of(image, before_4_0=snapshot.before_4_0)
     assert level is not None
@@ -70,7 +70,7 @@ def test_a_snapshot_goes_on_to_the_end_of_the_log(snapshot: Snapshot):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_story_left_what_it_should(release):
-    """Broker 2 is unregistered at the end, and what only it had is without a leader."""
+    # Broker 2 is unregistered at the end, and what only it had is without a leader.
     image = image_at(release, 1 << 62)
     assert list(image.brokers) == [1]
     assert {topic.name for topic in image.topics.values()} >= {"spread", "alone", "pair", "home", "late"}

@@ -17,7 +17,7 @@ from tests.metadata.records import TOPIC, VERSION, broker, partition, placed, re
 
 
 def full() -> Image:
-    """An image with something in every part."""
+    """Return an image with something in every part."""
     user = [{"EntityType": "user", "EntityName": None}]
     found = replay(
         placed(

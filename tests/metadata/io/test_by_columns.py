@@ -96,7 +96,7 @@ def test_random_logs(folder, seed, piece):
 @pytest.mark.slow
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
 def test_values_with_wrong_bytes_in_them(folder, seed, changed):
-    """The CRC is right, as if a broken controller had written them."""
+    # The CRC is right, as if a broken controller had written them.
     rng = random.Random(seed)
     values = [bytearray(value_of(item)) for item in random_log(rng, 60)]
     for place, byte in changed:

@@ -19,7 +19,7 @@ SEGMENT_BYTES = golden("segment-4.4.0-standalone.log.bin")
 
 
 class Client:
-    """What `saved_log` asks of one."""
+    """Client as `saved_log` needs it."""
 
     def __init__(self, cluster_id: str | None) -> None:
         self._cluster_id = cluster_id

@@ -48,8 +48,7 @@ def test_what_is_behind_damage_is_not_read(tmp_path, folder):
 
 
 def test_a_folder_whose_names_may_be_read_and_whose_files_may_not(tmp_path, folder, monkeypatch):
-    """Mode 0744 and another user: no file can be examined, and the answer says so of each."""
-
+    # Mode 0744 and another user: no file can be examined, and the answer says so of each.
     def denied(path):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
@@ -65,7 +64,7 @@ def test_an_empty_last_segment(tmp_path, folder):
 
 
 def taken_out(monkeypatch, *names, suffix):
-    """A node renames these files, or without a suffix deletes them, after the folder was listed."""
+    """Rename these files as a node does, or without a suffix delete them, after the folder was listed."""
     scan = metadata_log._scan
 
     def listed(path, *rest):

@@ -71,7 +71,7 @@ def test_where_workers_look_for_what_was_fetched() -> None:
 
 
 def asked(settings: Path, *words: str, command: str = "dryrun replay") -> subprocess.CompletedProcess[str]:
-    """In a process of its own: a JVM reads Spark's settings once."""
+    """Ask in a process of its own: a JVM reads Spark's settings once."""
     asked = [*command.split(), *words, "--master", "local[1]", "-o", "json"]
     environment = {**os.environ, "SPARK_CONF_DIR": str(settings)}
     here = Path(__file__).parents[3]
@@ -89,7 +89,7 @@ def node_with_log(folder: Path) -> Path:
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
 def test_logs_that_hadoop_reads(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    """By Hadoop's own view file system, which has a scheme of its own and needs no server."""
+    # By Hadoop's own view file system, which has a scheme of its own and needs no server.
     node = node_with_log(tmp_path / "node")
     (tmp_path / "spark-defaults.conf").write_text(
         f"spark.hadoop.fs.viewfs.mounttable.demo.link./logs file://{tmp_path}\nspark.driver.memory 512m\n"

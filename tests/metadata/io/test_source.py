@@ -115,7 +115,7 @@ def test_single_files(tmp_path: Path, name: str, content: bytes, kind: str):
 
 
 def test_an_empty_path_is_not_the_current_directory(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    """`kafkactl log verify "$DIR"` where the variable is not set."""
+    # `kafkactl log verify "$DIR"` where the variable is not set.
     monkeypatch.chdir(folder)
     with pytest.raises(KafkactlError, match="is empty") as caught:
         open_source("")
@@ -177,7 +177,7 @@ def test_pieces_are_short_at_first_and_grow_with_what_was_read():
 
 
 def test_a_piece_is_its_readers_alone(tmp_path: Path):
-    """Or else it would stay in memory while the next one is read."""
+    # Or else it would stay in memory while the next one is read.
     path = tmp_path / "log"
     path.write_bytes(bytes(5 << 20))
     pieces = read_pieces(str(path))
@@ -187,7 +187,7 @@ def test_a_piece_is_its_readers_alone(tmp_path: Path):
 
 
 def test_a_file_that_a_running_node_takes_out_of_its_log(folder: Path):
-    """It is renamed, and deleted a minute later."""
+    # It is renamed, and deleted a minute later.
     source = open_source(str(folder))
     for file in (*source.segments, *source.checkpoints):
         Path(file.name).rename(f"{file.name}.deleted")

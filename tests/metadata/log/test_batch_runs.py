@@ -27,7 +27,7 @@ def in_pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def places(data: bytes, size: int) -> tuple[list[int], list[tuple[int, int]]]:
-    """Where the batches begin, and the damage, merged where it touches."""
+    """Return where the batches begin, and the damage, merged where it touches."""
     batches: list[int] = []
     damage: list[tuple[int, int]] = []
     for found in walk_runs(in_pieces(data, size)):
@@ -81,7 +81,7 @@ def test_empty():
 
 
 def test_an_older_batch_behind_damage_is_none():
-    """What lies behind damage in a file that was used before must not be taken for the log."""
+    # What lies behind damage in a file that was used before must not be taken for the log.
     good = log_of(random.Random(2), 3, offset=50)
     raw = good + bytes(20) + log_of(random.Random(3), 2, offset=0)
     assert places(raw, 70) == places(raw, 10**6) == expected(raw)

@@ -36,7 +36,7 @@ def feature(name: str, level: int) -> MetadataRecord:
 
 
 def len_of_feature(name_bytes: int) -> int:
-    """The size of a framed FeatureLevelRecord with a name of so many bytes."""
+    """Return the size of a framed FeatureLevelRecord with a name of so many bytes."""
     return len(encode_record(message("FeatureLevelRecord"), 0, {"Name": "n" * name_bytes, "FeatureLevel": 1}))
 
 
@@ -140,7 +140,7 @@ class TestWriting:
 
     @pytest.mark.slow
     def test_a_batch_of_exactly_8_mib_is_still_one(self):
-        """As in Kafka 4.3.1 and 4.4.0, tried with the byte less and the byte more."""
+        # As in Kafka 4.3.1 and 4.4.0, tried with the byte less and the byte more.
         records = [feature("n" * 30_000, 1) for _ in range(279)]
         (_, data, _) = decode_checkpoint(encode_bootstrap_checkpoint(records, 1)).batches
         room = 8 * 1024 * 1024 - data.size_bytes

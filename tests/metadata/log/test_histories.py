@@ -18,7 +18,7 @@ CONTROL, DATA = True, False
 
 
 def index(*batches: tuple[int, int, bool], first: int = 0) -> BatchIndex:
-    """Batches of one record: epoch, time in s, whether it is a control batch."""
+    """Return batches of one record: epoch, time in s, whether it is a control batch."""
     data = b"".join(
         encode_batch(
             [(b"k" if is_control else None, b"v")],

@@ -21,7 +21,7 @@ def made(name: str, **data: object) -> tuple[bytes, MetadataRecord]:
 
 
 def found(key: Key, *records: tuple[bytes, MetadataRecord]) -> list[int]:
-    """Which of the records are about the key, by both tests."""
+    """Return which of the records are about the key, by both tests."""
     key_filter = KeyFilter(key)
     offsets = []
     for at, (value, record) in enumerate(records):

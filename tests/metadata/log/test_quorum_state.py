@@ -55,7 +55,7 @@ def test_errors_name_field_and_place():
 
 
 def test_only_the_first_line_counts():
-    """Kafka reads one line (`BufferedReader.readLine`): a file that an editor has laid out in lines is not read."""
+    # Kafka reads one line (`BufferedReader.readLine`): a file that an editor has laid out in lines is not read.
     assert decode_quorum_state(f"{V1}\nmore\n".encode()) == decode_quorum_state(V1.encode())
     with pytest.raises(DecodeError) as caught:
         decode_quorum_state(V1.replace(",", ",\n", 1).encode() + b"\n")

@@ -23,7 +23,7 @@ def course_of(*batches: tuple[int, int]) -> Course:
 
 
 def seen(data: bytes, piece: int) -> tuple[list[int], int, int, Stop | None]:
-    """Where batches begin, how many of them came in runs, how many alone, and the stop."""
+    """Return where batches begin, how many of them came in runs, how many alone, and the stop."""
     runs, alone, stop = [], [], None
     for found in walk_stretches(in_pieces(data, piece), len(data), file="f"):
         match found:

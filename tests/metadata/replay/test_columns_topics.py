@@ -124,7 +124,8 @@ def test_topics_without_partitions_are_there_too():
 
 
 def _odd(image: Image, rng: random.Random) -> Image:
-    """With brokers that are gone, fenced, or have other directories, or a directory id that is not one."""
+    """Return an image with brokers that are gone, fenced, or have other directories, or a directory id that is not
+    one."""
     brokers = dict(image.brokers)
     for id in rng.sample(sorted(brokers), 3):
         if rng.random() < 0.5:

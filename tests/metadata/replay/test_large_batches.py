@@ -28,7 +28,7 @@ _CRC_AT, _CRC_FROM = 17, 21
 
 
 def large(tail: list[bytes], first: int = THREE_BYTES) -> bytes:
-    """A batch whose record `first` is the first of the tail."""
+    """Return a batch whose record `first` is the first of the tail."""
     head = [LEVEL, topic(1), *(partition(1, number) for number in range(5))]
     return in_one_batch([*head, *[NO_OP] * (first - len(head)), *tail])
 
@@ -38,7 +38,7 @@ def in_one_batch(values: list[bytes]) -> bytes:
 
 
 def with_bytes(data: bytes, changed: list[tuple[int, int]]) -> bytes:
-    """Bytes in the place of others behind the header, under a CRC that is right."""
+    """Return bytes in the place of others behind the header, under a CRC that is right."""
     found = bytearray(data)
     for place, byte in changed:
         found[HEADER_BYTES + place % (len(data) - HEADER_BYTES)] = byte
@@ -88,13 +88,13 @@ def test_wrong_bytes_in_a_large_batch(seed: int, changed: list[tuple[int, int]])
     ],
 )
 def test_values_that_look_like_records(value: bytes) -> None:
-    """Heads within a value, also of records that are there: the walk decides."""
+    # Heads within a value, also of records that are there: the walk decides.
     data = large([change(1, 0, Leader=2), value, *tail(1, 50), value])
     assert_same(data)
 
 
 def test_a_record_within_a_value_does_not_stand_in_for_one_that_is_not_recognised() -> None:
-    """The first record behind the two bytes has attributes, which Kafka ignores; the next value holds its double."""
+    # The first record behind the two bytes has attributes, which Kafka ignores; the next value holds its double.
     leader = change(1, 0, Leader=4)
     double = bytes([2 * (len(leader) + 8), 0, 0, 0x80, 0x80, 0x01, 1, 2 * len(leader), *leader, 0])
     data = large([NO_OP, double, NO_OP])

@@ -103,7 +103,7 @@ def test_aborts_that_end_a_transaction_all_the_same(seed, kept, piece):
 @pytest.mark.slow
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
 def test_values_with_wrong_bytes_in_them(seed, changed):
-    """The CRC is right, as if a broken controller had written them."""
+    # The CRC is right, as if a broken controller had written them.
     rng = random.Random(seed)
     values = [bytearray(value_of(item)) for item in random_log(rng, 60)]
     for place, byte in changed:
@@ -183,7 +183,7 @@ def test_a_generated_log_ends_where_its_generator_says(shape):
 
 @pytest.mark.parametrize("level", [7, 17, 30])
 def test_records_of_older_versions(level):
-    """No directories, then directories, then eligible leader replicas."""
+    # No directories, then directories, then eligible leader replicas.
     version = {7: 0, 17: 1, 30: 2}[level]
     names = {0: {"Directories": []}, 1: {}, 2: {"EligibleLeaderReplicas": [3]}}[version]
     held = [
@@ -269,7 +269,7 @@ def test_what_takes_effect_in_order_stays_columns(case, monkeypatch):
 @pytest.mark.parametrize("last", [odd_logs.END, odd_logs.ABORT])
 @pytest.mark.parametrize("kept", [frozenset(), frozenset(range(20))])
 def test_a_transaction_that_ends_in_another_piece_stays_columns(last, kept, monkeypatch):
-    """The records before it in its batch, those that it withheld, and those behind its end in the same batch."""
+    # The records before it in its batch, those that it withheld, and those behind its end in the same batch.
     batches = [
         [LEVEL, topic(1), partition(1)],
         [change(1, Leader=2), odd_logs.BEGIN, topic(2), partition(2), change(1, Isr=[2])],
@@ -286,14 +286,14 @@ def test_a_transaction_that_ends_in_another_piece_stays_columns(last, kept, monk
 
 
 def test_a_transaction_that_ends_in_another_piece_and_is_odd_is_replayed_by_the_reference(monkeypatch):
-    """It changes a partition that is not there."""
+    # It changes a partition that is not there.
     data = encoded([[LEVEL, topic(1), partition(1), odd_logs.BEGIN, change(1, 7, Leader=2)], [odd_logs.END]])
     assert assert_same(data, piece=200).findings
     assert passes(monkeypatch, data, piece=200)[1] == 1
 
 
 def test_a_log_that_is_odd_throughout_is_not_read_twice_throughout(monkeypatch):
-    """Every batch changes a partition that is not there; stretches are cut by missing batches."""
+    # Every batch changes a partition that is not there; stretches are cut by missing batches.
     batches = [
         encode_batch([(None, change(9, at))], base_offset=3 * at + 50, timestamp_ms=0, partition_leader_epoch=1)
         for at in range(300)

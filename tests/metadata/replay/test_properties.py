@@ -59,7 +59,7 @@ def test_an_image_is_not_changed_by_a_replay_that_starts_from_it(seed):
 
 @given(seed=SEEDS)
 def test_what_is_replayed_is_what_is_encoded(seed):
-    """The records fit their definitions, so the properties hold for logs and not only for dicts."""
+    # The records fit their definitions, so the properties hold for logs and not only for dicts.
     for record in random_log(random.Random(seed), 40):
         assert decode_record(encode_record(message(record.type), record.version, record.data)) == record
 
@@ -94,7 +94,7 @@ def test_the_size_of_a_snapshot_is_that_of_its_bytes(seed, level, batch_bytes):
 @pytest.mark.parametrize("level", [7, 8, 11, 14, 15, 17, 22, 23, 30])
 @pytest.mark.parametrize("seed", one_in(4, range(8)))
 def test_at_a_lower_level_what_is_lost_is_reported(seed, level):
-    """Whatever differs after the round trip is in the losses, and a second round trip loses nothing more."""
+    # Whatever differs after the round trip is in the losses, and a second round trip loses nothing more.
     image = end_of(seed)
     lower = level_of(image, level)
     assert lower is not None

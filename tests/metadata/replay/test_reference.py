@@ -27,7 +27,7 @@ BEGIN, END, ABORT = record("BeginTransaction", Name="copy"), record("EndTransact
 
 
 def image_of(*records: MetadataRecord) -> Image:
-    """The image, when there is nothing to say of the records."""
+    """Return the image, when there is nothing to say of the records."""
     found = replay(placed(VERSION, *records))
     assert found.findings == ()
     return found.image

@@ -72,7 +72,8 @@ def _secrets(value: str) -> Callable[[World], World]:
 
 
 def _with_rules(seen: World) -> World:
-    """Brokers that map certificates to short names, a controllers' listener with TLS, and no rule at the controller."""
+    """Return brokers that map certificates to short names, a controllers' listener with TLS, and no rule at the
+    controller."""
     for id in seen.modes:
         seen.file(id, "ssl.principal.mapping.rules", "RULE:^CN=(.*?),.*$/$1/,DEFAULT")
     seen.file(3001, "super.users", "User:b1;User:b2;User:admin")
@@ -423,7 +424,7 @@ MEASURED = (
 
 
 def _policies(**given: str) -> Callable[[World], World]:
-    """With settings in the files of all brokers; `_` in a name is a dot."""
+    """Return a case with settings in the files of all brokers; `_` in a name is a dot."""
 
     def change(world: World) -> World:
         for id in world.modes:

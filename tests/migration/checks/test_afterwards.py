@@ -56,7 +56,7 @@ def test_settings_that_controllers_decide_differently_are_reported_at_the_end_to
 
 @pytest.mark.parametrize("version", ["3.9.0", "3.9.2", "3.8.1", "3.7.2"])
 def test_nodes_on_kraft_go_straight_to_4(version: str):
-    """3.9 is the bridge for clusters on ZooKeeper; all nodes of one on KRaft went from 3.7.2 to 4.0.2 (measured)."""
+    # 3.9 is the bridge for clusters on ZooKeeper; all nodes of one on KRaft went from 3.7.2 to 4.0.2 (measured).
     cluster = world("M11")
     cluster.but(versions=dict.fromkeys((1, 2, 3, 3001), version))
     (found,) = [finding for finding in afterwards(cluster.observation()) if finding.id == "binaries-can-be-upgraded"]

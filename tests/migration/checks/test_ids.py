@@ -53,7 +53,7 @@ def test_accepting_a_question_leaves_the_findings_of_its_check_open():
 
 @pytest.mark.slow
 def test_accepting_one_finding_accepts_no_other_of_all_there_are():
-    """Every pair of warnings that the known dangers lead to."""
+    # Every pair of warnings that the known dangers lead to.
     found = {}
     for case in CASES:
         for finding in check(case.change(world(case.state)).observation()):

@@ -25,14 +25,14 @@ def fresh() -> World:
 
 
 def ordinary(seen: World) -> World:
-    """A controller as Kafka's own example file makes it: nothing in it is of a migration."""
+    """Return a controller as Kafka's own example file makes it: nothing in it is of a migration."""
     for key in RENDERED_LATER:
         seen = seen.file(3001, key, None)
     return seen
 
 
 def sasl(seen: World) -> World:
-    """The controllers' listener asks for SASL/PLAIN."""
+    """Return a case in which the controllers' listener asks for SASL/PLAIN."""
     protocols = "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT"
     login = "listener.name.controller.plain.sasl.jaas.config"
     seen = seen.file(3001, "listener.security.protocol.map", protocols).file(3001, login, PLAIN)
@@ -82,7 +82,7 @@ def test_missing_credentials_are_asked_for_by_name() -> None:
 
 
 def test_credentials_in_the_brokers_own_files_are_seen() -> None:
-    """The protocol of that listener is not in the brokers' files yet; the rendered ones have it."""
+    # The protocol of that listener is not in the brokers' files yet; the rendered ones have it.
     seen = sasl(ordinary(fresh())).file(3001, "super.users", "User:ANONYMOUS;User:admin")
     for broker in (1, 2):
         seen = seen.file(broker, "listener.name.controller.plain.sasl.jaas.config", PLAIN)

@@ -21,7 +21,7 @@ def test_ip_quota_of_an_address_is_not_reported(name: str) -> None:
 
 
 def test_ip_quota_of_a_name_is_reported_without_a_value_too() -> None:
-    """A broker resolves the name of the znode, whatever is in it."""
+    # A broker resolves the name of the znode, whatever is in it.
     assert "gw.example" in found(world("M0").znode("/config/ips/gw.example", config()))["ip-quota-of-host-name"]
 
 
@@ -57,7 +57,7 @@ def test_directories_of_different_hosts_are_not_compared() -> None:
 
 
 def test_equal_directories_of_two_live_nodes_are_those_of_containers() -> None:
-    """Kafka locks a directory: two nodes that run with one path have two disks, and so may the third."""
+    # Kafka locks a directory: two nodes that run with one path have two disks, and so may the third.
     addresses = {1: "localhost:9092", 2: "127.0.0.1:9192", 3001: "localhost:9093"}
     assert "directory-shared-by-nodes" not in found(
         world("M2").but(addresses=addresses).file(3001, "log.dirs", "/data")

@@ -27,14 +27,14 @@ def found(observation: Observation) -> dict[str, Finding]:
 
 
 def asked_as(observation: Observation, principal: str) -> Observation:
-    """The observation with the login as which the nodes were asked."""
+    """Return the observation with the login as which the nodes were asked."""
     seen = IdentitySeen(cluster_id=None, principal=principal)
     nodes = [changed(node, identity=seen) if node.role is Role.CONTROLLER else node for node in observation.nodes]
     return changed(observation, nodes=tuple(nodes))
 
 
 def closed(seen: World, *names: str, id: str = "node-refuses-client") -> Observation:
-    """An observation in which these nodes did not let kafkactl in."""
+    """Return an observation in which these nodes did not let kafkactl in."""
     observation = seen.observation()
     nodes = [
         changed(node, alive=None, mode=None, api_versions=None, quorum=None) if node.name in names else node

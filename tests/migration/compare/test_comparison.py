@@ -107,7 +107,7 @@ def _repeats_a_secret(difference):
 @pytest.mark.slow
 @given(trees(), st.data())
 def test_one_change_of_any_tree_is_one_difference(data, choice):
-    """Some znode of an entity is lost, or an entity of the image."""
+    # Some znode of an entity is lost, or an entity of the image.
     tree = tree_from(data)
     image = copied(tree)
     lost = [path for path in data if path.count("/") == 3 and path.startswith(("/config/", "/kafka-acl/"))]
@@ -150,7 +150,7 @@ def test_producer_ids(broker, start, end, next_id, equal):
 
 
 def test_emptied_znodes_are_none():
-    """What the mirror leaves of a deleted quota or credential."""
+    # What the mirror leaves of a deleted quota or credential.
     data = {"/config/users/gone": config(), "/config/clients/gone": config(), "/config/ips/10.9.9.9": config()}
     assert compared(_small(data), IMAGE, DUAL).unexplained == ()
 
@@ -217,7 +217,7 @@ def test_configs_that_zookeeper_has_no_place_for():
 
 
 def test_names_that_were_copied_with_their_escapes():
-    """KAFKA-16222, as real clusters of 3.7.0 have it."""
+    # KAFKA-16222, as real clusters of 3.7.0 have it.
     answer = compared(_small(), copied(_small(), secrets=("right",), patch=(3, 7, 0)), DUAL)
     (found,) = answer.findings
     assert (found.id, found.evidence["count"]) == ("names-copied-escaped", 4)
@@ -268,7 +268,7 @@ def test_a_broker_must_be_registered_as_it_is(changes, kraft):
 
 
 def test_a_broker_that_kraft_does_not_know():
-    """A plain broker that joined during dual write: no error anywhere, and its clients get nothing."""
+    # A plain broker that joined during dual write: no error anywhere, and its clients get nothing.
     image = replace(IMAGE, brokers={1: IMAGE.brokers[1]})
     assert _names(compared(_small(), image, DUAL).unexplained) == [("broker", "2")]
 

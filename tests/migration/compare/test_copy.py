@@ -93,7 +93,7 @@ def test_leaders_move_between_the_saved_tree_and_the_copy(field, value, explaine
 
 
 def test_what_the_saved_tree_does_not_show_is_unknown():
-    """A tree that was saved without secrets predicts no credential, no token and no password."""
+    # A tree that was saved without secrets predicts no credential, no token and no password.
     tree = _small()
     records = _written(tree, lambda value: first_opening(value, ["right"]))
     whole = tree_from({**small(), "/config/brokers/1": config(**{KEY: encrypted("pw", "right")})})

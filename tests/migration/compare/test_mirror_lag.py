@@ -25,7 +25,8 @@ _TOPIC = [("TopicRecord", {"Name": "just-made", "TopicId": _NEW})]
 
 
 def made_behind(name: str, *, behind_ms: int | None, controller: bool = True) -> Observation:
-    """A topic was made at the end of the log, which ZooKeeper, some records behind, does not have yet.
+    """Return a case in which a topic was made at the end of the log, which ZooKeeper, some records behind, does not
+    have yet.
 
     `behind_ms` None: the state of the log at the mirror's offset is unknown.
     """
@@ -39,7 +40,7 @@ def made_behind(name: str, *, behind_ms: int | None, controller: bool = True) ->
 
 
 def _topics(differences: Iterable[Difference]) -> list[Difference]:
-    """The image of these observations has no brokers."""
+    """Return the topics: the image of these observations has no brokers."""
     return [difference for difference in differences if difference.entity == "topic"]
 
 

@@ -39,7 +39,7 @@ def test_hidden_data_is_not_a_difference(hidden):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_that_was_closed_hides_what_is_below_it(path):
-    """Without the right to read a znode its children are not known either."""
+    # Without the right to read a znode its children are not known either.
     kept = [znode for znode in znodes(small()) if not znode.path.startswith(f"{path}/")]
     closed = [replace(znode, data=None, hidden=Hidden.NO_PERMISSION) if znode.path == path else znode for znode in kept]
     assert _unexplained(closed) == []
@@ -152,7 +152,7 @@ def test_what_a_phase_explains(facts, phase, explained):
 
 
 def test_a_znode_written_behind_the_log_explains_itself():
-    """The log was saved first, and ZooKeeper moved on."""
+    # The log was saved first, and ZooKeeper moved on.
     at = 1790000000000  # mtime of every znode
     image = replace(IMAGE, configs={**IMAGE.configs, (2, "orders"): {"retention.ms": "5"}})
     facts = PhaseFacts(state=1, kraft_holds=True, migration_offset=900, last_offset=800, log_end_ms=at - 1)

@@ -32,7 +32,7 @@ def tree_from(data: dict[str, bytes | None]) -> Tree:
 def copied(
     tree: Tree, *, secrets: tuple[str, ...] = (), mv: int = 20, patch: tuple[int, int, int] = (3, 9, 2)
 ) -> Image:
-    """The image behind the copy, with the brokers of the tree registered as migrating."""
+    """Return the image behind the copy, with the brokers of the tree registered as migrating."""
     values = parse_tree(tree)
 
     def decode(value: str) -> str:
@@ -99,7 +99,7 @@ def _credential(draw: st.DrawFn) -> str:
 
 @st.composite
 def trees(draw: st.DrawFn) -> dict[str, bytes | None]:
-    """The data of every znode of a cluster, by path."""
+    """Return the data of every znode of a cluster, by path."""
     found: dict[str, bytes | None] = {
         "/cluster/id": text({"version": "1", "id": "Some-cluster-id_22char"}),
         "/controller_epoch": b"4",

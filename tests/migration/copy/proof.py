@@ -21,14 +21,14 @@ from tests.lab.migration.log import copied_batches
 
 
 def read_tree(place: Path) -> KafkaTree:
-    """The tree that was kept there."""
+    """Return the tree that was kept there."""
     tree, findings = parse_saved_tree((place / "zk.jsonl.gz").read_bytes(), file="zk.jsonl.gz")
     assert not findings
     return tree
 
 
 def read_copy(place: Path, scratch: Path) -> list[Batch]:
-    """The batches of the copy in the log that was kept there."""
+    """Return the batches of the copy in the log that was kept there."""
     log = scratch / "__cluster_metadata-0"
     log.mkdir()
     (log / f"{0:020}.log").write_bytes(gzip.decompress((place / "metadata.log.gz").read_bytes()))
@@ -36,7 +36,7 @@ def read_copy(place: Path, scratch: Path) -> list[Batch]:
 
 
 def rules_of(release: str) -> CopyRules:
-    """The rules of a release by its name."""
+    """Return the rules of a release by its name."""
     return copy_rules(KafkaVersion(*(int(part) for part in release.split("."))))
 
 
@@ -53,7 +53,8 @@ def assert_same_records(tree: KafkaTree, release: str, real: list[Batch]) -> Non
 
 
 def assert_same_batches(tree: KafkaTree, release: str, real: list[Batch]) -> None:
-    """The predicted parts, in the order that Kafka's hash sets happened to have, join to the very batches."""
+    """Check that the predicted parts, in the order that Kafka's hash sets happened to have, join to the very
+    batches."""
     found = [_shape(record) for batch in real for record in batch]
     places = {content: at for at, content in reversed(list(enumerate(found)))}
     rules = rules_of(release)
@@ -64,7 +65,7 @@ def assert_same_batches(tree: KafkaTree, release: str, real: list[Batch]) -> Non
 
 
 def _is_marked(real: list[Batch]) -> bool:
-    """Whether the copy is a transaction, which it is from metadata.version 3.6-IV1 on."""
+    """Return True if the copy is a transaction, which it is from metadata.version 3.6-IV1 on."""
     return real[0][0].type == "BeginTransactionRecord"
 
 
@@ -80,7 +81,7 @@ def _bytes(record: MetadataRecord) -> bytes:
 
 
 def _shape(record: MetadataRecord) -> bytes:
-    """The record; of an ACL its resource alone, for which of a resource's ACLs come first is left to chance."""
+    """Return the record; of an ACL its resource alone, for which of a resource's ACLs come first is left to chance."""
     if record.type != "AccessControlEntryRecord":
         return _bytes(record)
     return repr([record.data[name] for name in ("ResourceType", "ResourceName", "PatternType")]).encode()

@@ -60,7 +60,7 @@ def test_without_transactions_only_the_state_is_added():
 
 
 def test_replayed_it_is_the_tree():
-    """Through real bytes: what is lost or bent on the way would show here."""
+    # Through real bytes: what is lost or bent on the way would show here.
     tree = parsed()
     log = []
     for offset, record in enumerate(_records()):

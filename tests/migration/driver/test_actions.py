@@ -33,7 +33,7 @@ def world() -> FakeWorld:
 
 @pytest.fixture
 def copied(world: FakeWorld) -> FakeWorld:
-    """In dual write, all brokers on ZooKeeper."""
+    """Return the cluster in dual write, all brokers on ZooKeeper."""
     format_all(world.cluster)
     for id in (1, 2, 3):
         world.cluster.nodes[id].file = broker_file(id) + FLAG

@@ -79,7 +79,7 @@ def test_a_quorum_of_which_one_is_left_is_brought_up_again(tmp_path: Path) -> No
 
 
 def test_back_from_one_controller_of_three(tmp_path: Path) -> None:
-    """It runs, so it is stopped before its disk is put aside."""
+    # It runs, so it is stopped before its disk is put aside.
     cluster = FakeCluster()
     for node in cluster.controllers:
         cluster.format(node.id, CLUSTER_ID)
@@ -91,7 +91,7 @@ def test_back_from_one_controller_of_three(tmp_path: Path) -> None:
 
 
 class Closed(FakeWorld):
-    """From a moment on brokers refuse kafkactl's login, as after its password was changed in the cluster."""
+    """Brokers that from a moment on refuse kafkactl's login, as after its password was changed in the cluster."""
 
     def __init__(self, cluster: FakeCluster, *nodes: str, after: int = 0) -> None:
         super().__init__(cluster)
@@ -131,7 +131,7 @@ def test_rollback_begins_nothing_while_a_node_refuses_the_login(tmp_path: Path) 
 
 
 class Foreign(FakeWorld):
-    """From the n-th look on a node answers as one of another cluster."""
+    """Node that from the n-th look on answers as one of another cluster."""
 
     def __init__(self, cluster: FakeCluster, node: int, *, after: int = 0) -> None:
         super().__init__(cluster)
@@ -199,7 +199,7 @@ class Dying(FakeWorld):
 @pytest.mark.parametrize("how", ["killed", "paused"])
 @pytest.mark.parametrize(("phase", "victim"), [("M3", 3), ("M4", 2), ("M6", 2), ("M6", 3002), ("M7", 3)])
 def test_a_node_that_fails_before_a_restart_stops_it(how: str, phase: str, victim: int, tmp_path: Path) -> None:
-    """ZooKeeper and the quorum take seconds to see it, and the look was of before."""
+    # ZooKeeper and the quorum take seconds to see it, and the look was of before.
     cluster = at_phase(phase)
     world = Dying(cluster, victim, how=how)
     result = forward(world, tmp_path)
@@ -247,7 +247,7 @@ def test_a_controller_that_lags_is_none_of_the_majority() -> None:
 
 
 def test_the_last_replica_that_answers_is_not_restarted() -> None:
-    """orders-1 has its replicas on brokers 1 and 2; broker 1 was killed, and stays in the ISR for some seconds."""
+    # orders-1 has its replicas on brokers 1 and 2; broker 1 was killed, and stays in the ISR for some seconds.
     cluster = at_phase("M6")
     step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=Role.BROKER,
                 file=File.ORIGINAL)  # fmt: skip
@@ -259,7 +259,7 @@ def test_the_last_replica_that_answers_is_not_restarted() -> None:
 
 
 def test_gate_of_a_started_node_stays_closed_until_the_node_answers(tmp_path: Path) -> None:
-    """A broker that ends after its registration keeps its znode and registration for some seconds."""
+    # A broker that ends after its registration keeps its znode and registration for some seconds.
     cluster = at_phase("M6")
     crew = open_crew(FakeWorld(cluster), tmp_path)
     step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=Role.BROKER,

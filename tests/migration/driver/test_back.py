@@ -32,7 +32,8 @@ def go_back(world: FakeWorld, folder: Path) -> RunResult:
 
 
 def assert_back(cluster: FakeCluster) -> None:
-    """Every broker in plain ZooKeeper mode with a controller of its own, and nothing left of the migration."""
+    """Check that every broker is in plain ZooKeeper mode with a controller of its own, and nothing is left of the
+    migration."""
     assert cluster.harm == []
     assert all(broker.running and broker.mode is Mode.ZK for broker in cluster.brokers)
     assert all(broker.file == broker_file(broker.id) for broker in cluster.brokers)
@@ -56,7 +57,7 @@ def test_back_from_every_phase(phase: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("phase", PHASES)
 def test_killed_at_an_act_the_next_run_gets_there(phase: str, every: int, tmp_path: Path) -> None:
-    """Before and after hooks, changes of a znode, and looks: thinned here, all of them in the campaign."""
+    # Before and after hooks, changes of a znode, and looks: thinned here, all of them in the campaign.
     start = at_phase(phase)
     acts = killed_at_every_act(
         tmp_path, lambda: copy.deepcopy(start), fused(go_back), assert_back, first=every, every=every

@@ -89,7 +89,7 @@ def test_a_wall_clock_that_jumps_at_every_observation_changes_nothing(jumps: tup
 
 
 def _jumping(jumps: tuple[int, ...]) -> Callable[[], int]:
-    """For the journal: its lines are not in the order of their times."""
+    """Change a journal: its lines are not in the order of their times."""
     turns = cycle(jumps)
     return lambda: max(0, 1_790_000_000_000 + next(turns))
 
@@ -111,7 +111,7 @@ def test_a_dual_write_that_hangs_is_seen_whatever_the_clock_of_the_observer(hour
 
 @pytest.mark.parametrize("hours", [-72, -1, 0, 1, 72])
 def test_a_dual_write_that_advances_is_not_stuck(hours: int) -> None:
-    """A log that was read some seconds after the tree is further on, and that is all."""
+    # A log that was read some seconds after the tree is further on, and that is all.
     cluster = at_phase("M6")
     seen = cluster.observe()
     for _ in range(3):
@@ -122,14 +122,14 @@ def test_a_dual_write_that_advances_is_not_stuck(hours: int) -> None:
 
 
 def test_an_age_by_clocks_that_contradict_each_other_is_none() -> None:
-    """No node reports the time, and the observer's clock is behind ZooKeeper's: the age of the znode is unknown."""
+    # No node reports the time, and the observer's clock is behind ZooKeeper's: the age of the znode is unknown.
     behind = HEALTHY["M6"].but(end=400, migration=300, migration_age_ms=-HOUR_MS).observation()
     found = evidence_of(behind).dual_write
     assert (found.lag, found.age_ms, found.follows) == (99, None, False)
 
 
 def test_a_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing token that only the observer's clock calls expired is a difference."""
+    # A missing token that only the observer's clock calls expired is a difference.
     seen = at_phase("M6").observe()
     asked: list[CompareFacts] = []
     monkeypatch.setattr(compare, "compared", lambda _tree, _image, facts, **_: asked.append(facts))
@@ -139,7 +139,7 @@ def test_a_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.Monk
 
 
 def test_two_looks_without_time_between_them_still_have_to_move() -> None:
-    """The clock went back between them: a confirmation cannot be claimed, a lack of progress can."""
+    # The clock went back between them: a confirmation cannot be claimed, a lack of progress can.
     first = HEALTHY["M6"].but(end=310, migration=300).observation()
     second = changed(HEALTHY["M6"].but(end=318, migration=300).observation(), time_ms=first.time_ms - HOUR_MS)
     assert {"condition-not-confirmed", "dual-write-stalled"} <= {
@@ -158,6 +158,6 @@ def test_waits_do_not_ask_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def _as_at_m6(cluster: FakeCluster) -> None:
-    """What `at_phase` does, with this cluster."""
+    """Do what `at_phase` does, with this cluster."""
     made = at_phase("M6")
     cluster.__dict__.update(made.__dict__)

@@ -19,7 +19,7 @@ def restart(id: int, role: Role) -> Step:
 
 
 def seen(*alive: int, of: tuple[int, ...] = (3001, 3002, 3003), observed: tuple[int, ...] | None = None) -> Observation:
-    """A cluster on KRaft whose voters are `of`; those that are not `observed` are in no inventory."""
+    """Return a cluster on KRaft whose voters are `of`; those that are not `observed` are in no inventory."""
     observation = _M8.but(controllers={id: id in alive for id in of}).observation()
     listed = of if observed is None else observed
     nodes = (node for node in observation.nodes if node.role is Role.BROKER or node.id in listed)
@@ -43,7 +43,7 @@ def test_two_controllers_have_no_majority_to_lose() -> None:
 
 
 def test_the_voters_of_the_quorum_are_counted_and_not_only_those_that_were_observed() -> None:
-    """Without it two of five would be left, although all three of the inventory answer."""
+    # Without it two of five would be left, although all three of the inventory answer.
     three = (3001, 3002, 3003)
     observation = seen(*three, of=(*three, 3004, 3005), observed=three)
     (found,) = majority_at_risk(observation, restart(3001, Role.CONTROLLER))
@@ -79,7 +79,7 @@ def test_a_step_about_no_node_stops_none() -> None:
 
 
 def test_the_partitions_that_a_restart_would_leave_without_a_replica_are_counted() -> None:
-    """orders-0 is on the brokers 1, 2 and 3, and all are in its ISR in ZooKeeper."""
+    # orders-0 is on the brokers 1, 2 and 3, and all are in its ISR in ZooKeeper.
     cluster = HEALTHY["M4"]
     one_left = cluster.but(modes={**cluster.modes, 2: None, 3: None}).observation()
     (found,) = replicas_at_risk(one_left, restart(1, Role.BROKER))

@@ -98,7 +98,7 @@ def test_back_and_forward_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("then", ["resume", "rollback"])
 def test_killed_at_an_act_the_next_run_gets_there(then: str, every: int, tmp_path: Path) -> None:
-    """Before and after hooks, changes of a znode, and looks: thinned here, all of them in the campaign."""
+    # Before and after hooks, changes of a znode, and looks: thinned here, all of them in the campaign.
     start, first = FakeCluster(), 1 if then == "resume" else min(2, every)
     go, check = (forward, assert_on_kraft) if then == "resume" else (back, assert_back)
     acts = killed_at_every_act(
@@ -398,7 +398,7 @@ def test_a_controller_counts_when_it_has_caught_up(
     ],
 )
 def test_another_driver_in_the_other_direction(phase: str, goal: str, act: int, id: str, tmp_path: Path) -> None:
-    """Whatever knows no lock is not kept out; that the state goes the other way shows it."""
+    # Whatever knows no lock is not kept out; that the state goes the other way shows it.
     cluster, acts = at_phase(phase), []
     world = FakeWorld(cluster)
 

@@ -28,7 +28,7 @@ def word(step: Step) -> Word:
 
 
 def shown(cluster: FakeCluster, remembered: Remembered = NOTHING) -> list[Word]:
-    """The pending steps of the dry run."""
+    """Return the pending steps of the dry run."""
     plan = plan_rollback(FakeWorld(cluster).observe(), inventory_of(cluster), remembered=remembered)
     assert plan.outcome is not Outcome.REFUSED, plan.findings
     return [word(step) for step in plan.pending]
@@ -40,7 +40,7 @@ def words_of(result: RunResult) -> list[Word]:
 
 
 def assert_same(expected: list[Word], found: list[Word]) -> None:
-    """The same steps, the same actions in the same order; which broker is elected, and so comes last, is chance.
+    """Check that steps, actions and their order are the same; which broker is elected, and so comes last, is chance.
 
     An election takes milliseconds: when the driver comes to wait for it, it is there.
     """
@@ -60,7 +60,7 @@ def test_the_driver_does_what_was_shown(phase: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("phase", ["M3", "M6", "M8"])
 def test_a_controller_that_cannot_be_seen_is_wiped_as_shown(phase: str, tmp_path: Path) -> None:
-    """Its host is gone; what was formatted for this try has to go all the same."""
+    # Its host is gone; what was formatted for this try has to go all the same.
     cluster = at_phase(phase)
     cluster.stop(3003)
     expected = shown(cluster)
@@ -72,8 +72,7 @@ def test_a_controller_that_cannot_be_seen_is_wiped_as_shown(phase: str, tmp_path
 @pytest.mark.parametrize("phase", ["M4", "M6", "M8"])
 @pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.campaign)])
 def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: str, tmp_path: Path) -> None:
-    """With the journal that it left. A step that was carried out unseen may be looked at once more, or not."""
-
+    # With the journal that it left. A step that was carried out unseen may be looked at once more, or not.
     def resume(cluster: FakeCluster, folder: Path, _: Fuse) -> Outcome:
         crew = open_crew(FakeWorld(cluster), folder)
         with crew.journal, crew.lock:
@@ -91,7 +90,7 @@ def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: st
 
 
 def test_what_only_a_journal_knows() -> None:
-    """In ZooKeeper mode without a sign of a migration: the origin of the leftovers cannot be observed."""
+    # In ZooKeeper mode without a sign of a migration: the origin of the leftovers cannot be observed.
     cluster = at_phase("M0")
     cluster.stop(2)
     cluster.nodes[1].file = (cluster.nodes[1].file or "") + "zookeeper.metadata.migration.enable=true\n"

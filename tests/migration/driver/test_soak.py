@@ -21,7 +21,7 @@ from tests.migration.driver.test_run import KNOWN
 
 @pytest.fixture
 def world() -> FakeWorld:
-    """In M8."""
+    """Return the world in M8."""
     return FakeWorld(at_phase("M8"))
 
 

@@ -41,7 +41,7 @@ def forward(crew: RunContext, until: str) -> RunResult:
 
 
 def with_local_disks(crew: RunContext) -> RunContext:
-    """The disks of its nodes are disks of this machine, so that a look shows whether they are formatted."""
+    """Return the observation with disks of this machine, so that a look shows whether they are formatted."""
     nodes = tuple(changed(node, hooks=Hooks(template="local")) for node in crew.inventory.nodes)
     return changed(crew, inventory=changed(crew.inventory, nodes=nodes))
 
@@ -53,7 +53,7 @@ def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Pat
     late = []
 
     def act_late() -> None:
-        """The operator takes a minute."""
+        """Act as an operator who takes a minute."""
         if begged and cluster.now_ms - began >= 60_000 * len(begged):
             late.append(begged[len(late)] if len(late) < len(begged) else None)
             if late[-1] is not None:

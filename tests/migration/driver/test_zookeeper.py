@@ -59,7 +59,7 @@ def test_a_zookeeper_that_stays_away_behind_a_stop_is_reported_and_the_next_run_
 
 @pytest.mark.parametrize("times", [3, 10_000])
 def test_brokers_without_a_controller_wait_for_a_zookeeper_that_comes_back(times: int, tmp_path: Path) -> None:
-    """The controllers are gone, and none of the znodes can be deleted for now."""
+    # The controllers are gone, and none of the znodes can be deleted for now.
     cluster = at_phase("M6")
     result = back(Away(cluster, Verb.STOP, 3003, times), tmp_path)
     if times == 10_000:
@@ -90,7 +90,7 @@ def test_no_permission_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_server_without_its_quorum_is_not_looked_at_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It lets read what may be old, and nothing could be written: the driver waits for the others, and says so."""
+    # It lets read what may be old, and nothing could be written: the driver waits for the others, and says so.
     inventory = inventory_of(FakeCluster())
     old = warning("zookeeper-read-only", "ZooKeeper zk:2181", "it has lost its quorum and only lets read", "")
     captured = SimpleNamespace(znodes=(), raw=SimpleNamespace(findings=(old,)))
@@ -131,7 +131,7 @@ class InterruptedCluster(FakeCluster):
 
 @pytest.mark.slow
 def test_a_claim_that_was_interrupted_is_reported_and_not_waited_for(tmp_path: Path) -> None:
-    """Seen on 3.9.2: ControllerMovedException without end, and no controller until the leader is restarted."""
+    # Seen on 3.9.2: ControllerMovedException without end, and no controller until the leader is restarted.
     cluster = InterruptedCluster()
     began_ms = cluster.now_ms
     result = forward(FakeWorld(cluster), tmp_path)
@@ -195,7 +195,7 @@ class UnendingCopy(FakeCluster):
 
 @pytest.mark.slow
 def test_back_out_of_a_copy_that_goes_on(tmp_path: Path) -> None:
-    """Its controllers are stopped: that none is left to end the copy is what was wanted, not a crash."""
+    # Its controllers are stopped: that none is left to end the copy is what was wanted, not a crash.
     cluster = UnendingCopy()
     assert forward(FakeWorld(cluster), tmp_path).state_after == "M5"
     result = back(FakeWorld(cluster), tmp_path)
@@ -208,7 +208,7 @@ def test_back_out_of_a_copy_that_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_controllers_that_end_in_the_copy_are_reported_soon_and_started_by_the_next_run(tmp_path: Path) -> None:
-    """Seen on 3.9.2: `Aborting the ZK migration` by SessionExpired, and the process is gone."""
+    # Seen on 3.9.2: `Aborting the ZK migration` by SessionExpired, and the process is gone.
     cluster = CrashingCluster()
     began_ms = cluster.now_ms
     result = forward(FakeWorld(cluster), tmp_path)
@@ -241,7 +241,7 @@ class SupervisedCluster(CrashingCluster):
 
 @pytest.mark.slow
 def test_controllers_that_end_in_the_copy_and_return_are_waited_for(tmp_path: Path) -> None:
-    """As those of systemd and Kubernetes do: one run reaches its end."""
+    # As those of systemd and Kubernetes do: one run reaches its end.
     cluster = SupervisedCluster()
     result = forward(FakeWorld(cluster), tmp_path)
     assert result.outcome is Outcome.DONE, result.findings

@@ -28,7 +28,7 @@ DESCRIBE_CLUSTER, DESCRIBE_CONFIGS = 60, 32
 
 
 def asked(node: FakeBroker | str, *, id: int = 1) -> IdentitySeen:
-    """What a node says, asked as the one that it should be."""
+    """Return what a node says, asked as the one that it should be."""
     deadline = Deadline.after(5_000, SystemClock())
     (address,) = parse_addresses(str(node if isinstance(node, str) else node.address))
     with connect(address, Access(), deadline) as connection:
@@ -40,7 +40,7 @@ def broker(**answers: Any) -> FakeBroker:
 
 
 def described(id: int) -> Any:
-    """DescribeConfigs of broker `id`, which describes no other."""
+    """Answer DescribeConfigs of broker `id`, which describes no other."""
     text = f"Unexpected broker id, expected {id} or empty string, but received"
 
     def script(request: Asked) -> Any:

@@ -45,7 +45,7 @@ def test_what_is_remembered(tmp_path: Path) -> None:
 def test_what_is_kept_is_named_on_the_disk_before_the_journal_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name is on the disk once its folder was synced, and so is that of the folder of what is kept."""
+    # A name is on the disk once its folder was synced, and so is that of the folder of what is kept.
     found: list[str] = []
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (found.append(_name(descriptor)), fsync(descriptor))[1])

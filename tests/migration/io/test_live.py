@@ -186,7 +186,7 @@ def test_a_local_controller_is_formatted_once_and_never_over(tmp_path: Path) -> 
 
 
 def rendered(folder: Path, world: FakeWorld) -> tuple[Inventory, RenderedFiles]:
-    """The files, with every node's own one kept."""
+    """Return the files, with every node's own one kept."""
     inventory = inventory_of(world.cluster)
     journal = open_migration_journal(str(folder / "j"), cluster_id=CLUSTER_ID, identity={})
     files = RenderedFiles(inventory, world, journal, FilesOfOperator())

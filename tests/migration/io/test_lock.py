@@ -26,12 +26,12 @@ class Ensemble:
         return Session(self, self.sessions)
 
     def expire(self, session: int) -> None:
-        """A session ends, and what it owned goes."""
+        """Expire a session, with what it owned."""
         self.znodes = {path: znode for path, znode in self.znodes.items() if znode.ephemeral_owner != session}
 
 
 class Session:
-    """What the lock asks of `ZooKeeper`."""
+    """Session as the lock needs it of `ZooKeeper`."""
 
     def __init__(self, ensemble: Ensemble, session_id: int) -> None:
         self.ensemble, self.session_id, self.closed = ensemble, session_id, False
@@ -94,7 +94,7 @@ def test_the_second_driver_is_refused_whatever_its_journal() -> None:
 
 
 def test_a_driver_that_was_killed_is_succeeded_at_once_with_its_journal() -> None:
-    """The next one holds the journal's own lock, so the one before is gone; its session lingers."""
+    # The next one holds the journal's own lock, so the one before is gone; its session lingers.
     ensemble = Ensemble()
     dead = taken(ensemble, driver())
     heir = taken(ensemble, driver(pid=12))

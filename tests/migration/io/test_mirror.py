@@ -37,7 +37,7 @@ CONTROLLER = NodeSeen(id=3001, role=Role.CONTROLLER, config={"password.encoder.s
 
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory):
-    """By release."""
+    """Return the captured observations by release."""
     return {release: _captured(release, tmp_path_factory.mktemp(release)) for release in RELEASES}
 
 
@@ -50,7 +50,7 @@ def _captured(release, place) -> Captured:
 
 
 def _compared(captured, *, nodes=(CONTROLLER,), changed=None) -> Comparison:
-    """The comparison after the data of some znodes was changed, or the znodes were removed (None)."""
+    """Return the comparison after the data of some znodes was changed, or the znodes were removed (None)."""
     changed = changed or {}
     kept = [znode for znode in captured.znodes if not (znode.path in changed and changed[znode.path] is None)]
     written = [replace(difference, data=changed.get(difference.path, difference.data)) for difference in kept]
@@ -68,7 +68,7 @@ def test_a_real_migration_has_no_difference(captured, release):
 
 @pytest.mark.parametrize("release", ["3.6.1", "3.7.0"])
 def test_releases_that_copy_names_with_their_escapes(release, tmp_path):
-    """KAFKA-16222; and an ISR that changed while ZooKeeper was read is lag."""
+    # KAFKA-16222; and an ISR that changed while ZooKeeper was read is lag.
     answer = _compared(_captured(release, tmp_path))
     assert {difference.entity for difference in answer.unexplained} == {"client-quota", "scram-credential"}
     assert [finding.id for finding in answer.findings] == ["names-copied-escaped"]
@@ -96,7 +96,7 @@ def test_its_copy_is_as_predicted(captured, release):
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_is_done_behind_its_back_is_found(captured, release):
-    """Each config znode is emptied in turn, and each ACL and token removed."""
+    # Each config znode is emptied in turn, and each ACL and token removed.
     found = captured[release]
     names = [znode.path for znode in found.znodes]
     configs = [znode.path for znode in found.znodes if b'"config":{"' in (znode.data or b"")]
@@ -111,7 +111,7 @@ def test_what_is_done_behind_its_back_is_found(captured, release):
 
 
 def _mirrored_to(observation, offset: int):
-    """The same with another offset in /migration."""
+    """Return the same with another offset in /migration."""
     znode = observation.tree.get("/migration")
     fields: Mapping[str, Any] = json.loads(znode.data)
     data = json.dumps({**fields, "kraft_metadata_offset": offset}).encode()
@@ -121,7 +121,7 @@ def _mirrored_to(observation, offset: int):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_no_ops_behind_the_mirror_need_no_second_replay(captured, release, monkeypatch):
-    """Two are written per second and change nothing, so the mirror has to equal the state at the log's end."""
+    # Two are written per second and change nothing, so the mirror has to equal the state at the log's end.
     found = captured[release]
     observation = observation_from(found)
     log = observation.log
@@ -137,7 +137,7 @@ def test_no_ops_behind_the_mirror_need_no_second_replay(captured, release, monke
 
 @pytest.mark.parametrize("behind_ms", [LAG_ALLOWED_MS, LAG_ALLOWED_MS + 1])
 def test_lag_is_explained_by_the_state_at_the_mirror(captured, behind_ms):
-    """KRaft has moved on in one topic; ZooKeeper still holds what the log said before."""
+    # KRaft has moved on in one topic; ZooKeeper still holds what the log said before.
     observation = replace(observation_from(captured["3.9.2"]), nodes=(CONTROLLER,))
     image = observation.log.image
     key = next(key for key in image.configs if key[0] == 2)
@@ -172,7 +172,7 @@ PHASES = {
 
 @pytest.mark.parametrize("name", PHASES)
 def test_a_cluster_in_every_state_has_no_unexplained_difference(name, tmp_path):
-    """None of them lost anything; what a state does to ZooKeeper or KRaft is explained by it."""
+    # None of them lost anything; what a state does to ZooKeeper or KRaft is explained by it.
     with tarfile.open(STATES / f"{name}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     answer = compare_observation(load_observation(str(tmp_path)))

@@ -39,7 +39,7 @@ SHORT_MS = 6_000
 
 
 class FakeZooKeeper:
-    """What `open_zookeeper` gives, with a tree of its own."""
+    """Result of `open_zookeeper`, with a tree of its own."""
 
     def __init__(self, tree: Tree, lock: bytes | None = None) -> None:
         self.tree = tree
@@ -73,7 +73,7 @@ def zookeeper(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def zookeeper_broker(*, ready: bool = False, cluster_id: str = CLUSTER_ID) -> FakeBroker:
-    """One on ZooKeeper: it does not offer DescribeQuorum, and hangs up on it."""
+    """Return one on ZooKeeper: it does not offer DescribeQuorum, and hangs up on it."""
 
     class Broker(FakeBroker):
         def self_description(self, version: int) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def zookeeper_broker(*, ready: bool = False, cluster_id: str = CLUSTER_ID) -> Fa
 
 @contextlib.contextmanager
 def cluster(folder: Path, *brokers: FakeBroker, more: str = "", each: str = "") -> Iterator[Inventory]:
-    """Brokers 11, 12 … and the controllers 1, 2 of a quorum, and their inventory."""
+    """Yield brokers 11, 12 … and the controllers 1, 2 of a quorum, and their inventory."""
     with contextlib.ExitStack() as stack:
         quorum = stack.enter_context(FakeQuorum(controllers=2, voters=(1, 2)))
         quorum.cluster_id = CLUSTER_ID
@@ -169,7 +169,7 @@ def test_what_does_not_answer_is_unknown(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_time_for_the_tree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """As one that is stopped, or has lost its quorum: a look says so after seconds, however long a tree may take."""
+    # As one that is stopped, or has lost its quorum: a look says so after seconds, however long a tree may take.
     monkeypatch.setattr("kafkactl.migration.io.observe._SILENT_MS", 500.0)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
@@ -188,7 +188,7 @@ def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_ti
 def test_the_controllers_are_asked_right_behind_the_tree(
     tmp_path: Path, zookeeper: None, monkeypatch: pytest.MonkeyPatch
 ):
-    """A broker that hangs takes ten seconds, in which the log grows: compared with that, dual write seemed stuck."""
+    # A broker that hangs takes ten seconds, in which the log grows: compared with that, dual write seemed stuck.
     asked: list[tuple[Address, ...]] = []
 
     def ask(addresses: dict[Address, int], *words: Any, **options: Any) -> Any:
@@ -204,7 +204,7 @@ def test_the_controllers_are_asked_right_behind_the_tree(
 
 @pytest.mark.slow
 def test_a_controller_that_hangs_is_not_said_to_be_gone(tmp_path: Path, zookeeper: None):
-    """The operator may be about to delete /controller."""
+    # The operator may be about to delete /controller.
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         zookeeper_broker() as broker,
@@ -296,7 +296,8 @@ def test_strays_by_hook(tmp_path: Path, zookeeper: None):
 
 
 def controllers_down(folder: Path, disk: Path, more: str = "") -> Observation:
-    """A broker and two controllers that were never started, whose metadata log is to be on a disk of this machine."""
+    """Return a broker and two controllers that were never started, whose metadata log is to be on a disk of this
+    machine."""
     each = f'log_dirs = ["{disk}"]\nlog = "{disk}"\n'
     for id in (11, 1, 2):
         (folder / f"{id}.properties").write_text(f"log.dirs={disk}\n")
@@ -313,7 +314,7 @@ def unreadable(found: Observation) -> list[str]:
 def test_a_disk_that_is_seen_empty_is_not_an_open_question(
     tmp_path: Path, zookeeper: None, names: tuple[str, ...] | None
 ):
-    """Not there yet, empty, freshly mounted, formatted and never started: known, each of them."""
+    # Not there yet, empty, freshly mounted, formatted and never started: known, each of them.
     disk = tmp_path / "disk"
     for name in names or ():
         disk.mkdir(exist_ok=True)
@@ -406,7 +407,7 @@ Kafkactl = Callable[..., Run]
 
 @contextlib.contextmanager
 def written(folder: Path) -> Iterator[Path]:
-    """The inventory of a cluster as a file, with a configuration that holds a password."""
+    """Yield the inventory of a cluster as a file, with a configuration that holds a password."""
     for id in (11, 1, 2):
         (folder / f"{id}.properties").write_text("ssl.key.password=hunter2\n")
     with cluster(folder, zookeeper_broker()) as inventory:

@@ -55,7 +55,7 @@ def test_a_quorum_that_waits(tmp_path: Path):
 
 
 def test_a_broker_that_entered_and_left_again_is_still_registered(tmp_path: Path):
-    """zk-migration-measured 2.1."""
+    # zk-migration-measured 2.1.
     log = LogWriter()
     bootstrap(log)
     epoch = broker(log, 1)
@@ -142,7 +142,7 @@ def test_a_copy_that_is_under_way(tmp_path: Path):
 
 
 def test_a_copy_without_a_transaction(tmp_path: Path):
-    """Below metadata.version 3.6-IV1; registrations before and after it are none of it."""
+    # Below metadata.version 3.6-IV1; registrations before and after it are none of it.
     log = LogWriter()
     bootstrap(log, level=11)
     broker(log, 1)
@@ -197,7 +197,7 @@ _EVENTS = st.one_of(
 
 @given(events=st.lists(_EVENTS, max_size=25), batch_size=st.integers(1, 4))
 def test_it_agrees_with_the_image(events, batch_size: int, tmp_path_factory: pytest.TempPathFactory):
-    """Whatever the records are, in transactions or not: two folds over one log, one answer."""
+    # Whatever the records are, in transactions or not: two folds over one log, one answer.
     log = LogWriter()
     bootstrap(log)
     epochs: dict[int, int] = {}

@@ -41,7 +41,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON value."""
+    """Return every place in a JSON value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(found for key, part in inner for found in places(part, (*path, key)))]
 
@@ -74,7 +74,7 @@ def test_no_answer_is_a_traceback(data: st.DataObject, folders: dict[str, Path])
 
 
 def answer(folder: str) -> None:
-    """Everything that is asked of a saved observation; an error is an answer, too."""
+    """Answer everything that is asked of a saved observation; an error is an answer, too."""
     try:
         seen = load_observation(folder)
     except KafkactlError:

@@ -24,7 +24,7 @@ from tests.migration.state.states_seen import HEALTHY, Seen
 
 
 def bare_tree(seen: Seen) -> Observation:
-    """Znodes of which only path and data were saved."""
+    """Return znodes of which only path and data were saved."""
     observation = seen.observation()
     assert observation.tree is not None
     lines = (json.loads(render_znode(znode)) for znode in observation.tree.znodes.values())

@@ -47,7 +47,7 @@ def controller(id: int = 3001, text: str = CONTROLLER_TEXT, **changes: str | Non
 
 
 def _file(id: int, role: Role, text: str, changes: dict[str, str | None]) -> NodeFile:
-    """With lines changed, added or (None) left out; `_` in a name is a dot."""
+    """Return a file with lines changed, added or (None) left out; `_` in a name is a dot."""
     lines = text.format(id=id).splitlines(keepends=True)
     for name, value in changes.items():
         key = name.replace("_", ".")

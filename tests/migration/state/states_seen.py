@@ -43,9 +43,9 @@ COPY_BEGIN, COPY_END = 81, 236
 
 @dataclass
 class Seen:
-    """What there is to see. `modes`: how each broker runs, None for one that is down. `registered`: by broker id,
-    whether as migrating. `controllers`: by id, whether it is alive. `log` is the state in the log, None for no log.
-    `foreign`: the cluster that a controller says it is of."""
+    """State of a cluster. `modes`: how each broker runs, None for one that is down. `registered`: by broker id, whether
+    as migrating. `controllers`: by id, whether it is alive. `log` is the state in the log, None for no log. `foreign`:
+    the cluster that a controller says it is of."""
 
     modes: dict[int, Mode | None] = field(default_factory=lambda: {1: ZK, 2: ZK, 3: ZK})
     files: dict[int, Mode] = field(default_factory=dict)
@@ -253,12 +253,12 @@ def _migration(offset: int | str) -> bytes:
 
 
 def without(observation: Observation, **fields: Any) -> Observation:
-    """The same with fields of every node taken out."""
+    """Return the same with fields of every node taken out."""
     return changed(observation, nodes=tuple(changed(node, **fields) for node in observation.nodes))
 
 
 def answering(observation: Observation, name: str, **identity: Any) -> Observation:
-    """The same, and a node says who it is: by default the one that the inventory names."""
+    """Return the same, and a node says who it is: by default the one that the inventory names."""
     usual = {"cluster_id": CLUSTER_ID, "node_id": int(name.rpartition(" ")[2])}
     nodes = (
         changed(node, identity=IdentitySeen(**(usual | identity))) if node.name == name else node

@@ -27,7 +27,7 @@ VOTERS = "3001@c1:9093,3002@c2:9093,3003@c3:9093"
 
 
 def three(name: str) -> Observation:
-    """A healthy state with three controllers, each at its own address, all nodes answering as themselves."""
+    """Return a healthy state with three controllers, each at its own address, all nodes answering as themselves."""
     seen = with_voters(HEALTHY[name].but(controllers=THREE).observation(), VOTERS)
     nodes = []
     for node in seen.nodes:
@@ -40,7 +40,7 @@ def three(name: str) -> Observation:
 
 
 def with_voters(seen: Observation, voters: str) -> Observation:
-    """The same with these voters in every file that names any."""
+    """Return the same with these voters in every file that names any."""
 
     def written(node: NodeSeen) -> NodeSeen:
         if not (node.config or {}).get("controller.quorum.voters"):
@@ -55,7 +55,7 @@ def but(seen: Observation, name: str, **fields: object) -> Observation:
 
 
 def refused_everywhere(seen: Observation, id: str) -> None:
-    """No plan forward or back, no next step; `check` blocks, and each says why by name."""
+    """Check that there is no plan forward or back and no next step; `check` blocks, and each says why by name."""
     for plan in (plan_forward(seen), plan_rollback(seen)):
         assert plan.outcome is Outcome.REFUSED
         assert plan.steps == ()
@@ -85,7 +85,7 @@ def test_a_node_of_another_cluster_makes_the_state_unknown(name: str, node: str)
 @pytest.mark.parametrize("log", [0, 1, 2, 3])
 @pytest.mark.parametrize("foreign", [(3001,), (3001, 3002, 3003)])
 def test_no_state_is_derived_from_a_foreign_quorum(log: int, foreign: tuple[int, ...]) -> None:
-    """A live quorum of another cluster was once reported as without the migration flag, as M10, and as M3."""
+    # A live quorum of another cluster was once reported as without the migration flag, as M10, and as M3.
     seen = Seen(controllers=THREE, log=log, metric=log, flags=dict.fromkeys(THREE, log != 0)).observation()
     seen = with_voters(seen, VOTERS)
     for id in foreign:
@@ -97,7 +97,7 @@ def test_no_state_is_derived_from_a_foreign_quorum(log: int, foreign: tuple[int,
 
 
 def test_m8_with_one_foreign_node_is_not_m10() -> None:
-    """The foreign node runs without the flag and knows no migration; it decides nothing about ours."""
+    # The foreign node runs without the flag and knows no migration; it decides nothing about ours.
     seen = but(three("M8"), "controller 3003", metrics={"ZkMigrationState": 3.0})
     seen = answering(seen, "controller 3003", cluster_id=OTHER)
     situation, back = observed_state(seen), plan_rollback(seen)
@@ -145,7 +145,7 @@ def disk(*ids: str) -> tuple[DirectorySeen, ...]:
 
 
 def registered() -> Observation:
-    """The brokers have registered a directory each."""
+    """Return the observation in which the brokers have registered a directory each."""
     seen = three("M6")
     known = {
         id: changed(registration, directories=(uuid(100 + id),))
@@ -186,7 +186,7 @@ def test_a_stopped_broker_with_a_new_disk_is_not_another_node() -> None:
 
 
 def test_addresses_that_were_swapped() -> None:
-    """The nodes were not asked for their ids; the address of each is in its znode, and in the voters."""
+    # The nodes were not asked for their ids; the address of each is in its znode, and in the voters.
     seen = changed(three("M6"), nodes=tuple(changed(node, identity=None) for node in three("M6").nodes))
     for role, address, other in (("broker", "b:9093", "b:9092"), ("controller", "c3:9093", "c2:9093")):
         first, second = (f"{role} {id}" for id in ((2, 3) if role == "broker" else (3002, 3003)))
@@ -245,7 +245,8 @@ def test_the_answers_are_saved_and_read_back() -> None:
 
 
 def lone(**fields: object) -> Observation:
-    """The first of three controllers has been started: it asks for votes, and has made /migration."""
+    """Return the observation after the first of three controllers has been started: it asks for votes, and has made
+    /migration."""
     usual = {"controllers": {3001: True, 3002: False, 3003: False}, "migration": -1, "leader": False, "metric": None}
     return with_voters(Seen(**(usual | fields)).observation(), VOTERS)  # type: ignore[arg-type]
 
@@ -262,13 +263,13 @@ def test_one_controller_of_three_is_not_a_quorum() -> None:
 
 
 def test_a_port_that_is_not_a_controllers_is_not_a_quorum() -> None:
-    """It takes connections and says nothing: two controllers are down, and nothing of a migration exists."""
+    # It takes connections and says nothing: two controllers are down, and nothing of a migration exists.
     seen = lone(controllers={3001: False, 3002: False, 3003: None}, formatted=False, migration=None)
     assert observed_state(seen).state is State.M0
 
 
 def test_a_level_is_not_judged_from_a_controller_without_a_leader() -> None:
-    """It shows a default, which is not the quorum's metadata.version; the advice was to format it again."""
+    # It shows a default, which is not the quorum's metadata.version; the advice was to format it again.
     seen = lone()
     api = seen.controllers[0].api_versions
     assert api is not None

@@ -106,7 +106,7 @@ def test_times_for_people(ms: int, words: str) -> None:
 
 
 def test_the_clusters_time_is_that_of_the_leaders_answer_not_that_of_a_log_that_was_read_later() -> None:
-    """Between them a broker may have hung for ten seconds."""
+    # Between them a broker may have hung for ten seconds.
     seen = in_m8()
     evidence = evidence_of(seen)
     assert cluster_time_ms(seen, evidence.log) == _NOW

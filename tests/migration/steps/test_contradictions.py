@@ -28,7 +28,7 @@ _FIELDS = ("alive", "kafka_version", "mode", "config", "meta_properties", "api_v
 
 
 def but(observation: Observation, role: str | None = None, **fields: Any) -> Observation:
-    """With fields of every node, or of those of a role, set."""
+    """Return it with fields of every node, or of those of a role, set."""
     nodes = (changed(node, **fields) if role in (None, node.role.value) else node for node in observation.nodes)
     return changed(observation, nodes=tuple(nodes))
 
@@ -48,7 +48,7 @@ def blocked(observation: Observation) -> set[str]:
 @settings(max_examples=examples(200), deadline=None)
 @given(data=st.data())
 def test_what_is_finalized_is_never_rolled_back(data: st.DataObject) -> None:
-    """Whatever is not seen of it, and however old the log is that is."""
+    # Whatever is not seen of it, and however old the log is that is.
     name = data.draw(st.sampled_from(["M11", "M8", "M6", None]))
     logs = {} if name is None else HEALTHY[name].observation().logs
     seen = changed(_M11.observation(), logs=logs)
@@ -78,7 +78,7 @@ def test_where_no_source_says_that_it_is_not_finalized() -> None:
 @pytest.mark.parametrize("name", ["M6", "M7", "M8"])
 @pytest.mark.parametrize("older", ["M3", "M4L"])
 def test_an_old_copy_of_the_log_says_nothing_of_now(name: str, older: str) -> None:
-    """It would be a stale /migration: stop all controllers at once."""
+    # It would be a stale /migration: stop all controllers at once.
     seen = changed(but(HEALTHY[name].but(end=900).observation(), metrics=None), logs=HEALTHY[older].observation().logs)
     found = observed_state(seen)
     assert found.state.value == name

@@ -210,7 +210,7 @@ def test_what_was_not_heard_of_a_broker_is_not_taken_for_a_no() -> None:
 
 
 def _later(seen: Seen) -> tuple[Observation, Observation]:
-    """Two looks ten seconds apart, the log twenty no-ops on."""
+    """Return two looks ten seconds apart, the log twenty no-ops on."""
     first = seen.observation()
     moved = seen.but(end=seen.end + 20, migration=seen.migration + 20 if isinstance(seen.migration, int) else None)
     return first, changed(moved.observation(), time_ms=first.time_ms + 10_000)

@@ -114,7 +114,7 @@ def test_the_rollback_of_a_real_cluster(name: str) -> None:
 
 
 def _without_brokers(actions: list[str]) -> list[str]:
-    """Which of two brokers was elected, and so comes last, is chance."""
+    """Leave out the brokers: which of two was elected, and so comes last, is chance."""
     return [action for action in actions if not action[-1].isdecimal()]
 
 

@@ -19,7 +19,7 @@ from tests.migration.state.states_seen import HEALTHY, MIG, Seen
 
 
 def in_racks(seen: Seen, racks: dict[int, str]) -> Observation:
-    """The same with `broker.rack` in the files."""
+    """Return the same with `broker.rack` in the files."""
     observation = seen.observation()
     nodes = (
         changed(node, config={**(node.config or {}), "broker.rack": racks[node.id]}) if node.id in racks else node

@@ -37,7 +37,7 @@ def planned(seen: Seen, **options: Any) -> Way:
 
 
 def actions(plan: Way, state: Progress = Progress.PENDING) -> list[str]:
-    """Actions of one state, with the number of the node."""
+    """Return actions of one state, with the number of the node."""
     return [
         step.action.value if step.node is None else f"{step.action.value} {step.node}"
         for step in plan.steps
@@ -255,7 +255,8 @@ def test_where_no_controller_is_elected_in_time_one_broker_is_restarted_first():
 
 
 def _is_in_order(plan: Way) -> None:
-    """The order that was proven: nothing is deleted while a controller may live, nothing rolled before an election."""
+    """Check the order that was proven: nothing is deleted while a controller may live, nothing rolled before an
+    election."""
     steps = plan.steps
     assert [step.number for step in steps] == list(range(1, len(steps) + 1))
     for move in (Move.STOP_CONTROLLERS, Move.WAIT_ZOOKEEPER_CONTROLLER, Move.RAISE_CONTROLLER_EPOCH,
@@ -320,7 +321,7 @@ def test_no_observation_leads_to_a_plan_out_of_order(data: st.DataObject) -> Non
 
 
 def of_another_cluster(seen: Seen) -> Observation:
-    """The same with a log that has another topic."""
+    """Return the same with a log that has another topic."""
     observation = seen.observation()
     (log,) = observation.logs.values()
     stranger = Topic(id=Uuid(bytes(15) + b"\7"), name="orders", partitions={})
@@ -348,7 +349,7 @@ def test_znodes_and_log_of_different_clusters(seen: Seen):
     [("connection-refused", Progress.DONE), ("connection-timed-out", Progress.PENDING), (None, Progress.PENDING)],
 )
 def test_a_controller_that_hangs_is_still_to_be_stopped(reason: str | None, state: Progress):
-    """Stopped for a while (SIGSTOP) or cut off, it goes on afterwards: two controllers, if /controller was deleted."""
+    # Stopped for a while (SIGSTOP) or cut off, it goes on afterwards: two controllers, if /controller was deleted.
     evidence = {} if reason is None else {"reason": reason}
     silent = warning("node-not-observed", "controller 3001", "it does not answer", **evidence)
     observation = changed(_M6.but(controllers=_DOWN).observation(), findings=(silent,))

@@ -17,7 +17,7 @@ _LEFT_BEHIND = _M0.but(files={1: MIG, 3: MIG})
 
 
 def inventory() -> Inventory:
-    """Brokers 1 to 3 and controller 3001."""
+    """Return brokers 1 to 3 and controller 3001."""
     rows = [(id, "broker") for id in (1, 2, 3)] + [(3001, "controller")]
     nodes = (
         f'[[nodes]]\nid = {id}\nrole = "{role}"\naddress = "node-{id}:9092"\nconfig = "/etc/{id}.properties"\n'
@@ -47,7 +47,7 @@ def test_files_that_an_earlier_run_left_behind_go_back() -> None:
 
 @pytest.mark.parametrize("remembered", [None, Remembered()], ids=["no journal", "a journal without a rollback"])
 def test_files_are_another_operators_where_no_rollback_was_begun(remembered: Remembered | None) -> None:
-    """They are reported, and left as they are: the forward way may have just begun."""
+    # They are reported, and left as they are: the forward way may have just begun.
     plan = planned(_LEFT_BEHIND, remembered)
     assert (plan.outcome, plan.steps) == (Outcome.NOTHING_TO_DO, ())
     left = [finding.subject for finding in plan.findings if finding.id == "broker-file-left-over"]

@@ -46,7 +46,7 @@ def test_the_loss_can_be_accepted_by_name() -> None:
 
 
 def test_where_no_controller_could_write_it_again_the_rollback_continues() -> None:
-    """A cluster without any controller is worse."""
+    # A cluster without any controller is worse.
     seen = without_controllers(old_state())
     assert observed_state(seen).state == "lost-quorum"
     plan = plan_rollback(seen)
@@ -71,7 +71,7 @@ def test_a_quota_that_only_zookeeper_has_comes_back_with_it_and_that_is_reported
 
 
 def test_a_name_that_was_copied_with_its_escapes_is_in_zookeeper_by_its_right_name() -> None:
-    """KAFKA-16222: the rollback repairs it."""
+    # KAFKA-16222: the rollback repairs it.
     quota = {"Entity": [{"EntityType": "user", "EntityName": "eve%40x"}], "Key": "producer_byte_rate", "Value": 9.0}
     seen = world("M6").znode("/config/users/eve%40x", text({"version": 1, "config": {"producer_byte_rate": "9"}}))
     plan = plan_rollback(seen.replayed(("ClientQuotaRecord", quota)).observation())

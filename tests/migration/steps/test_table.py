@@ -156,7 +156,7 @@ def test_the_state_is_what_all_the_evidence_shows(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_order_of_the_rows_decides() -> None:
-    """Most situations fulfil later rows, too, for other states; each is under a heading that says why."""
+    # Most situations fulfil later rows, too, for other states; each is under a heading that says why.
     assert isinstance(TABLE[0], Band)
     assert all(entry.reason for entry in TABLE if isinstance(entry, Band))
     rows = [entry for entry in TABLE if isinstance(entry, Row)]
@@ -236,7 +236,7 @@ def test_no_partial_observation_raises(data: st.DataObject) -> None:
 
 
 def partial(observation: Observation, data: st.DataObject) -> Observation:
-    """Some nodes, some fields of each, perhaps no tree, perhaps no log."""
+    """Return some nodes, some fields of each, perhaps no tree, perhaps no log."""
     fields = ("alive", "mode", "config", "config_text", "meta_properties", "api_versions", "quorum", "metrics")
     nodes = []
     for node in observation.nodes:

@@ -22,7 +22,7 @@ _SECRET = "encoder-Secret-é"
 
 
 def encrypted(password: str, secret: str = _SECRET, *, digest: str = "sha512", iterations: int = 64) -> str:
-    """As `EncryptingPasswordEncoder.encode` writes it; by default of few iterations, which cost time only."""
+    """Encrypt as `EncryptingPasswordEncoder.encode` does; by default with few iterations, which cost time only."""
     salt, vector = b"salt-of-a-test", bytes(range(16))
     key = hashlib.pbkdf2_hmac(digest, secret.encode(), salt, iterations, 16)
     data = password.encode()

@@ -11,7 +11,7 @@ from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 
 @frozen
 class FieldLayout:
-    """One field at one version. `tag` is None for a field in its place; `flexible` False where the field's own rule
+    """Field at one version. `tag` is None for a field in its place; `flexible` False where the field's own rule
     (RequestHeader's ClientId) takes it out of the message's flexible form."""
 
     name: str
@@ -30,14 +30,14 @@ class FieldLayout:
 
 @frozen
 class MessageLayout:
-    """One message at one version."""
+    """Message at one version."""
 
     flexible: bool
     fields: tuple[FieldLayout, ...]
 
 
 def layout_at(spec: MessageSpec, version: int) -> MessageLayout:
-    """The layout of a message at a version, valid or not."""
+    """Return the layout of a message at a version, valid or not."""
     flexible = spec.is_flexible(version)
     return MessageLayout(flexible=flexible, fields=_fields(spec.fields, version, flexible))
 

@@ -25,7 +25,7 @@ def render(layout: int, cluster_id: str = CLUSTER, directory_id: Uuid | None = D
 
 @pytest.mark.parametrize("layout", [2, 3, 4])
 def test_bytes_of_3_7_and_later(layout: int):
-    """Written by Kafka's tool on JDK 17 in UTC (the shared specification, 2.2)."""
+    # Written by Kafka's tool on JDK 17 in UTC (the shared specification, 2.2).
     assert render(layout) == (
         b"#\n#Fri Nov 20 10:27:37 UTC 2026\nnode.id=0\ndirectory.id=JEXY6aqzQY-32P5TStzaFg\nversion=1\n"
         b"cluster.id=XgM8cvG1S-mQ3k4wGhkVpQ\n"

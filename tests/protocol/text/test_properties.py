@@ -81,7 +81,8 @@ def test_bytes_are_latin_1():
 
 
 def continues_nothing(text: str) -> bool:
-    """Lines of blanks and a backslash only: there each of the two libraries has rules of its own, unlike Java."""
+    """Return True for lines of blanks and a backslash only: there each of the two libraries has rules of its own,
+    unlike Java."""
     return any(line.strip(" \t\f") == "\\" for line in re.split("[\r\n]", text))
 
 

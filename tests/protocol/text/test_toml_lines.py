@@ -91,7 +91,7 @@ def _written(value: Any) -> str:
     )
 )
 def test_any_values(entries: list[tuple[str, Any]]) -> None:
-    """Strings, comments and brackets of any kind lead to no other key."""
+    # Strings, comments and brackets of any kind lead to no other key.
     text, wanted = "", {}
     for name, value in entries:
         wanted[(name,)] = 1 + text.count("\n")

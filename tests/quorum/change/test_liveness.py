@@ -82,7 +82,7 @@ def test_a_voter_that_only_cannot_be_reached_from_here_does_not_block(change, na
 
 @pytest.mark.parametrize("name", ["remove-controller", "reassign"])
 def test_a_quorum_behind_brokers_is_changed(change, name):
-    """The only evidence is the leader's answer, forwarded by a broker."""
+    # The only evidence is the leader's answer, forwarded by a broker.
     quorum = _quorum(name, out_of_reach=True)
     result = change(quorum, name, dry_run=True)
     ids = {finding.id for finding in result.findings if finding.severity == "blocker"}

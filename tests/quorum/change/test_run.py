@@ -136,7 +136,7 @@ def test_a_lost_answer_is_not_decided_before_the_request_must_have_been_read(run
 
 
 def test_a_request_that_arrived_twice_counts_once(run):
-    """The second copy of the request has to wait for the first, and finds the change done."""
+    # The second copy of the request has to wait for the first, and finds the change done.
     waits = Answer(code=7, message="waiting for leader to handle previous voter change request")
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=waits, taken=False)])
     quorum.at_action = lambda _, name: name == "observe" and quorum.sent and quorum.leave(key(3))
@@ -202,7 +202,7 @@ def test_a_change_by_another_operator_is_noticed(run):
 
 
 def test_who_comes_or_leaves_towards_the_target_is_welcome(run):
-    """A controller with auto-join makes itself a voter while another one is being added."""
+    # A controller with auto-join makes itself a voter while another one is being added.
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6"))
 
     def meanwhile(_, name):
@@ -321,7 +321,7 @@ JOURNEYS = [
 @pytest.mark.parametrize("journey", JOURNEYS)
 @pytest.mark.parametrize("reaction", [Reaction(), Reaction(answer=LOST), Reaction(answer=TIMED_OUT, taken=False)])
 def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journey, reaction, every):
-    """No request is ever sent twice but where it certainly left nothing: the world refuses a second one."""
+    # No request is ever sent twice but where it certainly left nothing: the world refuses a second one.
     voters, observers, dead, target = journey
     quick = QuorumWaitPolicy(gate=replace(QuorumWaitPolicy().gate, span_ms=500, samples=2), stays_away_ms=500)
 
@@ -350,7 +350,7 @@ def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journe
     ],
 )
 def test_a_journal_of_the_version_before_is_resumed(run, tmp_path, sample, quorum, sent):
-    """What its last request did is found out first, and another change of the voters is noticed."""
+    # What its last request did is found out first, and another change of the voters is noticed.
     shutil.copy(JOURNALS / f"quorum-{sample}.jsonl", tmp_path / "journal.jsonl")
     quorum.clock.sleep_ms(200_000)
     goal = _remove("3") if sample in ("unknown", "not-sent-and-retried") else _reassign("1,2,3,4,5")
@@ -412,7 +412,7 @@ def test_nothing_can_be_observed(run):
 
 @pytest.mark.parametrize(("goal", "outcome"), [("1,2,3", Outcome.DONE), ("1,2,3,4,5", Outcome.REFUSED)])
 def test_voter_sets_of_another_goal_do_not_hinder_a_change(run, goal, outcome):
-    """An interrupted change remembers the sets that it passes through, for the same goal only."""
+    # An interrupted change remembers the sets that it passes through, for the same goal only.
     quorum = SteppedQuorum(
         world=world("1 2 3", observers="4 5"),
         reactions=[Reaction(), Reaction(answer=Answer(code=31), taken=False)],

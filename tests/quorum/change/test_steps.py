@@ -54,7 +54,7 @@ def run(quorum: SteppedQuorum, goal: Goal, path) -> ChangeResult:
 
 
 def added(path, wrong_ms: float) -> tuple[ChangeResult, float]:
-    """The result, and how long it took from the first sight of the new voter on."""
+    """Return the result, and how long it took from the first sight of the new voter on."""
     quorum = Misplaced(world=world("1 2 3", observers="4"), wrong_ms=wrong_ms)
     result = run(quorum, ADD_4, path)
     assert quorum.sent == ["add 4"]

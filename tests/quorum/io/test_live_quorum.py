@@ -17,7 +17,7 @@ def _removal(quorum, node_id):
 
 
 def test_a_leader_elected_after_the_look_gets_no_request():
-    """It has seen no voter fetch, so nothing of what was observed says that a majority follows it."""
+    # It has seen no voter fetch, so nothing of what was observed says that a majority follows it.
     with FakeQuorum(voters=(1, 2, 3)) as quorum, Client(quorum.addresses, Role.CONTROLLER) as client:
         with LiveQuorum(client) as world:
             assert world.observe().leader_id == 1

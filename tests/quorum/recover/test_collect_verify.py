@@ -26,7 +26,7 @@ Cli = Callable[..., Run]
 
 
 def recovered(kafkactl: Cli, root: Path) -> Path:
-    """A recovery that was written; its plan file."""
+    """Return a recovery that was written; its plan file."""
     disks = [disk(root / "c2", 2, whole_log()), *broker_disks(root, log=whole_log())]
     shown = [word for path in disks for word in ("--log-dir", path)]
     assert kafkactl("quorum", "recover", *shown, "--lost", "1,3", "--out", root / "new", "--confirm", CLUSTER).code == 0
@@ -104,7 +104,7 @@ def test_a_cluster_that_runs_on_it():
 
 
 def test_what_lost_brokers_leave_behind():
-    """As Kafka answered with broker 12 gone: an unclean election for `both`, none for `single` before it is moved."""
+    # As Kafka answered with broker 12 gone: an unclean election for `both`, none for `single` before it is moved.
     both, single = worlds.topic("both", 1, 2, brokers=(12, 11)), worlds.topic("single", 2, 1, brokers=(12,))
     image = changed(worlds.image(both, single), brokers=fenced(12).brokers)
     left = without_leader(image)
@@ -161,7 +161,7 @@ def test_copies_give_the_same_plan(kafkactl: Cli, tmp_path: Path):
 
 
 def test_a_copy_that_was_moved_away_is_not_written_to(kafkactl: Cli, tmp_path: Path):
-    """A run that was killed may leave a second name of the copy that it had made."""
+    # A run that was killed may leave a second name of the copy that it had made.
     made = disk(tmp_path / "c1", 1, lagging_log())
     assert kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar").code == 0
     content = (tmp_path / "x.tar").read_bytes()

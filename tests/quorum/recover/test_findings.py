@@ -59,7 +59,7 @@ def test_a_voter_that_is_not_shown_is_named_by_its_directory_too(recover: Recove
 
 
 def test_voters_of_a_static_quorum_have_no_directory_ids(recover: Recovery, tmp_path: Path) -> None:
-    """Without a quorum-state, they are the controllers that are shown and those that are declared lost."""
+    # Without a quorum-state, they are the controllers that are shown and those that are declared lost.
     log = whole_log(dynamic=False)
     disks = [disk(tmp_path / "c2", 2, log), *broker_disks(tmp_path, log=log)]
     planned = recover.plan(*LOST, disks=disks)
@@ -72,7 +72,7 @@ def test_voters_of_a_static_quorum_have_no_directory_ids(recover: Recovery, tmp_
 
 
 def test_two_foundings_are_never_recovered_from_nor_started(recover: Recovery, tmp_path: Path) -> None:
-    """A majority was formatted again: its disks are sound, and would cut the third one."""
+    # A majority was formatted again: its disks are sound, and would cut the third one.
     old = disk(tmp_path / "c1", 1, worlds.first_log(AFTER))
     new = [disk(tmp_path / f"c{id}", id, worlds.MetadataLog(begun_ms=9_000).lead(15).noop(15)) for id in (2, 3)]
     planned = recover.plan("--without-broker-disks", disks=[old, *new], code=3)
@@ -142,7 +142,7 @@ def test_the_only_voter_is_not_started_again_where_it_is_replaced(recover: Recov
 
 
 def test_voters_that_lost_their_end_are_not_started(recover: Recovery, tmp_path: Path) -> None:
-    """The only voter's log was cut, and the broker's copy goes on (4.3.1: offset 30 and 34, and a topic between)."""
+    # The only voter's log was cut, and the broker's copy goes on (4.3.1: offset 30 and 34, and a topic between).
     alone = changed(BEFORE, kraft_version=1, voters=worlds.voters([2]))
     voter, broker, other = disk(tmp_path / "c2", 2), *broker_disks(tmp_path)
     worlds.snapshot(voter, alone, 30, 1)
@@ -157,7 +157,7 @@ def test_voters_that_lost_their_end_are_not_started(recover: Recovery, tmp_path:
 
 
 def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) -> None:
-    """What only the other one has is listed as lost."""
+    # What only the other one has is listed as lost.
     begin = worlds.first_log(image(ORDERS, PAY))
     source = disk(tmp_path / "c3", 3, begin.lead(2).noop(2))
     tail = disk(tmp_path / "t1", 11, begin.append(worlds.topic_records(LATE)).noop(1))
@@ -168,7 +168,7 @@ def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) 
 
 
 def test_what_only_a_leader_may_have_had_is_not_called_lost(recover: Recovery, tmp_path: Path) -> None:
-    """Three voters end at offset 10. A broker goes on, which proves nothing; a snapshot of any broker does."""
+    # Three voters end at offset 10. A broker goes on, which proves nothing; a snapshot of any broker does.
     three = changed(BEFORE, kraft_version=1, voters=worlds.voters([1, 2, 3]))
     disks = [disk(tmp_path / f"c{id}", id) for id in (1, 2, 3)]
     for made in disks:
@@ -187,7 +187,7 @@ def test_what_only_a_leader_may_have_had_is_not_called_lost(recover: Recovery, t
 
 
 def test_a_hole_below_a_snapshot_does_not_make_logs_diverge(recover: Recovery, tmp_path: Path) -> None:
-    """A page of zeros amid the log, readable batches behind it, and a snapshot of all that (4.3.1 starts on it)."""
+    # A page of zeros amid the log, readable batches behind it, and a snapshot of all that (4.3.1 starts on it).
     log = worlds.whole_log()
     for _ in range(6):
         log = log.noop()
@@ -200,7 +200,7 @@ def test_a_hole_below_a_snapshot_does_not_make_logs_diverge(recover: Recovery, t
 
 
 def test_registrations_of_controllers_are_not_counted_as_lost(recover: Recovery, tmp_path: Path) -> None:
-    """Each controller that lives registers again."""
+    # Each controller that lives registers again.
     known = image(ORDERS, PAY)
     registered = changed(known.controllers[3], incarnation_id=worlds.uuid(999))
     more = image(ORDERS, PAY, controllers={**known.controllers, 3: registered})
@@ -235,7 +235,7 @@ def test_what_could_be_adopted_is_offered_once(recover: Recovery, tmp_path: Path
 def test_plan_of_a_directory_that_was_moved_is_found_by_its_directory_id(
     recover: Recovery, tmp_path: Path, kafkactl: Cli
 ) -> None:
-    """The next step of `recovery-plan-exists`: verify a recovery that is done; move the plan of none away."""
+    # The next step of `recovery-plan-exists`: verify a recovery that is done; move the plan of none away.
     disks = survivors(tmp_path)
     assert recover(*LOST, "--confirm", worlds.CLUSTER, disks=disks).json["outcome"] == "done"
     moved = recover.out.rename(tmp_path / "srv")

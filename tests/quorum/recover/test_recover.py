@@ -56,7 +56,7 @@ class Recovery:
         return run.json
 
     def refused(self, *words: object, disks: list[Path]) -> list[str]:
-        """The blockers; nothing is written, also without --plan."""
+        """Return the blockers; nothing is written, also without --plan."""
         before = tree(self.root)
         run = self(*words, "--confirm", CLUSTER, disks=disks)
         assert (run.code, run.json["outcome"], run.json["result"]) == (3, "refused", None), run.stdout
@@ -283,7 +283,7 @@ def test_a_target_that_is_there(recover: Recovery, tmp_path: Path):
 
 
 def test_a_target_on_which_a_node_has_started(recover: Recovery, tmp_path: Path):
-    """The step after it is the check, not a second recovery from the old disks, which lack what was done since."""
+    # The step after it is the check, not a second recovery from the old disks, which lack what was done since.
     disks = survivors(tmp_path)
     assert recover(*LOST, "--confirm", CLUSTER, disks=disks).code == 0
     (recover.out / "__cluster_metadata-0" / "quorum-state").write_text("{}")
@@ -518,7 +518,7 @@ REFUSED = {
 def test_a_partition_that_this_user_may_not_read_ends_the_plan(
     recover: Recovery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, opens: str
 ):
-    """Its replica would be left out of what is adopted, or count as an empty or an older one."""
+    # Its replica would be left out of what is adopted, or count as an empty or an older one.
     disks, original = survivors(tmp_path), getattr(partitions, opens)
     (refused, *_) = [path for path in sorted(disks[1].glob(f"*/{name}")) if path.parent.name != LOG]
 

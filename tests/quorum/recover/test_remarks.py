@@ -31,7 +31,7 @@ def test_partition_folders_of_a_voter_that_is_a_broker_are_kept(brokers: tuple[i
 def test_the_offsets_of_a_tail_that_may_not_be_committed_are_those_of_its_records(
     committed: int, shown: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log ends at 120, so its last record is 119."""
+    # The log ends at 120, so its last record is 119.
     monkeypatch.setattr("kafkactl.quorum.recover.remarks.other_lives", lambda _case: ())
     case = Some(source=Some(place=(3, 120), path="/data/m"), losses=Some(unknown=True))
     found = next(remarks(case, Some(), committed))  # type: ignore[arg-type]

@@ -77,7 +77,7 @@ class TestAdoptedTopics:
 def tiered_folder(
     path: Path, topic: Topic, *, log_start: int | None = None, first_epoch: int = 0, oldest: int = 108
 ) -> None:
-    """The folder of partition 0, whose oldest segment begins at `oldest`."""
+    """Make the folder of partition 0, whose oldest segment begins at `oldest`."""
     made = worlds.folder(path, topic, 0)
     (made / worlds.SEGMENT).rename(made / f"{oldest:020}.log")
     (made / "leader-epoch-checkpoint").write_text(f"0\n1\n0 {first_epoch}\n")

@@ -14,7 +14,7 @@ __all__ = ["recover"]
 
 
 def with_directory_id(path: Path, number: int) -> Path:
-    """The disk as another format of the same node would have left it."""
+    """Return the disk as another format of the same node would have left it."""
     file = path / "meta.properties"
     file.write_text(file.read_text().replace(str(worlds.DIRECTORY[2]), str(worlds.uuid(number))))
     return path
@@ -39,7 +39,7 @@ def test_disk_without_a_metadata_log_is_not_the_disk_of_a_voter(recover: Recover
 
 
 def test_diverging_records_that_a_snapshot_covers_are_never_given_up(recover: Recovery, tmp_path: Path):
-    """A snapshot holds committed records only, so that what differs below its end was committed."""
+    # A snapshot holds committed records only, so that what differs below its end was committed.
     begin = lagging_log()
     best = begin.lead(2).append(worlds.topic_records(LATE), epoch=2).noop(2)
     tail = disk(tmp_path / "t", 11, begin.append(worlds.topic_records(LATE)).noop(1))
@@ -54,7 +54,7 @@ def test_diverging_records_that_a_snapshot_covers_are_never_given_up(recover: Re
 
 @pytest.mark.parametrize("kind", ["damaged", "blank", "elections", "whole"])
 def test_only_sound_disks_of_voters_are_a_majority(recover: Recovery, tmp_path: Path, kind: str):
-    """A voter whose log is damaged or blank cannot elect a leader that has what was committed."""
+    # A voter whose log is damaged or blank cannot elect a leader that has what was committed.
     log = whole_log()
     held = {"damaged": log.data[:-30] + b"\x01" + log.data[-29:], "blank": b"", "whole": log.data}.get(
         kind, worlds.MetadataLog().lead(1).data

@@ -38,7 +38,7 @@ def test_steps_are_numbered_from_1_and_the_brokers_are_checked_after_the_first()
 
 
 def test_copies_of_metadata_logs_do_not_overwrite_each_other():
-    """All folders have one name: `cp -a` into one BACKUP would merge them, and keep the last log only."""
+    # All folders have one name: `cp -a` into one BACKUP would merge them, and keep the last log only.
     disks = tuple(DiskSeen(path=f"/data/{name}", node_id=id, log=LOG) for name, id in (("a", 2), ("b", 2), ("c", None)))
     copies = [step.command for step in steps_of(changed(WAY, read=Read(disks=disks))) if step.action == "copy-aside"]
     assert copies == [
@@ -71,7 +71,7 @@ def test_the_check_after_a_broker_s_start_looks_at_its_folders():
 
 
 def test_the_recovered_controller_keeps_its_old_disk():
-    """The best copy that is left is not wiped before the new one is proven."""
+    # The best copy that is left is not wiped before the new one is proven.
     way = changed(WAY, voters=(VOTERS[0], changed(VOTERS[1], state="shown")))
     (_, own) = (step for step in steps_of(way) if step.action == "fence-old-voter")
     assert "Keep the old one" in own.text
@@ -85,7 +85,7 @@ def test_an_old_voter_is_fenced_by_its_directory():
 
 
 def test_a_voter_that_is_a_broker_too_keeps_its_partitions():
-    """Wiping its disk, as that of another old voter, would delete them; and it starts with its controller."""
+    # Wiping its disk, as that of another old voter, would delete them; and it starts with its controller.
     disks = tuple(DiskSeen(path=f"/data/{id}", node_id=id, directory_id=DIRECTORY[id], log=LOG) for id in (2, 12))
     voters = (VOTERS[0], changed(VOTERS[1], state="shown"))
     way = changed(WAY, read=Read(disks=disks), voters=voters, brokers=(1, 2, 12))

@@ -56,7 +56,7 @@ def topic(name: str, number: int, partitions: int, *, epoch: int = 0, brokers: S
 
 
 def image(*topics: Topic, **parts: object) -> Image:
-    """A cluster with these topics and the two brokers."""
+    """Return a cluster with these topics and the two brokers."""
     features = {"metadata.version": FeatureRange(1, LEVEL)}
     where = (Listener(name="X", host="h", port=9, security_protocol=0),)
     brokers = {
@@ -91,7 +91,7 @@ def records(of: Image) -> list[MetadataRecord]:
 
 
 def topic_records(*topics: Topic) -> list[MetadataRecord]:
-    """The records that make these topics."""
+    """Return the records that make these topics."""
     return [record for record in records(image(*topics)) if record.type in ("TopicRecord", "PartitionRecord")]
 
 
@@ -118,7 +118,7 @@ class MetadataLog:
     begun_ms: int = 1_000
 
     def lead(self, epoch: int, leader: int = 1) -> MetadataLog:
-        """An election; the first of a dynamic quorum also says who votes."""
+        """Return an election; the first of a dynamic quorum also says who votes."""
         ids = [{"VoterId": id} for id in (1, 2, 3)]
         change = {"LeaderId": leader, "Voters": ids, "GrantingVoters": ids}
         controls = [encode_control_record(ControlType.LEADER_CHANGE, change)]
@@ -128,12 +128,12 @@ class MetadataLog:
         return self._add(controls, epoch, is_control=True)
 
     def append(self, held: Sequence[MetadataRecord], epoch: int = 1) -> MetadataLog:
-        """One batch."""
+        """Append one batch."""
         framed = [(None, encode_record(message(record.type), record.version, record.data)) for record in held]
         return self._add(framed, epoch)
 
     def noop(self, epoch: int = 1) -> MetadataLog:
-        """A batch that changes nothing."""
+        """Return a batch that changes nothing."""
         return self._add([(None, encode_record(message("NoOpRecord"), 0, {}))], epoch)
 
     def _add(self, held: list, epoch: int, *, is_control: bool = False) -> MetadataLog:
@@ -151,7 +151,7 @@ class MetadataLog:
 
 
 def first_log(of: Image, *, dynamic: bool = True, begun_ms: int = 1_000) -> MetadataLog:
-    """A log whose records come to this image; its first record is of `begun_ms`."""
+    """Return a log whose records come to this image; its first record is of `begun_ms`."""
     log = MetadataLog(dynamic=dynamic, begun_ms=begun_ms).lead(1)
     for number in range(0, len(held := records(of)), 4):
         log = log.append(held[number : number + 4])
@@ -159,7 +159,7 @@ def first_log(of: Image, *, dynamic: bool = True, begun_ms: int = 1_000) -> Meta
 
 
 def disk(path: Path, node: int, log: MetadataLog | bytes | None = None, *, cluster: str = CLUSTER) -> Path:
-    """A log directory with meta.properties and perhaps a metadata log."""
+    """Return a log directory with meta.properties and perhaps a metadata log."""
     path.mkdir(parents=True)
     lines = f"version=1\ncluster.id={cluster}\nnode.id={node}\ndirectory.id={DIRECTORY[node]}\n"
     (path / "meta.properties").write_text(lines)
@@ -178,7 +178,7 @@ def snapshot(path: Path, of: Image, end: int, epoch: int) -> Path:
 
 
 def static_state(path: Path, epoch: int, ids: Sequence[int] = (1, 2, 3)) -> None:
-    """A quorum-state of a static quorum."""
+    """Write a quorum-state of a static quorum."""
     listed = ",".join(f'{{"voterId":{id_}}}' for id_ in ids)
     (path / LOG / "quorum-state").write_text(
         f'{{"clusterId":"","leaderId":1,"leaderEpoch":{epoch},"votedId":-1,"appliedOffset":0,'
@@ -190,7 +190,7 @@ def folder(
     path: Path, topic: Topic | str, partition: int, *, id: Uuid | None = None, suffix: str = "", epoch: int | None = 0,
     end: int = 5, timestamp_ms: int = 2_000_000_000_000,
 ) -> Path:  # fmt: skip
-    """The folder of a replica with one segment of `end` records."""
+    """Return the folder of a replica with one segment of `end` records."""
     name = topic if isinstance(topic, str) else topic.name
     topic_id = id if id is not None else topic.id if isinstance(topic, Topic) else None
     mark = f".{'0' * 32}-{suffix}" if suffix else ""
@@ -212,13 +212,13 @@ def folder(
 
 
 def tree(root: Path) -> dict[str, bytes | None]:
-    """Everything below a folder."""
+    """Return everything below a folder."""
     found = sorted(root.rglob("*"))
     return {str(file.relative_to(root)): None if file.is_dir() else file.read_bytes() for file in found}
 
 
 def written_image(out: Path) -> Image:
-    """The image in the snapshot of a recovered directory."""
+    """Return the image in the snapshot of a recovered directory."""
     (file,) = (out / LOG).iterdir()
     assert decode_checkpoint(file.read_bytes()).is_complete
     return replay(records_of(file.read_bytes()), snapshot=True).image
@@ -234,12 +234,12 @@ AFTER = image(
 
 
 def lagging_log(*, dynamic: bool = True) -> MetadataLog:
-    """What G has: the state BEFORE."""
+    """Return what G has: the state BEFORE."""
     return first_log(BEFORE, dynamic=dynamic)
 
 
 def whole_log(*, dynamic: bool = True) -> MetadataLog:
-    """What F has: the same, and then everything that leads to AFTER."""
+    """Return what F has: the same, and then everything that leads to AFTER."""
     known = {(record.type, str(record.data)) for record in records(BEFORE)}
     log = lagging_log(dynamic=dynamic).append(
         [record for record in records(AFTER) if (record.type, str(record.data)) not in known]
@@ -249,7 +249,7 @@ def whole_log(*, dynamic: bool = True) -> MetadataLog:
 
 
 def broker_disks(root: Path, *, log: MetadataLog | None = None, suffix: str = "") -> list[Path]:
-    """Both brokers with the folders of AFTER; `suffix` for those that BEFORE does not know."""
+    """Return both brokers with the folders of AFTER; `suffix` for those that BEFORE does not know."""
     made = []
     for broker in (11, 12):
         path = disk(root / f"b{broker}", broker, log)

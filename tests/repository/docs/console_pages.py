@@ -57,7 +57,7 @@ def _steps(page: Path) -> list[tuple[str, str | None]]:
 
 
 def user_environment(folder: Path) -> dict[str, str]:
-    """A PATH on which `kafkactl` is this tree, and a terminal that is none."""
+    """Return a PATH on which `kafkactl` is this tree, and a terminal that is none."""
     (folder / "bin").mkdir(exist_ok=True)
     program = folder / "bin" / "kafkactl"
     program.write_text(

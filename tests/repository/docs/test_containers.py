@@ -55,7 +55,7 @@ def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def arguments(container: dict[str, Any], **values: str) -> list[str]:
-    """The arguments with the variables put in, as the kubelet does it."""
+    """Return the arguments with the variables put in, as the kubelet does it."""
     return [re.sub(r"\$\((\w+)\)", lambda match: values[match[1]], text) for text in container["args"]]
 
 
@@ -176,7 +176,8 @@ def test_entry_point_of_spark_starts_what_kubernetes_asks_for(tmp_path: Path) ->
 
 @pytest.fixture
 def isolated() -> Run:
-    """Runs arguments in a mount namespace of its own, with folders of this test mounted at the volumes' paths."""
+    """Return a function that runs arguments in a mount namespace of its own, with folders of this test mounted at the
+    volumes' paths."""
     if os.geteuid() != 0 or shutil.which("unshare") is None or shutil.which("setpriv") is None:
         pytest.skip("needs root, unshare and setpriv to enact a container")
     if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
@@ -217,7 +218,7 @@ def owned(folder: Path) -> Path:
 
 @pytest.fixture
 def init(tmp_path: Path) -> tuple[dict[str, Any], dict[str, str], Path]:
-    """The init container of controller-1, the values of its variables, and its configuration folder."""
+    """Return the init container of controller-1, the values of its variables, and its configuration folder."""
     config, _, stateful = documents(FOLDER / "controllers.yaml")
     folder = tmp_path / "config"
     folder.mkdir()

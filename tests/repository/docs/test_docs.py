@@ -65,7 +65,7 @@ LIVES = sorted((ROOT / "docs" / "contributing").glob("life-of-*.md"))
 
 @pytest.mark.parametrize("path", [*TOUR, *LIVES], ids=shown)
 def test_files_that_the_tour_names_are_there(path):
-    """Paths are from the root or from `kafkactl/`; words in capitals stand for a name of the reader's own."""
+    # Paths are from the root or from `kafkactl/`; words in capitals stand for a name of the reader's own.
     words = re.findall(r"`([\w./-]+/[\w./-]*)`", path.read_text(encoding="utf-8"))
     named = [word for word in words if not re.search(r"[A-Z]{3}", word.replace("CONTRIBUTING", ""))]
     assert len(named) > 10
@@ -73,7 +73,7 @@ def test_files_that_the_tour_names_are_there(path):
 
 
 def test_the_tour_shows_every_journey():
-    """Each package that computes an answer for the commands is in the table of journeys."""
+    # Each package that computes an answer for the commands is in the table of journeys.
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = page.partition("| journey |")[2].partition("\n\n")[0]
     assert set(PURE_PACKAGES) - SHARED <= set(re.findall(r"`(\w+)/", table))
@@ -156,14 +156,14 @@ def test_no_path_of_somebodys_machine_is_left():
 
 
 def _command_lines(path: Path) -> Iterator[str]:
-    """Lines of code blocks, and inline code, that begin with the program's name."""
+    """Yield lines of code blocks, and inline code, that begin with the program's name."""
     text = path.read_text(encoding="utf-8")
     yield from (line.strip().removeprefix("$ ") for line in re.findall(r"(?m)^(?:    |\$ )(?:\$ )?kafkactl .*$", text))
     yield from re.findall(r"`(kafkactl [a-z][^`\n]*)`", text)
 
 
 def trouble_of(line: str) -> str:
-    """What is wrong with a command line: no such command, or an option it does not have. Empty if nothing is."""
+    """Return what is wrong with a command line: no such command, or an option it does not have. Empty if nothing is."""
     words = [word for word in re.split(r"\s[|>;&#]", line)[0].split() if word not in ("[", "]")]
     try:
         words = shlex.split(" ".join(words))
@@ -195,7 +195,7 @@ def _tracked() -> Iterator[Path]:
 
 
 def test_no_advice_installs_a_name_from_an_index():
-    """The owner of a name on an index decides what is installed, so the wheel of the release is named instead."""
+    # The owner of a name on an index decides what is installed, so the wheel of the release is named instead.
     places = [*product_files(), *ROOT.glob("schemas/**/*.toml"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]
     advice = re.compile(r"pip install[^\n]*?[ '\"]kafkactl(?:\[|['\"`\s]|$)")
     assert not [str(path.relative_to(ROOT)) for path in places if advice.search(path.read_text(encoding="utf-8"))]

@@ -21,7 +21,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def words_of(picture: Path) -> str:
-    """The words on the terminal of a picture, line after line; ids are ID."""
+    """Return the words on the terminal of a picture, line after line; ids are ID."""
     lines: dict[float, list[tuple[float, str]]] = {}
     for text in ET.fromstring(picture.read_text(encoding="utf-8")).iter(f"{SVG}text"):
         if "clip-path" in text.attrib:  # the others are of the window's frame
@@ -49,7 +49,7 @@ def test_a_screenshot_is_a_png_of_the_size_that_was_asked_for(name: str) -> None
 
 @pytest.mark.slow
 def test_the_terminal_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run again, in a folder of another name, and not below /tmp, which a format would warn of."""
+    # Run again, in a folder of another name, and not below /tmp, which a format would warn of.
     monkeypatch.setattr(make_picture, "COLUMNS", 250)
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "build") as name:
@@ -61,7 +61,7 @@ def test_the_terminal_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", make_pictures.TERMINALS)
 def test_the_playground_on_a_picture_is_that_of_today(name: str) -> None:
-    """Each sentence that the scene says, without what differs from one run to the next."""
+    # Each sentence that the scene says, without what differs from one run to the next.
     words = words_of(FOLDER / name)
     assert words.startswith(f"$ {make_pictures.TERMINALS[name]} ")
     from kafkactl.playground.scenes import SCENES

@@ -16,7 +16,7 @@ ATTACKS, DEFECTS = 116, 15
 
 
 def names(path: str) -> set[str]:
-    """`::test` and `::Class::test` of a file."""
+    """Return `::test` and `::Class::test` of a file."""
     found: set[str] = set()
     for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef):

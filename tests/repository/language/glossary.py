@@ -64,14 +64,14 @@ PRONOUN: Final = re.compile(
 
 @functools.cache  # the same names are given in hundreds of files
 def banned_words(text: str) -> tuple[tuple[str, str], ...]:
-    """Each banned phrase in a text, with what to say instead."""
+    """Return each banned phrase in a text, with what to say instead."""
     if _ANY.search(text) is None:
         return ()
     return tuple((found[0], use) for pattern, use in _WORDS.items() for found in pattern.finditer(text))
 
 
 def banned_in_names(text: str) -> Iterator[tuple[str, str]]:
-    """Each word that names of code avoid in addition, with what to say instead."""
+    """Yield each word that names of code avoid in addition, with what to say instead."""
     for pattern, use in _IN_NAMES.items():
         for found in pattern.finditer(text):
             yield found[0], use

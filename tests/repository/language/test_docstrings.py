@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository.tree import nodes, product_files, shown
+from tests.repository.tree import nodes, python_files, shown
 
 NO_VERB = re.compile(
     r"(A|All|An|Any|As|Both|By|Each|Every|Everything|False|For|From|How|In|It|Its|No|None|Nothing|Of|On|One|Only|Same"
@@ -51,8 +51,9 @@ def without_noun(path: Path) -> list[str]:
 
 
 def _all(found_in: Callable[[Path], list[str]]) -> list[str]:
-    """Return the places in all files of the product."""
-    return [place for path in product_files() for place in found_in(path)]
+    """Return the places in all files of the product, its tests and its tools."""
+    files = python_files("kafkactl", "commands", "schemas", "tests", "bench", "scripts")
+    return [place for path in files for place in found_in(path)]
 
 
 def test_functions_begin_with_a_verb():
@@ -61,6 +62,16 @@ def test_functions_begin_with_a_verb():
 
 def test_functions_do_not_begin_with_a_noun():
     assert not _all(with_a_noun), "begin with a verb: `Report nodes that …`, `Return `broker 4`.`"
+
+
+def test_tests_have_no_docstring():
+    found = [
+        f"{shown(path)}:{node.lineno}"
+        for path in python_files("tests")
+        for node in nodes(path, ast.FunctionDef)
+        if node.name.startswith("test_") and ast.get_docstring(node)
+    ]
+    assert not found, "a test's name has subject, condition and result; write the reason as a comment"
 
 
 def test_classes_begin_with_a_noun():

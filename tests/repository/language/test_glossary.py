@@ -34,7 +34,7 @@ CITED = re.compile(
 
 
 class Texts(NamedTuple):
-    """What a file says, by place: texts of its code, the messages of its findings, its docstrings."""
+    """Texts of a file, by place: texts of its code, the messages of its findings, its docstrings."""
 
     messages: list[tuple[str, str]]
     subjects: list[tuple[str, str]]
@@ -43,7 +43,7 @@ class Texts(NamedTuple):
 
 @functools.cache
 def _texts() -> Texts:
-    """The texts of all files: f-strings in one piece with `{}` for each value."""
+    """Return the texts of all files: f-strings in one piece with `{}` for each value."""
     found = Texts([], [], [])
     for path in product_files():
         alone = [node.value for node in nodes(path, ast.Expr) if isinstance(node.value, ast.Constant)]
@@ -61,14 +61,14 @@ def _texts() -> Texts:
 
 
 def _text(node: ast.AST) -> str:
-    """A literal; empty for anything else."""
+    """Return a literal; empty for anything else."""
     if isinstance(node, ast.JoinedStr):
         return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _subjects(call: ast.Call) -> list[ast.expr]:
-    """The message of a finding: the third argument, or `message`; and the only one of an Unknown."""
+    """Return the message of a finding: the third argument, or `message`; and the only one of an Unknown."""
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
     if name not in MESSAGES_OF:
         return []
@@ -163,7 +163,7 @@ def test_names_in_the_library_use_plain_words():
 
 
 def names_given_in(path: Path) -> Iterator[tuple[int, str]]:
-    """What one file calls its functions, classes, parameters and variables, by line."""
+    """Yield what one file calls its functions, classes, parameters and variables, by line."""
     for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.Name, ast.Attribute):
         if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Store):
             continue
@@ -174,7 +174,7 @@ def names_given_in(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def in_words(name: str) -> str:
-    """`_theWayBack` and `the_way_back` as three words."""
+    """Return `_theWayBack` and `the_way_back` as three words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
 
 

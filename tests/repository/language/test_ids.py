@@ -14,7 +14,7 @@ KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def _said() -> dict[str, str]:
-    """Ids that the product gives to an error or finding, with the first place of each.
+    """Return ids that the product gives to an error or finding, with the first place of each.
 
     An id is what is passed as `id` (or `id_`), by keyword or by position, to anything that is defined in the product.
     """
@@ -29,8 +29,8 @@ def _said() -> dict[str, str]:
 
 
 def _parameters() -> dict[str, list[str]]:
-    """Names of the positional parameters by function or class; for a class, its fields. A name with two different lists
-    is left out."""
+    """Return names of the positional parameters by function or class; for a class, its fields. A name with two
+    different lists is left out."""
     found: dict[str, list[str]] = {}
     ambiguous = set()
     for path in product_files():
@@ -57,7 +57,7 @@ def _id_arguments(call: ast.Call, parameters: dict[str, list[str]]) -> Iterator[
 
 
 def _strings(node: ast.expr) -> list[str]:
-    """The texts that this expression can be: a literal, or the arms of a condition."""
+    """Return the texts that this expression can be: a literal, or the arms of a condition."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [node.value]
     if isinstance(node, ast.IfExp):

@@ -12,7 +12,7 @@ BANNED = {"one"}
 
 
 def badly_named(path: Path) -> Iterator[str]:
-    """Where one file gives a value a name that says nothing of it."""
+    """Yield where one file gives a value a name that says nothing of it."""
     for node in nodes(path, ast.Name, ast.arg):
         name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node.ctx, ast.Store) else ""
         if name in BANNED:

@@ -24,7 +24,7 @@ def _parameters_of_all() -> dict[str, list[str]]:
 
 
 def repeated(path: Path) -> Iterator[str]:
-    """The calls of one file whose literal next step is the remedy of their id, or nearly."""
+    """Yield the calls of one file whose literal next step is the remedy of their id, or nearly."""
     constants = _constants(path)
     for call in nodes(path, ast.Call):
         given = _arguments(call)
@@ -36,7 +36,7 @@ def repeated(path: Path) -> Iterator[str]:
 
 
 def alike(step: str, remedy: str) -> bool:
-    """Whether two texts say nearly the same in nearly the same words."""
+    """Return True if two texts say nearly the same in nearly the same words."""
     match = difflib.SequenceMatcher(None, step.lower(), remedy.lower())
     return match.real_quick_ratio() > LIKE and match.quick_ratio() > LIKE and match.ratio() > LIKE
 

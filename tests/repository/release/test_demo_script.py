@@ -17,7 +17,7 @@ LINKED = ("kafkactl", "commands", "schemas", "docs", "tests", "pyproject.toml", 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout without an environment, whose files are those of this tree."""
+    """Return a checkout without an environment, whose files are those of this tree."""
     for name in LINKED:
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "scripts").mkdir()

@@ -56,7 +56,7 @@ def test_every_data_file_is_declared():
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory) -> Path:
-    """What `make dist` makes: a source distribution, and the wheel that is built from it."""
+    """Return what `make dist` makes: a source distribution, and the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("dist")
     _python("-m", "build", "--outdir", str(folder), str(ROOT))
     return folder

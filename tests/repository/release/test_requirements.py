@@ -16,12 +16,12 @@ FILES = sorted((ROOT / "requirements").iterdir())
 
 
 def pinned(name: str) -> dict[Requirement, int]:
-    """What a file asks for, and by how many hashes each is known."""
+    """Return what a file asks for, and by how many hashes each is known."""
     return {requirement: len(hashes) for requirement, hashes in make_requirements.locked(name).items()}
 
 
 def versions(name: str, python: str) -> dict[str, str]:
-    """The version of each distribution that a file installs under this Python on Linux."""
+    """Return the version of each distribution that a file installs under this Python on Linux."""
     place = {
         "python_full_version": f"{python}.1", "python_version": python, "sys_platform": "linux", "os_name": "posix",
         "platform_python_implementation": "CPython", "implementation_name": "cpython",
@@ -36,7 +36,7 @@ def versions(name: str, python: str) -> dict[str, str]:
 
 
 def asked_for(extras: tuple[str, ...]) -> list[Requirement]:
-    """The core's dependencies and those of extras, through extras that are named by others."""
+    """Return the core's dependencies and those of extras, through extras that are named by others."""
     lines = [*PROJECT["dependencies"]]
     for extra in extras:
         for line in PROJECT["optional-dependencies"][extra]:

@@ -20,7 +20,7 @@ PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["pr
 
 
 def wheel_of(folder: Path, *more: str) -> Path:
-    """An archive with the metadata that setuptools makes of pyproject.toml, and nothing else."""
+    """Return an archive with the metadata that setuptools makes of pyproject.toml, and nothing else."""
     lines = [
         "Metadata-Version: 2.4",
         f"Name: {PROJECT['name']}",

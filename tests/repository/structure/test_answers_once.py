@@ -72,7 +72,7 @@ def _calls() -> Iterator[tuple[str, ast.ClassDef, ast.Call]]:
 
 
 def _only_copies(method: ast.FunctionDef) -> bool:
-    """Whether each entry is a field, or a part of one, in its JSON type, in a method without parameters."""
+    """Return True if each entry is a field, or a part of one, in its JSON type, in a method without parameters."""
     arguments = method.args
     if len(arguments.args) > 1 or arguments.kwonlyargs:
         return False
@@ -123,7 +123,7 @@ def _text(argument: ast.expr) -> str:
 
 
 def _first(entry: str) -> str:
-    """The attribute of the class that an entry of `json_of` begins with."""
+    """Return the attribute of the class that an entry of `json_of` begins with."""
     return entry.removeprefix("**").rpartition("=")[2].partition(".")[0]
 
 

@@ -18,7 +18,7 @@ from kafkactl.core.frozen import changed, frozen
 
 @pytest.fixture(autouse=True, params=[0, frozen_module._VALUES_BEFORE_COMPILING])
 def _either_init(request, monkeypatch):
-    """The `__init__` that all classes share, and the one that a class has once it has had so many values."""
+    """Try the `__init__` that all classes share, and the one that a class has once it has had so many values."""
     monkeypatch.setattr(frozen_module, "_VALUES_BEFORE_COMPILING", request.param)
     for declared in (Ours, Version, Only):
         declared.__init__ = frozen_module._shared_init
@@ -54,7 +54,7 @@ Theirs = _declare(_dataclass, kw_only=True)
 
 @frozen(kw_only=False, order=True)
 class Version:
-    """By position, and ordered."""
+    """Version by position, and ordered."""
 
     major: int
     minor: int = 0
@@ -66,7 +66,7 @@ class Version:
 
 @frozen(order=True)
 class Only:
-    """One field."""
+    """Class with one field."""
 
     parts: tuple[int, ...]
 
@@ -125,7 +125,7 @@ def test_order_is_field_by_field_and_only_where_it_was_asked_for():
 
 
 def test_annotations_may_be_types():
-    """As mypyc leaves them, whatever a module imports from the future."""
+    # As mypyc leaves them, whatever a module imports from the future.
     kinds = {"KIND": ClassVar[str], "FEW": ClassVar, "id": int, "names": list[str]}
     made = frozen(type("Node", (), {"__annotations__": kinds, "KIND": "node", "FEW": (1, 2)}))
     node = made(id=1, names=["a"])

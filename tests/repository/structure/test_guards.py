@@ -18,7 +18,7 @@ BOOTSTRAP = {"--bootstrap-server", "--bootstrap-controller"}
 
 
 def changing_commands() -> dict[str, LeafCommand]:
-    """The commands that connect to a cluster and have a dry run, that is, change something without it."""
+    """Return the commands that connect to a cluster and have a dry run, that is, change something without it."""
     return {
         ctx.command_path: command
         for ctx, command in every_command()
@@ -42,7 +42,7 @@ def test_there_are_such_commands() -> None:
 
 
 def _imported(file: Path) -> list[Path]:
-    """The modules of the command layer that a module takes something from."""
+    """Return the modules of the command layer that a module takes something from."""
     names = {
         node.module for node in nodes(file, ast.ImportFrom) if (node.module or "").startswith("kafkactl.commands.")
     }

@@ -82,7 +82,7 @@ def _touches_the_world(function: ast.expr) -> bool:
 
 
 def test_chance_has_a_seed():
-    """The one module that may import `random` takes generators of its own from it, each with a seed."""
+    # The one module that may import `random` takes generators of its own from it, each with a seed.
     tree = parsed(ROOT / "kafkactl/simulator/chance.py")
     used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "random"]
     made = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "random.Random"]

@@ -43,7 +43,7 @@ def module_of(path: Path) -> str:
 
 
 def expressions() -> Iterator[tuple[str, re.Pattern[str], frozenset[str]]]:
-    """Where an expression stands, what it is, and how it is used."""
+    """Yield where an expression stands, what it is, and how it is used."""
     for path in product_files():
         names = {
             target.id: node.lineno
@@ -85,7 +85,7 @@ def found() -> tuple[tuple[str, re.Pattern[str], frozenset[str]], ...]:
 
 
 def too_slow(pattern: re.Pattern[str], used: frozenset[str]) -> str | None:
-    """A piece that an expression takes too long for."""
+    """Return a piece that an expression takes too long for."""
     for piece in PIECES:
         texts = [piece * (length // len(piece)) + END for length in (LENGTH, TIMES * LENGTH)]
         given = texts if isinstance(pattern.pattern, str) else [text.encode() for text in texts]
@@ -97,7 +97,8 @@ def too_slow(pattern: re.Pattern[str], used: frozenset[str]) -> str | None:
 
 
 def _seconds(pattern: re.Pattern[str], used: frozenset[str], text: str | bytes) -> float:
-    """Of the processor; the least of three where it is suspicious, because other work makes a measurement longer."""
+    """Return seconds of the processor; the least of three where it is suspicious, because other work makes a
+    measurement longer."""
     first = _once(pattern, used, text)
     return min(first, *(_once(pattern, used, text) for _ in range(2))) if first >= SUSPICIOUS_SECONDS else first
 
@@ -122,7 +123,7 @@ def test_every_expression_is_linear() -> None:
 
 
 def test_a_slow_expression_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The long text takes 16 or 256 times as long, whatever the machine does meanwhile."""
+    # The long text takes 16 or 256 times as long, whatever the machine does meanwhile.
     for name, value in {"LENGTH": 2_500, "TIMES": 16, "GROWTH": 64, "SUSPICIOUS_SECONDS": 0.0001}.items():
         monkeypatch.setattr(sys.modules[__name__], name, value)
     assert too_slow(re.compile(r"\$\{[^}]*:"), frozenset({"search"})) == "${"

@@ -66,7 +66,7 @@ def test_every_name_is_there_and_documented(group):
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_type_checkers_see_the_same_names(group):
-    """What type checkers read, under TYPE_CHECKING, and what Python finds at run time are the same list."""
+    # What type checkers read, under TYPE_CHECKING, and what Python finds at run time are the same list.
     tree = parsed(_home(group) / "__init__.py")
     declared = {
         alias.name: node.module
@@ -85,7 +85,7 @@ def test_type_checkers_see_the_same_names(group):
 
 @pytest.mark.parametrize("group", [*GROUPS, "tiered"])
 def test_no_operation_has_the_name_of_a_private_module(group):
-    """Else whichever was imported first would be found."""
+    # Else whichever was imported first would be found.
     folders = [_home(group), *([ROOT / "kafkactl" / group] if group in OWN_GETATTR else [])]
     modules = {path.stem for folder in folders for path in folder.iterdir()}
     assert not modules & set(_operations(group).__all__)
@@ -117,11 +117,10 @@ def test_a_verb_calls_operations_and_nothing_else_of_the_library(name, command):
 
 @pytest.mark.parametrize(("name", "command"), LEAVES)
 def test_a_verb_calls_a_function_of_the_public_api(name, command):
-    """Else a program cannot do what the command does: its function is private, or the verb has none.
-
-    `dryrun.predict` and `report` are `answer_question`, but for reading the log, and `simulate.script` and `profile`
-    are `simulate`, but for making the input of words.
-    """
+    # Else a program cannot do what the command does: its function is private, or the verb has none.
+    #
+    # `dryrun.predict` and `report` are `answer_question`, but for reading the log, and `simulate.script` and `profile`
+    # are `simulate`, but for making the input of words.
     module = command.callback.__module__
     group = f"{module.rpartition('.')[0]}."
     shared = {each for each in _imported_by(module) if group != "kafkactl.commands." and each.startswith(group)}
@@ -140,7 +139,7 @@ def _public_functions(group: str) -> list[object]:
 
 
 def _operations_of(module: str) -> list[object]:
-    """What a module of commands takes of operations by name, where that is not a module."""
+    """Return what a module of commands takes of operations by name, where that is not a module."""
     path = ROOT / f"{module.removeprefix('kafkactl.').replace('.', '/')}.py"
     imports = nodes(path, ast.ImportFrom) if path.is_file() else []
     return [
@@ -152,7 +151,7 @@ def _operations_of(module: str) -> list[object]:
 
 
 def _imported_by(module: str) -> set[str]:
-    """The modules of kafkactl that a command imports when it runs, those that its group shares included."""
+    """Return the modules of kafkactl that a command imports when it runs, those that its group shares included."""
     group = module.rpartition(".")[0]
     found, waiting = set(), [module]
     while waiting:

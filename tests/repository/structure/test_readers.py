@@ -45,7 +45,7 @@ WITHOUT = {
 
 
 def readers() -> set[str]:
-    """The modules that read, without `kafkactl.`."""
+    """Return the modules that read, without `kafkactl.`."""
     return {
         ".".join(path.relative_to(ROOT / "kafkactl").with_suffix("").parts)
         for path in python_files("kafkactl")

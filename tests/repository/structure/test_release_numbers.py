@@ -27,7 +27,8 @@ FILES = [
 
 
 def release_numbers(found: Iterable[ast.AST]) -> Iterator[str]:
-    """Releases that code has as constants: `(3, 9)` that is compared or kept, `KafkaVersion(3, 9)`, and "3.9" alone."""
+    """Yield releases that code has as constants: `(3, 9)` that is compared or kept, `KafkaVersion(3, 9)`, and "3.9"
+    alone."""
     for node in found:
         if isinstance(node, ast.Compare):
             yield from map(_line, filter(_is_release, (node.left, *node.comparators)))

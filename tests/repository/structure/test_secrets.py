@@ -77,7 +77,7 @@ def test_what_is_written_or_left_by_a_crash_is_searched(tmp_path: Path, name: st
 
 
 def test_what_a_test_prints_is_searched_and_what_its_processes_say(tmp_path: Path) -> None:
-    """A session of its own, whose only tests print one and start a process that does."""
+    # A session of its own, whose only tests print one and start a process that does.
     test = tmp_path / "test_prints.py"
     test.write_text(
         "import subprocess\n"

@@ -96,7 +96,7 @@ UNUSED_BY_FORMAT = {
 
 
 def test_formatting_a_node_loads_nothing_that_it_does_not_use(tmp_path):
-    """A node that joins: before a blank controller of a first quorum is formatted, that quorum is asked."""
+    # A node that joins: before a blank controller of a first quorum is formatted, that quorum is asked.
     disk = tmp_path / "disk"
     config = tmp_path / "controller.properties"
     config.write_text(
@@ -111,7 +111,7 @@ def test_formatting_a_node_loads_nothing_that_it_does_not_use(tmp_path):
 
 
 def test_values_on_the_way_of_a_format_are_frozen_and_not_dataclasses():
-    """Each dataclass that a format declares costs it 0.4 ms; kafkactl/core/frozen.py has the same for nothing."""
+    # Each dataclass that a format declares costs it 0.4 ms; kafkactl/core/frozen.py has the same for nothing.
     packages = ("values.py", "findings.py", "features", "metadata", "protocol", "quorum", "schema", "storage")
     found = [
         shown(path)

@@ -25,7 +25,7 @@ RAW_JSON = {
 
 
 def writes(calls: Iterable[ast.Call]) -> Iterator[str]:
-    """Those of the calls that put text on a stream of the process."""
+    """Yield those of the calls that put text on a stream of the process."""
     for node in calls:
         match node.func:
             case ast.Name(id="print" | "input" as name):

@@ -24,7 +24,7 @@ def _draws(path: Path) -> bool:
 
 
 def _reads_unchecked(path: Path) -> bool:
-    """Whether a function looks up a literal name in a parameter of a type that does not know its names."""
+    """Return True if a function looks up a literal name in a parameter of a type that does not know its names."""
     aliases = {
         ast.unparse(alias.targets[0]) for alias in nodes(path, ast.Assign) if ast.unparse(alias.value) in UNTYPED
     }

@@ -52,7 +52,7 @@ def test_other_files_are_kept_together():
 
 
 class Worker:
-    """One of pytest-xdist's, as its schedulers see it."""
+    """Worker of pytest-xdist, as its schedulers see it."""
 
     gateway = SimpleNamespace(id="gw0")
     shutting_down = False
@@ -121,7 +121,7 @@ def test_files_of_one_node_follow_the_live_tests_and_are_the_last_of_others():
 
 
 def test_no_case_of_a_test_has_the_time_at_which_it_was_made():
-    """gzip writes the second into its header before Python 3.14, and workers that name cases differently run none."""
+    # gzip writes the second into its header before Python 3.14, and workers that name cases differently run none.
     calls = [
         (path.name, call)
         for path in python_files("tests")

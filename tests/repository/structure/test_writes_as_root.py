@@ -52,7 +52,7 @@ def test_operations_of_the_port_are_found() -> None:
 
 
 def test_owner_and_mode_are_changed_by_descriptors_only() -> None:
-    """`chown` and `chmod` of the port take a descriptor; those of `os`, `shutil` and `Path` take a path."""
+    # `chown` and `chmod` of the port take a descriptor; those of `os`, `shutil` and `Path` take a path.
     found = [
         f"{shown(path)}: {ast.unparse(call.func)}"
         for path in _modules()

@@ -12,7 +12,7 @@ from tests.roll.rolls import Roll
 
 
 def racks() -> Roll:
-    """One controller, brokers 11 and 12 in one rack, 13 and 14 in another; a partition across both."""
+    """Return one controller, brokers 11 and 12 in one rack, 13 and 14 in another; a partition across both."""
     cluster = Roll("4.3.1", controllers=(1,), brokers=(11, 12, 13, 14))
     for id, rack in ((11, "a"), (12, "a"), (13, "b"), (14, "b")):
         cluster.change(id, rack=rack)
@@ -56,7 +56,7 @@ def test_broker_of_a_batch_that_hangs_is_the_only_one_named(tmp_path: Path) -> N
 
 
 def test_controller_that_ends_without_a_leader_is_not_excused(tmp_path: Path) -> None:
-    """Only a broker exits because there is no leader."""
+    # Only a broker exits because there is no leader.
     world = FakeRoll(Roll("4.3.1", controllers=(1,), brokers=(11, 12)))
     world.crash(1)
     world.wrong[Verb.START, 1] = LIE

@@ -81,7 +81,7 @@ def test_file_that_the_old_release_refuses_is_put_back_by_the_next_step(tmp_path
 
 
 def test_next_step_of_a_refused_file_is_the_same_in_a_rollback_under_way(tmp_path: Path) -> None:
-    """A rollback that was stopped keeps new files itself; the ones to go back to are still those before the upgrade."""
+    # A rollback that was stopped keeps new files itself; the ones to go back to are still those before the upgrade.
     world = FakeRoll(Roll("3.9.2", controllers=(1,), brokers=(11, 12)).topic("t", [11, 12], min_insync_replicas="1"))
     old = {id: str(world.roll.nodes[id].config) for id in (11, 12)}
     new = {id: text + NEW for id, text in old.items()}

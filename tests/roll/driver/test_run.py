@@ -53,7 +53,7 @@ def roll(
 
 
 def entries(folder: Path) -> Any:
-    """The journal of a run in a folder."""
+    """Return the journal of a run in a folder."""
     with open_journal(str(folder / "roll.jsonl"), subject="roll", cluster_id=CLUSTER) as journal:
         return journal.entries
 

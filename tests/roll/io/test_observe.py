@@ -21,7 +21,7 @@ MS = 12_000.0
 
 
 def inventory_of(quorum: FakeQuorum, folder: Path, *, hooks: str = "", **addresses: str) -> RollInventory:
-    """The controllers, with files of this machine; `addresses` by `c1` in place of their own."""
+    """Return the controllers, with files of this machine; `addresses` by `c1` in place of their own."""
     lines = [f"[hooks]\ntemplate = 'local'\n{hooks}"]
     for node_id in quorum.nodes:
         file = folder / f"{node_id}.properties"
@@ -38,7 +38,7 @@ def printing(text: str) -> str:
 
 @pytest.fixture
 def dead() -> Any:
-    """An address where nothing listens."""
+    """Yield an address where nothing listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"
@@ -71,7 +71,7 @@ def test_silent_node_is_down_and_a_node_with_another_id_is_unknown(tmp_path: Pat
 
 
 def test_paused_controller_takes_no_time_from_other_nodes(tmp_path: Path) -> None:
-    """The listener of a paused process takes connections and does not answer; a broker is asked all the same."""
+    # The listener of a paused process takes connections and does not answer; a broker is asked all the same.
     with FakeQuorum() as quorum, socket.create_server(("127.0.0.1", 0)) as paused:
         controller = f"id = 9\nroles = ['controller']\ncontroller_address = '127.0.0.1:{paused.getsockname()[1]}'"
         broker = f"id = 1\nroles = ['broker']\naddress = '{quorum.address(1)}'"

@@ -46,7 +46,7 @@ def voters(*ids: int) -> VoterSet:
 
 
 def bootstrap_disk(ids: Iterable[int]) -> Disk:
-    """As `kafka-storage format --initial-controllers` leaves it."""
+    """Return the disk as `kafka-storage format --initial-controllers` leaves it."""
     return Disk(snapshots=[Snapshot(BOOTSTRAP_SNAPSHOT_ID, 200, 1, voters(*ids))])
 
 
@@ -214,7 +214,7 @@ class Quorum:
 
     @property
     def leader(self) -> Node:
-        """The leader of the highest epoch. AssertionError if none leads."""
+        """Return the leader of the highest epoch. AssertionError if none leads."""
         assert self.leaders, "no node leads"
         return max(self.leaders, key=lambda node: node.epoch)
 

@@ -169,7 +169,7 @@ def _draw_text(node: Node, draw: effects.Draw, number: int, now: int) -> str:
 
 
 def text_of(effect) -> str:
-    """One effect in words."""
+    """Return one effect in words."""
     return TEXTS[type(effect)](effect)
 
 
@@ -208,7 +208,7 @@ def _fetched(message) -> str:
 
 
 def records_text(batches) -> str:
-    """Batches in words."""
+    """Return batches in words."""
     return " ".join(f"[{batch_text(batch)}]" for batch in batches) or "nothing new"
 
 
@@ -298,7 +298,7 @@ TEXTS: dict[type, Callable] = {
 
 
 def replayed(text: str) -> str:
-    """The script with its outputs made again; comments and blank lines stay."""
+    """Return the script with its outputs made again; comments and blank lines stay."""
     stage, lines, in_output = Stage(), [], False
     for line in text.splitlines():
         if not line:

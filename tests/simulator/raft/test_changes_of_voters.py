@@ -33,7 +33,7 @@ def answered(world: Quorum, correlation: int, within: int = 10_000):
 
 
 def wedged(release: str, seed: int) -> tuple[Quorum, int, int]:
-    """A quorum of three in which a healthy voter was removed while another one is down."""
+    """Return a quorum of three in which a healthy voter was removed while another one is down."""
     world = Quorum((1, 2, 3), release, seed=seed, latency=10).start()
     leader = world.elected()
     down, healthy = (node_id for node_id in (1, 2, 3) if node_id != leader.id)
@@ -204,7 +204,7 @@ def test_a_wrong_endpoint_of_an_added_voter_stays_in_3_9_and_is_mended_in_4():
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_an_update_that_meets_no_leader_is_answered_without_an_endpoint(release):
-    """Port 0, the default of the field (`RaftUtil.updateVoterResponse`), not the -1 of other responses."""
+    # Port 0, the default of the field (`RaftUtil.updateVoterResponse`), not the -1 of other responses.
     world = Quorum((1, 2, 3), release).start(1)
     head = {"cluster_id": CLUSTER, "current_leader_epoch": 0, "voter_id": 2, "voter_directory_id": directory(2)}
     update = {"listeners": (endpoint(2),), "min_supported_version": 0, "max_supported_version": 1}
@@ -214,7 +214,7 @@ def test_an_update_that_meets_no_leader_is_answered_without_an_endpoint(release)
 
 
 def test_a_static_quorum_takes_no_update_before_its_leader_has_committed():
-    """As `UpdateVoterHandler` of 4.3.1, whatever the kraft.version; below it answers with the version that is wrong."""
+    # As `UpdateVoterHandler` of 4.3.1, whatever the kraft.version; below it answers with the version that is wrong.
     world = Quorum((1, 2, 3), "4.x", static=True, latency=5).start()
     world.until(lambda: any(node.leader is not None for node in world.nodes.values()))
     leader = next(node for node in world.nodes.values() if node.leader is not None)

@@ -42,7 +42,7 @@ def test_what_is_a_prefix(offset, epoch, verdict):
 
 
 def test_control_records_in_the_place_of_truncated_ones_are_not_read_before_the_next_start():
-    """As Kafka, whose reader of control records does not go back with a truncation: found by tests/lab/judge."""
+    # As Kafka, whose reader of control records does not go back with a truncation: found by tests/lab/judge.
     three, two = Voters(voters(1, 2, 3)), Voters(voters(1, 2))
     log = log_of(control(0, 1, KRaftVersion(1), three))
     log.append((control(2, 1, two), data(3, 5, 1)))

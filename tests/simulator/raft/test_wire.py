@@ -21,7 +21,8 @@ NAMES = sorted(kind.__name__ for kind in KINDS if kind is not wire.Disconnected)
 
 @pytest.fixture(scope="module")
 def seen() -> dict[str, list]:
-    """Messages of a busy quorum: an election, appends, changes of voters, a snapshot, a describe, a resignation."""
+    """Return messages of a busy quorum: an election, appends, changes of voters, a snapshot, a describe, a
+    resignation."""
     world = Quorum((1, 2, 3), "4.x", observers=(4,), latency=5, auto_join=True).start()
     leader = world.elected()
     world.run(3_000)
@@ -71,7 +72,7 @@ def test_every_message_encodes_at_every_version(seen, name):
 
 
 def _at(fields, given: dict, version: int) -> dict:
-    """What was given, without the fields that this version does not have."""
+    """Return what was given, without the fields that this version does not have."""
     kept = {}
     for field in fields:
         if field.name not in given or not field.versions.lowest <= version <= field.versions.highest:
@@ -86,7 +87,7 @@ def _at(fields, given: dict, version: int) -> dict:
 
 
 def _like(value, given):
-    """What was decoded, without the fields that were not given."""
+    """Return what was decoded, without the fields that were not given."""
     if isinstance(given, dict):
         return {name: _like(value[name], part) for name, part in given.items()}
     if isinstance(given, list) and len(value) == len(given):

@@ -23,7 +23,7 @@ Value = Callable[[Any, int, bytes], Message]
 
 
 def wire_value(message: RaftMessage, version: int, records: bytes = b"") -> Message:
-    """The value of the message's definition, which has the name of its class, at this version.
+    """Return the value of the message's definition, which has the name of its class, at this version.
 
     `records` are those of a fetch, or of a snapshot's piece. Raises TypeError for Disconnected, which no peer sends.
     """
@@ -34,7 +34,8 @@ def wire_value(message: RaftMessage, version: int, records: bytes = b"") -> Mess
 
 
 def wire_bytes(message: RaftMessage, version: int, records: bytes = b"") -> bytes:
-    """The message's body as Kafka writes it. Raises EncodeError for a version that cannot say what the message says."""
+    """Return the message's body as Kafka writes it. Raises EncodeError for a version that cannot say what the message
+    says."""
     value = wire_value(message, version, records)
     return encode_message(definition(type(message).__name__), version, value)
 
@@ -97,7 +98,7 @@ def _begin_request(message: messages.BeginQuorumEpochRequest, version: int, _rec
 
 
 def _epoch_response(message: Any, version: int, _records: bytes) -> Message:
-    """Of BeginQuorumEpoch and of EndQuorumEpoch, which are alike."""
+    """Return the response of BeginQuorumEpoch and of EndQuorumEpoch, which are alike."""
     return _topics(_leader(message), {"ErrorCode": message.top_level_error_code, **_node_endpoints(message, version)})
 
 

@@ -31,7 +31,7 @@ ORDERS = [partition(0, [1, 2, 3], [1, 2, 3], 1), partition(1, [1, 2, 3], [1, 2],
 def broker(
     topics: dict[str, list[dict[str, Any]]], *, minimum: str | None = "2", moving: int = 0
 ) -> Callable[[Asked], Reply | None]:
-    """A script of a broker with these topics; `moving` is the error of ListPartitionReassignments."""
+    """Return a script of a broker with these topics; `moving` is the error of ListPartitionReassignments."""
 
     def script(asked: Asked) -> Reply | None:
         match asked.name:

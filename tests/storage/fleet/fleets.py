@@ -33,11 +33,11 @@ class FleetBuilder:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """All node ids."""
+        """Return all node ids."""
         return self.controllers + self.brokers
 
     def config(self, node_id: int) -> str:
-        """The text of a node's server.properties."""
+        """Return the text of a node's server.properties."""
         changes = self.configs.get(node_id, {})
         lines = {**self._defaults(node_id), **changes}
         return "".join(f"{key}={value}\n" for key, value in lines.items() if value is not None)
@@ -65,7 +65,7 @@ class FleetBuilder:
         }
 
     def request(self) -> FleetRequest:
-        """The fleet as `plan_fleet` takes it."""
+        """Return the fleet as `plan_fleet` takes it."""
         entries = []
         for node_id in self.ids:
             facts = {"id": node_id, "host": f"h{node_id}", "config": f"/etc/{node_id}.properties"}
@@ -83,10 +83,10 @@ class FleetBuilder:
         )
 
     def plan(self, source: FixedSource | None = None) -> FleetPlan:
-        """The fleet's plan."""
+        """Return the fleet's plan."""
         return plan_fleet(self.request(), source or FixedSource())
 
 
 def found(plan: FleetPlan, id: str) -> list[Finding]:
-    """The findings of that id."""
+    """Return the findings of that id."""
     return [finding for finding in plan.findings if finding.id == id]

@@ -25,7 +25,7 @@ SCRAM = "SCRAM-SHA-256=[name=alice,password=alice-secret]"
 
 
 def contents(node: PlannedNode, name: str) -> set[bytes]:
-    """The bytes of all files of that name on a node."""
+    """Return the bytes of all files of that name on a node."""
     return {file.content for directory in node.directories for file in directory.files if file.name == name}
 
 
@@ -343,7 +343,7 @@ def test_an_unknown_release_of_the_whole_fleet_leaves_nothing_to_read_configurat
 
 
 class CountingSource(FixedSource):
-    """As many ids as are asked for."""
+    """Source of as many ids as are asked for."""
 
     count = 0
 
@@ -354,8 +354,7 @@ class CountingSource(FixedSource):
 
 @pytest.mark.slow
 def test_ten_times_the_nodes_cost_ten_times_the_work():
-    """Counted in calls, which no other process can make more of."""
-
+    # Counted in calls, which no other process can make more of.
     def calls(count: int) -> int:
         request = FleetBuilder(brokers=tuple(range(4, 4 + count))).request()
         node_config._read_once.cache_clear()  # files of a smaller fleet are those of the first nodes

@@ -78,7 +78,7 @@ def edited(change) -> bytes:
 
 
 def resealed(change) -> bytes:
-    """An edit with a correct new checksum."""
+    """Return an edit with a correct new checksum."""
     document = json.loads(edited(change))
     del document["plan_sha256"]
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

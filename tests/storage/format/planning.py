@@ -27,7 +27,7 @@ def plan(
     node: dict[str, Any] | None = None,
     **asked: Any,
 ) -> FormatPlan:
-    """A plan; by default of a blank standalone node (static before 3.9)."""
+    """Return a plan; by default of a blank standalone node (static before 3.9)."""
     found = find_release(release)
     settings = {"static": not found.voter_flags, **(node or {})}
     config = config or a_config(found, **settings)
@@ -39,7 +39,7 @@ def plan(
 
 
 def stops(made: FormatPlan) -> list[str]:
-    """The ids of what refuses a plan, in order."""
+    """Return the ids of what refuses a plan, in order."""
     return [finding.id for finding in made.findings if finding.severity is Severity.BLOCKER]
 
 
@@ -48,7 +48,7 @@ def finding(made: FormatPlan, id_: str) -> Finding:
 
 
 def refused(made: FormatPlan, id_: str, phrase: str) -> None:
-    """The plan is refused for this one reason, in Kafka's words, and touches nothing."""
+    """Check that the plan is refused for this one reason, in Kafka's words, and touches nothing."""
     assert made.outcome is Outcome.REFUSED
     assert made.outcome.exit_code == 3
     assert stops(made) == [id_]

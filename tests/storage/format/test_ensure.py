@@ -37,7 +37,7 @@ def request(**changes) -> FormatRequest:
 
 
 def disks(plan: FormatPlan, *, started: bool = False, without: tuple[str, ...] = ()) -> ObservedNode:
-    """What lies on the disks after this plan was applied, but for the files in `without`."""
+    """Return what lies on the disks after this plan was applied, but for the files in `without`."""
     return ObservedNode(
         directories=tuple(disk(directory.path, directory.files, started, without) for directory in plan.directories)
     )
@@ -196,7 +196,7 @@ def test_lost_bootstrap_records_are_refused_before_the_first_start(release, lost
 
 @pytest.mark.parametrize("started", [False, True])
 def test_what_may_not_be_read_is_refused_and_not_taken_for_lost(started):
-    """By another user than the node's: neither equal to what is asked for, nor to be unformatted."""
+    # By another user than the node's: neither equal to what is asked for, nor to be unformatted.
     observed = disks(formatted(request()), started=started)
     file = replace(observed.directories[0].bootstrap_checkpoint, content=None, error="Permission denied")
     for hidden in ({"bootstrap_checkpoint": file}, {"metadata_log": (), "metadata_log_error": "Permission denied"}):
@@ -218,7 +218,7 @@ def test_a_damaged_checkpoint_is_refused():
 
 
 def test_a_directory_id_that_was_given_is_that_of_the_disk():
-    """Voters of other nodes have it: with another id this node would never vote."""
+    # Voters of other nodes have it: with another id this node would never vote.
     _, asked, _ = DIFFERENT["other-voters"]
     plan = ensure(asked, disks(formatted(request())))
     (reported,) = (finding for finding in blockers(plan.findings) if finding.id == "directory-id-mismatch")
@@ -248,7 +248,7 @@ def test_a_disk_that_is_not_blank_is_refused():
 
 @pytest.mark.parametrize(("before", "after"), [("3.6", "4.3"), ("3.7", "4.4"), ("4.3", "4.4")])
 def test_disks_of_an_older_release_are_as_asked_after_an_upgrade(before, after):
-    """The release of the first format is named: the newer default would be another metadata.version."""
+    # The release of the first format is named: the newer default would be another metadata.version.
     static = request(voter_mode=VoterMode.UNSPECIFIED, release_version="3.6" if before == "3.6" else "3.7")
     observed = disks(formatted(static, before, static=True), started=True)
     plan = ensure(static, observed, after, static=True)

@@ -55,7 +55,7 @@ FIRST_OF_STATIC = bytes.fromhex(
 
 
 def one_time(vector: bytes) -> bytes:
-    """The vector with NOW_MS in every batch (and in the header record, unless it is 0), and right checksums."""
+    """Return the vector with NOW_MS in every batch (and in the header record, unless it is 0), and right checksums."""
     out, position = b"", 0
     while position < len(vector):
         end = position + 12 + struct.unpack_from(">i", vector, position + 8)[0]

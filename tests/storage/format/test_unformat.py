@@ -20,7 +20,7 @@ def entry(name: str, kind: str = "file") -> DirectoryEntry:
 
 
 def fresh(path: str, *more: DirectoryEntry, first: tuple[str, ...] = (), **changes: object) -> ObservedDirectory:
-    """A directory as a format leaves it."""
+    """Return a directory as a format leaves it."""
     entries = [entry("meta.properties"), entry(BOOTSTRAP_CHECKPOINT), *more]
     log = None
     if first:

@@ -378,7 +378,7 @@ def test_failure_in_an_open_directory_names_the_whole_path() -> None:
 
 
 def test_leftover_that_was_replaced_since_it_was_looked_at_is_kept(tmp_path: Path) -> None:
-    """Only the very file of the interrupted format is removed, not another one of its name."""
+    # Only the very file of the interrupted format is removed, not another one of its name.
     m = tmp_path / "m"
     (m / "__cluster_metadata-0").mkdir(parents=True)
     leftover = m / FIRST

@@ -49,7 +49,7 @@ def planned(path: Path, owner: Owner | None = None, *, allow: bool = False) -> F
 
 @contextmanager
 def another_process(work: Callable[[], None], uid: int | None = None) -> Iterator[None]:
-    """`work`, again and again, in a process of another user, for as long as the block takes."""
+    """Run `work` again and again, in a process of another user, for as long as the block takes."""
     pid = next(found for found in (_forked(work, uid) for _ in range(20)) if found is not None)
     try:
         yield
@@ -59,7 +59,8 @@ def another_process(work: Callable[[], None], uid: int | None = None) -> Iterato
 
 
 def _forked(work: Callable[[], None], uid: int | None) -> int | None:
-    """The process, once it has done its work for the first time; None where a lock of another thread holds it."""
+    """Return the process, once it has done its work for the first time; None where a lock of another thread holds
+    it."""
     heard, says = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -110,7 +111,7 @@ class Slow(OsFilesystem):
 
 @pytest.fixture
 def disks() -> Iterator[Path]:
-    """A folder that every user can write to, next to a folder and a file that only root can."""
+    """Yield a folder that every user can write to, next to a folder and a file that only root can."""
     with tempfile.TemporaryDirectory(prefix="kafkactl-races-") as folder:
         found = Path(folder)
         found.chmod(0o755)
@@ -132,7 +133,7 @@ def untouched(disks: Path) -> None:
 @as_root
 @pytest.mark.parametrize("victim", ["__cluster_metadata-0", "*.part", "*.tmp", "meta.properties", ".kafkactl.lock"])
 def test_another_user_who_swaps_names_for_links_gains_nothing(disks: Path, victim: str) -> None:
-    """The directory is the other user's from the beginning: nothing keeps the names in it from being swapped."""
+    # The directory is the other user's from the beginning: nothing keeps the names in it from being swapped.
     log_dir = disks / "d1"
 
     def swap() -> None:
@@ -155,7 +156,7 @@ def test_another_user_who_swaps_names_for_links_gains_nothing(disks: Path, victi
 @pytest.mark.slow
 @as_root
 def test_another_user_who_swaps_the_log_directory_gains_nothing(disks: Path) -> None:
-    """The folder above is the other user's: the log directory itself is swapped for a link to one of root's."""
+    # The folder above is the other user's: the log directory itself is swapped for a link to one of root's.
     data = disks / "data"
     data.mkdir()
     os.chown(data, OTHER_UID, OTHER_UID)

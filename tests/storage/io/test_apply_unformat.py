@@ -19,7 +19,7 @@ from tests.storage.nodes import a_config
 
 
 def a_node(root: Path) -> NodeConfig:
-    """A formatted node with two directories, one of them a disk's root."""
+    """Return a formatted node with two directories, one of them a disk's root."""
     (root / "d2" / "lost+found").mkdir(parents=True)
     config = a_config("4.3", log_dirs=(str(root / "d1"), str(root / "d2")))
     made = plan("4.3", config=config, observed=observe_node(config), node={}, voter_mode=VoterMode.STANDALONE)

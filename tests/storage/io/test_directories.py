@@ -151,7 +151,7 @@ def test_a_node_is_its_directories_in_the_order_of_the_configuration(tmp_path: P
 def test_metadata_directory_is_observed_after_the_data_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A format publishes it last: data directories that are formatted then never appear with a blank one."""
+    # A format publishes it last: data directories that are formatted then never appear with a blank one.
     paths = [str(tmp_path / name) for name in ("m", "d1", "d2")]
     observed: list[str] = []
     monkeypatch.setattr(

@@ -30,8 +30,7 @@ def test_the_file_is_gone_after_a_failure_too(tmp_path: Path) -> None:
 
 
 def test_a_lock_on_a_removed_file_is_not_a_lock(tmp_path: Path) -> None:
-    """The first holder unlinks the name between the second's open and its lock: the second must open again."""
-
+    # The first holder unlinks the name between the second's open and its lock: the second must open again.
     class Slow(OsFilesystem):
         tries = 0
 

@@ -29,7 +29,7 @@ DIRECTORY_IDS = {"d1": Uuid(b"\x40" + bytes(15)), "d2": Uuid(b"\x41" + bytes(15)
 
 
 class VerifyNode:
-    """One node under a folder: its directories d1, d2, …, and its configuration."""
+    """Node under a folder: its directories d1, d2, …, and its configuration."""
 
     def __init__(self, root: Path, kafkactl: Callable[..., Run], version: str) -> None:
         self.root = root
@@ -56,13 +56,13 @@ class VerifyNode:
         return self
 
     def config(self, version: str | None = None) -> NodeConfig:
-        """The configuration, read as a release reads it."""
+        """Return the configuration, read as a release reads it."""
         return read_node_config(
             self.file.read_bytes(), file=str(self.file), release=find_release(version or self.version)
         )
 
     def verify(self, version: str | None = None) -> Verification:
-        """The prediction."""
+        """Return the prediction."""
         config = self.config(version)
         log = scan_metadata_log(config.metadata_log_dir)
         return verify_node(config, observe_node(config), find_release(version or self.version), log)
@@ -85,12 +85,12 @@ class VerifyNode:
         return self
 
     def path(self, name: str) -> Path:
-        """A file of the node."""
+        """Return a file of the node."""
         return self.root / name
 
 
 def write_log(log_dir: Path, levels: dict[str, int], *, batches: int = 4, epoch: int = 1) -> None:
-    """A metadata log of one segment: leader change, feature levels, then one NoOpRecord a batch."""
+    """Write a metadata log of one segment: leader change, feature levels, then one NoOpRecord a batch."""
     folder = log_dir / "__cluster_metadata-0"
     folder.mkdir(exist_ok=True)
     leader = encode_control_record(ControlType.LEADER_CHANGE, {"LeaderId": 1})
@@ -104,12 +104,12 @@ def write_log(log_dir: Path, levels: dict[str, int], *, batches: int = 4, epoch:
 
 
 def feature_record(name: str, level: int) -> bytes:
-    """A framed FeatureLevelRecord."""
+    """Return a framed FeatureLevelRecord."""
     return encode_record(metadata_record(12), 0, {"Name": name, "FeatureLevel": level})
 
 
 def voters_batch(voters: Iterable[tuple[int, Uuid]], offset: int, epoch: int = 1) -> bytes:
-    """A control batch that sets kraft.version 1 and a voter set."""
+    """Return a control batch that sets kraft.version 1 and a voter set."""
     data = {
         "Voters": [
             {
@@ -137,10 +137,10 @@ def _batch(
 
 
 def blocker_ids(answer: Verification) -> list[str]:
-    """The ids of the findings that stop or lose something."""
+    """Return the ids of the findings that stop or lose something."""
     return [finding.id for finding in answer.findings if finding.severity.value == "blocker"]
 
 
 def two(make: Callable[[str], VerifyNode], version: str) -> VerifyNode:
-    """A formatted node with two directories and a static quorum."""
+    """Return a formatted node with two directories and a static quorum."""
     return make(version).format(log_dirs=("d1", "d2"), static=True)

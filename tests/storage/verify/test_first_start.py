@@ -27,7 +27,7 @@ def leader_change(offset, epoch):
 
 @pytest.fixture
 def begun(node):
-    """A node whose first start left a segment with these bytes and a quorum-state."""
+    """Return a node whose first start left a segment with these bytes and a quorum-state."""
 
     def make(content, quorum_state, *flags, version="4.3.1", **settings):
         made = node(version).format(*(flags or ("--standalone",)), **settings)

@@ -50,7 +50,7 @@ def found_in(answer, id):
     ids=["between batches", "in a batch", "zeros"],
 )
 def test_what_a_snapshot_holds_is_not_lost(node, damage):
-    """As measured: the only voter's log ended before its newest snapshot, and it continued from that (4.3.1)."""
+    # As measured: the only voter's log ended before its newest snapshot, and it continued from that (4.3.1).
     made = node("4.4.0").format(static=True).started_once(batches=5)
     damage(made.root)
     worlds.snapshot(made.path("d1"), worlds.image(), 9, 1)
@@ -136,7 +136,7 @@ def test_the_folder_of_the_metadata_log(node, damage, starts, id, words):
 
 
 def segment(api_key: int, version: int) -> bytes:
-    """A batch with one record of that type and version, content invented."""
+    """Return a batch with one record of that type and version, content invented."""
     value = encode_record(metadata_record(20), 0, {})
     record = bytes([value[0], api_key, version]) + value[3:]
     return encode_batch([(None, record)], base_offset=4, timestamp_ms=NOW_MS)

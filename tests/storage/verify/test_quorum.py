@@ -56,7 +56,7 @@ def test_a_joining_controller(node):
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "[0:0:0:0:0:0:0:1]", "LOCALHOST"])
 def test_a_loopback_address_of_the_node_itself_names_no_voter(node, host):
-    """A joining controller that knows only itself never meets a leader, however its own address is written."""
+    # A joining controller that knows only itself never meets a leader, however its own address is written.
     made = node("4.3.1").format("--no-initial-controllers")
     made.file.write_text(made.file.read_text().replace("servers=localhost:9093", f"servers={host}:9093"))
     answer = made.verify()

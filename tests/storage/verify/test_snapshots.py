@@ -27,7 +27,7 @@ def noop():
 
 @pytest.fixture
 def lived(node):
-    """A node of a version with a log of six records and two snapshots."""
+    """Return a node of a version with a log of six records and two snapshots."""
 
     def make(version, metadata_version=7):
         made = node(version).format(static=True).started_once(batches=6)

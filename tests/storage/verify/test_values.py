@@ -20,7 +20,7 @@ DENIED = {"writable": False, "write_error": "Permission denied"}
 
 
 def verify(made, *, log=None, **changes):
-    """The prediction after the observation of some directories (by name) was changed."""
+    """Return the prediction after the observation of some directories (by name) was changed."""
     config = made.config()
     observed = observe_node(config)
     directories = tuple(
@@ -80,7 +80,7 @@ def test_files_that_cannot_be_opened_come_in_the_order_of_a_start(node):
     ids=["folder", "segment", "snapshot"],
 )
 def test_a_log_that_may_not_be_read_is_not_taken_for_one_that_is_gone(node, version, log):
-    """A verify by another user than the node's must not advise to unformat a disk with a log."""
+    # A verify by another user than the node's must not advise to unformat a disk with a log.
     made = node(version).format(static=True).started_once()
     made.path("d1/bootstrap.checkpoint").unlink(missing_ok=True)
     answer = verify(made, log={"segments": (), "contents": Contents(), **log}, d1={"bootstrap_checkpoint": None})

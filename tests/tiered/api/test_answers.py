@@ -62,7 +62,7 @@ def cluster(*partitions: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def three(log: LogOf | None = None) -> LogOf:
-    """Segments 0-9, 10-19, 20-29."""
+    """Return segments 0-9, 10-19, 20-29."""
     return (log or LogOf(0)).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
 
 
@@ -102,7 +102,7 @@ def test_a_hole_below_the_highest_offset(tmp_path: Path):
 
 
 def test_a_next_segment_that_begins_below_the_highest_offset_leaves_no_hole(tmp_path: Path):
-    """After an unclean election at 25: the highest offset is 24, and the next segment is the local one from 20 on."""
+    # After an unclean election at 25: the highest offset is 24, and the next segment is the local one from 20 on.
     seen = partition_seen(epochs=((0, 0), (2, 25)), earliest=0, local=20, latest=60, bases=(20, 40))
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 19), TOPIC.copied(0, "old", 20, 39, broker=2))
     answer = audited(tmp_path, cluster(seen), log)
@@ -133,7 +133,7 @@ def test_a_delete_is_as_old_as_its_first_record(tmp_path: Path):
     [("a", True, 1, "due"), ("b", True, 1, "parked"), ("a", False, 1, "parked"), ("a", False, 2, "due")],
 )
 def test_a_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_tag: bool, times: int, pending: str):
-    """4.x, which writes whether there is a transaction index, tries it again; a second record proves that it did."""
+    # 4.x, which writes whether there is a transaction index, tries it again; a second record proves that it did.
     log = LogOf(0)
     for segment, start in (("a", 0), ("b", 10), ("c", 20)):
         log.add(TOPIC.started(0, segment, start, start + 9, has_tag=has_tag), TOPIC.update(0, segment, FINISHED))
@@ -143,7 +143,7 @@ def test_a_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_t
 
 
 def test_a_delete_next_to_a_kept_segment_of_the_same_start(tmp_path: Path):
-    """A pass comes to the segment of the epoch index first, keeps it and ends; what was refused before is over."""
+    # A pass comes to the segment of the epoch index first, keeps it and ends; what was refused before is over.
     log = LogOf(0).add(TOPIC.started(0, "x", 0, 9), *[TOPIC.update(0, "x", DELETING)] * 3)
     document = cluster(partition_seen(earliest=0, local=0, latest=50))
     answer = audited(tmp_path, document, log)
@@ -204,7 +204,7 @@ def test_a_broker_directory_has_the_lineage(tmp_path: Path):
 
 
 def test_a_log_start_inside_the_first_local_segment(tmp_path: Path):
-    """DeleteRecords moved it there: the local log starts with it, as the leader answers."""
+    # DeleteRecords moved it there: the local log starts with it, as the leader answers.
     save_broker(tmp_path, 1)
     three().save(tmp_path)
     save_replica(tmp_path, TOPIC, 0, epochs=((0, 35),), bases=(30, 40))

@@ -56,7 +56,7 @@ def test_an_empty_store_of_a_cluster_without_segments_is_sound(tmp_path: Path):
 
 @pytest.mark.parametrize("left_out", [10, 20, 40, 65, 90])
 def test_a_line_that_is_cut_is_refused(tmp_path: Path, left_out: int):
-    """In the time, the size, the id, the offset, the folder: `log 1000` is a key and a size, too."""
+    # In the time, the size, the id, the offset, the folder: `log 1000` is a key and a size, too.
     save_observation(tmp_path / "seen", cluster(SEEN), three())
     with pytest.raises(InputError) as caught:
         load(Request(observation=str(tmp_path / "seen"), bucket=listed(tmp_path, WHOLE[:-left_out])))
@@ -91,7 +91,7 @@ def many(folder: Path, listing: str) -> Audit:
 
 
 def test_a_listing_of_a_part_is_suspected(tmp_path: Path):
-    """In no order, and most segments are not in it."""
+    # In no order, and most segments are not in it.
     answer = many(tmp_path, "lb")
     assert ids(answer) == ["missing-object", "listing-may-be-truncated"]
     assert "of 10 of 12 complete segments" in only(answer, "listing-may-be-truncated")["message"]
@@ -115,7 +115,7 @@ def test_what_lies_below_the_log_start_may_be_missing(tmp_path: Path):
 
 
 def dated(text: str, time: str) -> str:
-    """Objects with another time, or with none."""
+    """Return objects with another time, or with none."""
     return "".join(f"{line.rpartition(' ')[0]} {time}".strip() + "\n" for line in text.splitlines())
 
 
@@ -134,7 +134,7 @@ def dated(text: str, time: str) -> str:
 def test_objects_are_left_over_only_where_their_records_would_have_been_read(
     tmp_path: Path, copied: int, end: int | None, time: object, count: int
 ):
-    """By a short log whose end is not known, objects in use would seem to be left over."""
+    # By a short log whose end is not known, objects in use would seem to be left over.
     log = LogOf(0)
     for start, name in ((0, "a"), (10, "b"), (20, "c"))[:copied]:
         log.add(TOPIC.copied(0, name, start, start + 9))
@@ -159,7 +159,7 @@ def test_a_copy_is_a_certain_orphan_only_where_records_reach_past_its_time(tmp_p
 
 
 def test_records_that_were_not_read_make_no_object_unreachable(tmp_path: Path):
-    """The base record lies in damaged bytes: brokers have it."""
+    # The base record lies in damaged bytes: brokers have it.
     log = three().add(TOPIC.copied(0, "d", 30, 39))
     at = len(three().data) + 70
     log.data = log.data[:at] + bytes(20) + log.data[at + 20 :]
@@ -235,7 +235,7 @@ def test_records_of_unknown_versions(tmp_path: Path):
 
 
 def test_a_partition_that_is_deleted_while_it_is_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A broker renames its folder first; one that is there and cannot be read is an error."""
+    # A broker renames its folder first; one that is there and cannot be read is an error.
     broker = save_broker(tmp_path / "data", 1)
     three().save(broker)
     save_replica(broker, TOPIC, 0, epochs=((0, 0),), bases=(0,))
@@ -255,7 +255,7 @@ def test_a_partition_that_is_deleted_while_it_is_read_is_left_out(tmp_path: Path
 
 
 def test_an_empty_checkpoint_has_no_entries(tmp_path: Path):
-    """So a broker creates it, and reads it."""
+    # So a broker creates it, and reads it.
     broker = save_broker(tmp_path / "data", 1)
     three().save(broker)
     save_replica(broker, TOPIC, 0, epochs=(), bases=(0,))

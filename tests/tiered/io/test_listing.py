@@ -204,7 +204,7 @@ MILLIONS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("form", "count"), [("lines", 400_000), *MILLIONS])
 def test_packed_listing_of_many_objects_is_read(tmp_path: Path, form: str, count: int):
-    """Keys that count up pack better than any real ones, which hold random ids."""
+    # Keys that count up pack better than any real ones, which hold random ids.
     keys = (f"data/part-{number:08}.log" for number in range(count))
     columns: tuple[str, ...] = ()
     if form == "lines":

@@ -49,7 +49,7 @@ def test_everything_answers() -> None:
 
 
 def test_the_leader_epochs_of_offsets_are_saved(tmp_path: Path) -> None:
-    """-1 is that of an offset without one."""
+    # -1 is that of an offset without one.
     cluster = TieredBrokers()
     cluster.offset_epochs = {-1: 3, -2: 0, -4: 2, -5: -1, -6: 3}
     save(load(Request(live=observed(cluster))), str(tmp_path / "saved"))
@@ -66,7 +66,7 @@ def test_the_leader_epochs_of_offsets_are_saved(tmp_path: Path) -> None:
     "newest, known", [(11, {-4, -5, -6}), (10, {-4, -5}), (9, {-4, -5}), (8, {-4})], ids=["4.3", "4.0", "3.9", "3.6"]
 )
 def test_a_release_that_takes_a_special_offset_for_a_time(newest: int, known: set[int]) -> None:
-    """Brokers up to 3.8 answer 0 when they are asked for latest-tiered: the first record since 1970."""
+    # Brokers up to 3.8 answer 0 when they are asked for latest-tiered: the first record since 1970.
     cluster = TieredBrokers(versions={2: (1, newest)})
     cluster.offsets |= {special: 0 for special in (-4, -5, -6) if special not in known}
     live = observed(cluster)
@@ -105,7 +105,7 @@ def test_a_metadata_partition_whose_leader_never_settles_is_an_error() -> None:
 
 
 def test_the_leader_of_a_user_partition_moves_meanwhile() -> None:
-    """What the old leader answered is not taken for the new one's."""
+    # What the old leader answered is not taken for the new one's.
     cluster = TieredBrokers()
 
     def moves(_: int, asked: Asked) -> Action | None:
@@ -139,7 +139,7 @@ def test_partitions_without_a_leader() -> None:
 
 @pytest.mark.parametrize("lost", [CLOSE, Reply(body={"Topics": []})], ids=["hangs up", "leaves partitions out"])
 def test_one_broker_gives_no_answers(lost: Action) -> None:
-    """It leads the user partition and one metadata partition; each question costs one attempt, not one each."""
+    # It leads the user partition and one metadata partition; each question costs one attempt, not one each.
     cluster = TieredBrokers()
     asked_for = {"ListOffsets", "OffsetForLeaderEpoch", "Fetch"}
     cluster.override = lambda broker, asked: lost if broker == 1 and asked.name in asked_for else None
@@ -159,7 +159,7 @@ def test_a_fetch_that_gives_nothing_is_an_error() -> None:
 
 
 def test_a_topic_that_may_not_be_described_is_not_deleted(tmp_path: Path) -> None:
-    """Else its objects would be listed as leftovers, to be deleted."""
+    # Else its objects would be listed as leftovers, to be deleted.
     secret, gone = Topic("secret", 2), Topic("gone", 3)
     log = LogOf(0).add(secret.copied(0, "s", 0, 99), gone.copied(0, "g", 0, 99))
     log.add(Topic("orders", 1).copied(0, "a", 0, 99))
@@ -189,7 +189,7 @@ def _segment_id(loaded: Any, topic: str) -> str:
 
 
 def test_settings_that_may_not_be_read() -> None:
-    """Whether the topic is tiered is not known; its records show that it was."""
+    # Whether the topic is tiered is not known; its records show that it was.
     cluster = TieredBrokers()
     refused = {
         "Results": [
@@ -205,7 +205,7 @@ def test_settings_that_may_not_be_read() -> None:
 
 @pytest.mark.parametrize("own, start", [("remote.storage.enable", 0), ("cleanup.policy", None)])
 def test_which_topics_are_asked_about(own: str, start: int | None) -> None:
-    """Where tiering was switched off, segments may be left; a topic that never had it is left alone."""
+    # Where tiering was switched off, segments may be left; a topic that never had it is left alone.
     cluster = TieredBrokers()
     setting = {"Name": own, "Value": "false", "ConfigSource": 1, "IsSensitive": False}
     results = [

@@ -85,7 +85,7 @@ def _same(request: dict[str, Any], *, with_bucket: bool = False) -> Loaded:
 
 
 def _odd() -> list[LogOf]:
-    """Histories with every case that a fold distinguishes."""
+    """Return histories with every case that a fold distinguishes."""
     first = LogOf(0).add(
         A.copied(0, "a", 0, 9, epochs={0: 0, 1: 5}),
         A.copied(1, "b", 0, 9),

@@ -120,7 +120,7 @@ def metadata_partition(at: int) -> MetadataPartition:
 
 
 def tiered_audit(*topics: str, **more: Any) -> Audit:
-    """`more` replaces fields of the audit, or of its source."""
+    """Return an audit; `more` replaces fields of it, or of its source."""
     bucket = BucketRead(path=topics[0], format="lines", layout=topics[-1], objects=12, bytes=3000)
     source = AuditSource(
         paths=tuple(f"/{topic}" for topic in topics),
@@ -150,7 +150,7 @@ def tiered_audit(*topics: str, **more: Any) -> Audit:
 
 
 def tiered_report(*topics: str, **more: Any) -> TieredReport:
-    """`more` replaces fields of the report; those that it has not, of its audit."""
+    """Return a report; `more` replaces fields of it, and those that it has not, of its audit."""
     drawn = {
         "forecast": tuple(forecast_of(topic) for topic in topics),
         "pictures": tuple(picture(topic) for topic in topics),

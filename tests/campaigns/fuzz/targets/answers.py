@@ -34,7 +34,7 @@ _KEYS = ("DescribeCluster", "DescribeQuorum", "DescribeConfigs", "Fetch", "Metad
 
 
 def fitted(spec: MessageSpec, version: int, document: Any) -> dict[str, Any]:
-    """A value of this message: what `document`, a JSON value, has of it where it fits, else the defaults."""
+    """Return a value of this message: what `document`, a JSON value, has of it where it fits, else the defaults."""
     return _struct(spec.fields, Form(version, spec.is_flexible(version)), document)
 
 
@@ -121,7 +121,8 @@ class _Client:
 
 
 def _views() -> Made:
-    """Visits of up to four nodes, the state of the quorum that they add up to, and what completion takes from each."""
+    """Return visits of up to four nodes, the state of the quorum that they add up to, and what completion takes from
+    each."""
     deadline = Deadline.after(1000, SystemClock())
 
     def feed(data: bytes) -> object:
@@ -149,7 +150,7 @@ def _views() -> Made:
 
 
 def _described(node_id: int, *, error: int = 0) -> dict[str, Any]:
-    """What a sound node of a quorum of three says; with `error` it does not describe the quorum."""
+    """Return what a sound node of a quorum of three says; with `error` it does not describe the quorum."""
     keys = [message(f"{name}Request").api_key for name in _KEYS]
     listener = [{"Name": "CONTROLLER", "Host": "h1", "Port": 9092}]
     replicas = [{"ReplicaId": id, "ReplicaDirectoryId": id, "LogEndOffset": 9, "LastFetchTimestamp": 5,

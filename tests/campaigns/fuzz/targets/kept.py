@@ -40,7 +40,7 @@ PLAN_ERRORS = (InputError, RefusedError)
 
 
 def _resealed(data: bytes, checksum: Callable[[Any], str] | None = None) -> bytes:
-    """A document with a checksum that fits; other bytes as they are."""
+    """Return a document with a checksum that fits; other bytes as they are."""
     document = document_of(data)
     if not isinstance(document, dict):
         return data
@@ -51,7 +51,8 @@ def _resealed(data: bytes, checksum: Callable[[Any], str] | None = None) -> byte
 
 
 def _storage_plan() -> Made:
-    """A plan that is read shows the same when it is written, and each of its nodes can be formatted or refused."""
+    """Return a plan that is read shows the same when it is written, and each of its nodes can be formatted or
+    refused."""
 
     def feed(data: bytes) -> object:
         plan, _ = parse_plan(_resealed(data), file="f")
@@ -94,7 +95,7 @@ def _receipt() -> Made:
 
 
 def _journal(entries: Any, subject: str, fold: Callable[..., object]) -> Made:
-    """A journal as lines, and as a list of entries whose chain is made to fit."""
+    """Return a journal as lines, and as a list of entries whose chain is made to fit."""
 
     def feed(data: bytes) -> object:
         content = rechained(data)
@@ -106,7 +107,7 @@ def _journal(entries: Any, subject: str, fold: Callable[..., object]) -> Made:
 
 
 def _roll_observation() -> Made:
-    """An observation.json of a roll: what is read is written alike."""
+    """Return an observation.json of a roll: what is read is written alike."""
     seed = {
         "kind": "roll.observation", "schema_version": 1, "time_ms": 1, "cluster_id": ID,
         "nodes": [{"id": 1, "roles": ["broker", "controller"], "alive": True, "release": "4.3.1", "config": "a=b\n",
@@ -126,7 +127,7 @@ def _roll_observation() -> Made:
 
 
 def _observation() -> Made:
-    """An observation.json: read, taken without secrets, written, and made sense of."""
+    """Return an observation.json: read, taken without secrets, written, and made sense of."""
     seed = {
         "kind": "migrate.observation", "schema_version": 1, "time_ms": 1, "cluster_id": ID,
         "zookeeper": {"connect": "z:2181/kafka", "chroot": "/kafka", "zxid_before": 1, "zxid_after": 2,
@@ -155,7 +156,8 @@ def _manifest() -> Made:
 
 
 def _bundle() -> Made:
-    """An archive as it comes (`PK`), and one that is sound around a manifest of any text and an answer of any text."""
+    """Return an archive as it comes (`PK`), and one that is sound around a manifest of any text and an answer of any
+    text."""
     file = scratch("bundle", "a.zip")
 
     def feed(data: bytes) -> object:
@@ -168,7 +170,7 @@ def _bundle() -> Made:
 
 
 def _archive(manifest: bytes, answer: bytes) -> bytes:
-    """A bundle of one answer, whose size and SHA-256 the manifest has."""
+    """Return a bundle of one answer, whose size and SHA-256 the manifest has."""
     document = document_of(manifest)
     if isinstance(document, dict) and isinstance(document.get("members"), list):
         for member in document["members"][:1]:
@@ -193,7 +195,7 @@ MANIFEST = json.dumps(
 
 
 def _collected() -> Made:
-    """The manifest of a copy of a log directory, its small files, and the head of a segment."""
+    """Return the manifest of a copy of a log directory, its small files, and the head of a segment."""
     folder = scratch("collected", "log", "orders-0")
     folder.mkdir(exist_ok=True)
     names = ("partition.metadata", "leader-epoch-checkpoint", "0" * 20 + ".log")
@@ -224,7 +226,7 @@ def _rendered() -> Made:
 
 
 def _word_cache() -> Made:
-    """What completion kept: read again, or passed over. The words reach a shell."""
+    """Return what completion kept: read again, or passed over. The words reach a shell."""
     file = scratch("words", "x.json")
 
     def feed(data: bytes) -> object:

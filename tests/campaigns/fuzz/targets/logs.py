@@ -64,7 +64,8 @@ def _versions() -> list[tuple[MessageSpec, int]]:
 
 
 def _messages() -> Made:
-    """The first two bytes choose message and version; both codecs must agree, and what was read is written again."""
+    """Read the message and version that the first two bytes choose; both codecs must agree, and what was read is
+    written again."""
 
     def feed(data: bytes) -> object:
         spec, version = _versions()[int.from_bytes(data[:2], "big") % len(_versions())]
@@ -104,7 +105,7 @@ def _varint(number: int) -> bytes:
 
 
 def _record_batches() -> Made:
-    """As they come, and with the CRCs put right so that damage gets past them."""
+    """Return batches as they come, and with the CRCs put right so that damage gets past them."""
 
     def feed(data: bytes) -> object:
         found = list(scan_batches(data))
@@ -118,7 +119,8 @@ def _record_batches() -> Made:
 
 
 def _batch_contents() -> Made:
-    """What is inside of a batch: attributes, number of records, records, which are compressed where that is said."""
+    """Return what is inside of a batch: attributes, number of records, records, which are compressed where that is
+    said."""
 
     def feed(data: bytes) -> object:
         attributes, count, body = data[0] if data else 0, data[1] if len(data) > 1 else 0, data[2:]
@@ -149,13 +151,14 @@ def _control_records() -> Made:
 
 @cache
 def _segments(suffix: str = ".log") -> list[bytes]:
-    """Stretches of what running nodes wrote."""
+    """Return stretches of what running nodes wrote."""
     stretches = {b"".join(batches[at : at + 3])[:4096] for batches in captures(suffix) for at in range(0, 9, 3)}
     return sorted(stretches, key=len)[:24]
 
 
 def _segment_dump() -> Made:
-    """The fast way to text and the careful one give the same, and the replay misses nothing that was not read."""
+    """Check that the fast way to text and the careful one give the same, and the replay misses nothing that was not
+    read."""
     return lambda data: read_segment_both_ways(None, with_right_crcs(data)), _segments()
 
 
@@ -175,7 +178,7 @@ def _segment_replay() -> Made:
 
 
 def _segment_scan() -> Made:
-    """Headers and contents, as a node's log is looked at."""
+    """Return headers and contents, as a node's log is looked at."""
 
     def feed(data: bytes) -> object:
         content, contents = with_right_crcs(data), Contents()
@@ -188,7 +191,7 @@ def _segment_scan() -> Made:
 
 
 def _fetched_log() -> Made:
-    """An answer to a Fetch: what follows each other in it, and the registrations that it has."""
+    """Return an answer to a Fetch: what follows each other in it, and the registrations that it has."""
 
     def feed(data: bytes) -> object:
         fetched = SoundBatches(0, last_epoch=None)
@@ -201,7 +204,8 @@ def _fetched_log() -> Made:
 
 
 def _log_source() -> Made:
-    """A log as the commands that need its state read it, from the beginning and from a snapshot, past damage or not."""
+    """Return a log as the commands that need its state read it, from the beginning and from a snapshot, past damage or
+    not."""
     checkpoint = goldens("snapshot-4.4.0-standalone.checkpoint.bin")[0]
 
     def feed(data: bytes) -> object:
@@ -268,7 +272,8 @@ def _properties() -> Made:
 
 
 def _small_checkpoints() -> Made:
-    """leader-epoch-checkpoint, the offset checkpoints, partition.metadata, and the names of folders and snapshots."""
+    """Return leader-epoch-checkpoint, the offset checkpoints, partition.metadata, and the names of folders and
+    snapshots."""
 
     def feed(data: bytes) -> object:
         for parts in (2, 3):
@@ -296,7 +301,7 @@ _ASKED = ("ApiVersions", "DescribeCluster", "DescribeQuorum", "DescribeConfigs",
 
 
 def _frames() -> Made:
-    """Answers of every API that the client asks, with sizes and correlation ids; the first two bytes choose."""
+    """Return answers of every API that the client asks, with sizes and correlation ids; the first two bytes choose."""
 
     def feed(data: bytes) -> object:
         name, versions = _chosen(data)

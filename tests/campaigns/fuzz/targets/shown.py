@@ -57,12 +57,13 @@ SHELL_SIGNS = frozenset("$`\\\"'|&;<>(){}[]*?!~#^ \t\n\r\0")
 
 
 def _words(data: bytes) -> Words:
-    """The texts in an input, again and again; never empty, because a thing without a name is drawn differently."""
+    """Return the texts in an input, again and again; never empty, because a thing without a name is drawn
+    differently."""
     return itertools.cycle([word or "-" for word in data.decode("utf-8", "surrogateescape").split(SEPARATOR)])
 
 
 def _nodes(markup: str) -> list[str]:
-    """Every element in order, with the names of its attributes."""
+    """Return every element in order, with the names of its attributes."""
     reader = Reader()
     reader.feed(markup)
     reader.close()
@@ -89,7 +90,7 @@ def _pictures(words: Words) -> list[Picture]:
 
 
 def _report_pictures() -> Made:
-    """Every picture, whose elements are the same whatever its words are."""
+    """Return every picture, whose elements are the same whatever its words are."""
 
     def drawn(words: Words) -> list[list[str]]:
         return [_nodes(draw(picture, "p1")) for picture in _pictures(words)]
@@ -106,7 +107,7 @@ def _report_pictures() -> Made:
 
 
 def _report_page() -> Made:
-    """A report with a name of the input in every place of a page that has a name."""
+    """Return a report with a name of the input in every place of a page that has a name."""
     image, _ = cluster("brokers 1 2\ntopic a\n 1 | 1 2 | 1 2")
 
     def page(words: Words) -> bytes:
@@ -135,7 +136,7 @@ def _report_page() -> Made:
 
 
 def _bundle_page() -> Made:
-    """The page of a bundle whose manifest says anything that a manifest may say."""
+    """Return the page of a bundle whose manifest says anything that a manifest may say."""
 
     def feed(data: bytes) -> object:
         manifest = parse_manifest(data, file="f").to_dict()
@@ -158,7 +159,7 @@ def _bundle_page() -> Made:
 
 
 def _leads_away(address: str) -> bool:
-    """Whether a link names a scheme or a host, and so another place than a file next to the page."""
+    """Return True if a link names a scheme or a host, and so another place than a file next to the page."""
     return address != "data:," and (":" in address.partition("/")[0] or address.startswith("/"))
 
 
@@ -172,7 +173,8 @@ def _texts(value: Any) -> list[str]:
 
 
 def _metrics() -> Made:
-    """Every metric of every answer, with names of the input as labels: Prometheus keeps the labels that were meant."""
+    """Return every metric of every answer, with names of the input as labels: Prometheus keeps the labels that were
+    meant."""
     by_kind = {kind: tuple(group) for kind, group in itertools.groupby(metrics(), lambda metric: metric.kind)}
     kinds = sorted(by_kind)
 
@@ -243,7 +245,7 @@ _OFFERED: tuple[Callable[[dict[str, Any]], list[tuple[str, str]]], ...] = (
 
 
 def _completion() -> Made:
-    """The words that a cluster's facts become, as the shells get them: a line each, and no shell sees more."""
+    """Return the words that a cluster's facts become, as the shells get them: a line each, and no shell sees more."""
 
     def feed(data: bytes) -> object:
         facts = document_of(data)
@@ -269,7 +271,8 @@ def _completion() -> Made:
 
 
 def _are_facts(facts: Any) -> bool:
-    """Whether these are what `completion_facts.gather` gives: names, numbers of nodes, three levels a feature."""
+    """Return True if these are what `completion_facts.gather` gives: names, numbers of nodes, three levels a
+    feature."""
     if not isinstance(facts, dict) or set(facts) - {"topics", "brokers", "controllers", "features"}:
         return False
     features = facts.get("features", {})

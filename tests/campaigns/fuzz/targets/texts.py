@@ -98,7 +98,7 @@ def _server_properties() -> Made:
 
 
 def _edited() -> Made:
-    """A properties file that a migration changes; the changed file says what was meant."""
+    """Return a properties file that a migration changes; the changed file says what was meant."""
     edits = Edits(
         set={"a": "ä b\\", "new.key": " x"},
         remove={"b"},
@@ -165,7 +165,7 @@ def _pem() -> Made:
 
 
 def _assertion() -> Made:
-    """The template of a signed assertion, and a private key that cannot be read."""
+    """Return the template of a signed assertion, and a private key that cannot be read."""
     template, key = scratch("assertion", "template.json"), scratch("assertion", "key.pem")
     prefix = "sasl.oauthbearer.assertion"
     properties = read_client_properties(
@@ -258,7 +258,7 @@ def _scripts() -> list[bytes]:
 
 
 def _scram_messages() -> Made:
-    """A server's first message, and its last after a sound first."""
+    """Return a server's first message, and its last after a sound first."""
     nonce = Scram("SCRAM-SHA-256", "u", "p", nonce=b"n" * 18).first().decode().partition(",r=")[2]
     first = f"r={nonce}theirs,s=c2FsdA==,i=4096".encode()
 
@@ -280,7 +280,7 @@ def _scram_messages() -> Made:
 
 
 def _scram_arguments() -> Made:
-    """Credentials as `--add-scram` takes them, in the grammars of all releases, without the iterations' time."""
+    """Return credentials as `--add-scram` takes them, in the grammars of all releases, without the iterations' time."""
     releases = [find_release(text) for text in ("3.6.0", "3.9.0", "4.3.1")]
 
     def feed(data: bytes) -> object:
@@ -312,7 +312,7 @@ _ARGUMENTS: tuple[Callable[[str], object], ...] = (
 
 
 def _arguments() -> Made:
-    """Words of the command line; the first byte chooses who reads them."""
+    """Return words of the command line; the first byte chooses who reads them."""
 
     def feed(data: bytes) -> object:
         read = _ARGUMENTS[(data[0] if data else 0) % len(_ARGUMENTS)]

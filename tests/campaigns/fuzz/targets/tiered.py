@@ -31,7 +31,7 @@ def _records() -> Made:
 
 
 def _log() -> Made:
-    """A metadata partition, read the careful way and the fast one, and folded into a ledger."""
+    """Return a metadata partition, read the careful way and the fast one, and folded into a ledger."""
 
     def feed(data: bytes) -> object:
         content = with_right_crcs(data)
@@ -52,7 +52,8 @@ _COLUMNS = ("Bucket", "Key", "Size", "LastModifiedDate", "IsLatest", "IsDeleteMa
 
 
 def _listing() -> Made:
-    """Lines, JSON, JSON lines, gzip, an S3 Inventory's manifest; behind a zero byte rows of CSV without a header."""
+    """Return lines, JSON, JSON lines, gzip, an S3 Inventory's manifest; behind a zero byte rows of CSV without a
+    header."""
     file = scratch("listing", "l")
 
     def feed(data: bytes) -> object:

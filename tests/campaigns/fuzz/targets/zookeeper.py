@@ -31,7 +31,8 @@ Made = tuple[Feed, Sequence[bytes]]
 
 
 def _znode_values() -> Made:
-    """The first byte chooses the path in a sound tree whose data the rest is; the tree is also copied and redacted."""
+    """Read a sound tree in which the first byte chooses the path whose data the rest is; the tree is also copied and
+    redacted."""
     tree = small()
     paths = list(tree)
     rules = copy_rules(find_release("3.9.0").version)
@@ -51,7 +52,7 @@ def _znode_values() -> Made:
 
 
 def _znode_names() -> Made:
-    """Names below the places where names mean something: ids, topics, partitions, kinds of entities."""
+    """Return names below the places where names mean something: ids, topics, partitions, kinds of entities."""
     tree = small()
     folders = sorted({path.rpartition("/")[0] for path in tree} | {"/config/users", "/admin/delete_topics"})
 
@@ -66,7 +67,7 @@ def _znode_names() -> Made:
 
 
 def _saved_tree() -> Made:
-    """zk.jsonl.gz, packed here where it is not; what could be read of it is written and read the same."""
+    """Return zk.jsonl.gz, packed here where it is not; what could be read of it is written and read the same."""
 
     def feed(data: bytes) -> object:
         saved = decode_znodes(data if data.startswith(b"\x1f\x8b") else packed_znodes(data), file="f")
@@ -80,7 +81,7 @@ def _saved_tree() -> Made:
 
 
 def _multi_reads() -> Made:
-    """The answer to many reads at once. What `Link.wait` makes a typed error of may come."""
+    """Return the answer to many reads at once. What `Link.wait` makes a typed error of may come."""
     header = struct.Struct("!iBi")
     reads = header.pack(GET_DATA, 0, 0) + struct.pack("!i", 2) + b"{}" + bytes(68)
     lists = header.pack(GET_CHILDREN, 0, 0) + struct.pack("!ii", 1, 1) + b"a"
@@ -130,7 +131,7 @@ def _driver_lock() -> Made:
 
 
 def _passwords() -> Made:
-    """A password as `password.encoder.secret` hides it: without the secret, and with a wrong one."""
+    """Return a password as `password.encoder.secret` hides it: without the secret, and with a wrong one."""
 
     def feed(data: bytes) -> object:
         text = data.decode("utf-8", "replace")

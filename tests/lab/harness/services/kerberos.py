@@ -21,7 +21,7 @@ _WAIT_S = 20.0
 
 
 def missing() -> list[str]:
-    """What this machine lacks for a realm: programs of MIT's Kerberos, and the library of the extra."""
+    """Return what this machine lacks for a realm: programs of MIT's Kerberos, and the library of the extra."""
     lacking = [name for name in _PROGRAMS if _program(name) is None]
     try:
         import gssapi  # noqa: F401
@@ -44,7 +44,7 @@ class Realm:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes MIT's programs and library use this realm."""
+        """Return what makes MIT's programs and library use this realm."""
         return {"KRB5_CONFIG": str(self.config), "KRB5_KDC_PROFILE": str(self.folder / "kdc.conf")}
 
     def __enter__(self) -> Self:
@@ -68,7 +68,7 @@ class Realm:
             self._kdc.wait(10)
 
     def keytab(self, principal: str) -> Path:
-        """A new principal with a random key, and the keytab that has it."""
+        """Make a new principal with a random key, and the keytab that has it."""
         path = self.folder / f"{principal.replace('/', '-')}.keytab"
         self._run("kadmin.local", "-r", REALM, "-q", f"addprinc -randkey {principal}")
         self._run("kadmin.local", "-r", REALM, "-q", f"ktadd -norandkey -k {path} {principal}")
@@ -79,7 +79,7 @@ class Realm:
         self._run("kadmin.local", "-r", REALM, "-q", f"delprinc -force {principal}")
 
     def ticket_cache(self, principal: str, keytab: Path, *, life: str = "1h") -> Path:
-        """A file with a ticket, as `kinit` makes it."""
+        """Return a file with a ticket, as `kinit` makes it."""
         path = self.folder / f"{principal.replace('/', '-')}.cache"
         self._run("kinit", "-k", "-t", str(keytab), "-c", f"FILE:{path}", "-l", life, f"{principal}@{REALM}")
         return path

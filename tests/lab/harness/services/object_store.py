@@ -27,13 +27,13 @@ _START_S = 60.0
 
 
 def hadoop_release() -> str:
-    """The release of Hadoop that comes with Spark."""
+    """Return the release of Hadoop that comes with Spark."""
     (jar,) = (place_of("pyspark") / "jars").glob("hadoop-client-api-*.jar")
     return jar.stem.removeprefix("hadoop-client-api-")
 
 
 def s3a_jars() -> list[Path]:
-    """What Spark has to be given to read ``s3a:``; raises as ``maven.resolved``."""
+    """Return what Spark has to be given to read ``s3a:``; raises as ``maven.resolved``."""
     release = hadoop_release()
     alone = maven.resolved(f"hadoop-aws-{release}", [Coordinates("org.apache.hadoop", "hadoop-aws", release)], ["*"])
     parts = [Coordinates("software.amazon.awssdk", name, _SDK_VERSION) for name in _SDK]
@@ -56,18 +56,18 @@ class ObjectStore:
             pass
 
     def put_folder(self, bucket: str, folder: Path) -> None:
-        """Every file below ``folder``, under its name."""
+        """Put every file below ``folder`` under its name."""
         for file in sorted(folder.rglob("*")):
             if file.is_file():
                 self.put(f"{bucket}/{folder.name}/{file.relative_to(folder)}", file.read_bytes())
 
     def names(self, bucket: str) -> list[str]:
-        """The names of all objects in a bucket."""
+        """Return the names of all objects in a bucket."""
         with urllib.request.urlopen(f"{self.endpoint}/{bucket}?list-type=2", timeout=30) as answer:
             return [unquote(name) for name in re.findall("<Key>([^<]*)</Key>", answer.read().decode())]
 
     def settings(self) -> str:
-        """What Spark's settings have to say to find it."""
+        """Return what Spark's settings have to say to find it."""
         found = {
             "endpoint": self.endpoint,
             "endpoint.region": "us-east-1",
@@ -84,7 +84,7 @@ class ObjectStore:
 
 @contextmanager
 def object_store(folder: Path) -> Iterator[ObjectStore]:
-    """A store while the context lasts; what it says goes to a file in ``folder``."""
+    """Yield a store while the context lasts; what it says goes to a file in ``folder``."""
     port = ports.free_port()
     ports.release_port(port)
     command = [sys.executable, "-c", "from moto.server import main; main()", "-H", ports.HOST, "-p", str(port)]
@@ -112,7 +112,7 @@ def _wait(store: ObjectStore, run: subprocess.Popen[bytes]) -> None:
 
 
 def _moto() -> Path:
-    """A folder of its own: nothing else in the tests shall come to need what it brings."""
+    """Return a folder of its own: nothing else in the tests shall come to need what it brings."""
 
     def fill(work: Path, target: Path) -> None:
         command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", MOTO, "--target"]

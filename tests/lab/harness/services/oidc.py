@@ -30,12 +30,12 @@ KEY_ID = "k1"
 
 
 def new_key() -> RSAPrivateKey:
-    """A key that signs tokens."""
+    """Return a key that signs tokens."""
     return generate_private_key(65537, 2048)
 
 
 def save_keys(file: Path, key: RSAPrivateKey) -> Path:
-    """The public half as a JWK set (RFC 7517), for `sasl.oauthbearer.jwks.endpoint.url`."""
+    """Return the public half as a JWK set (RFC 7517), for `sasl.oauthbearer.jwks.endpoint.url`."""
     numbers = key.public_key().public_numbers()
     jwk = {"kty": "RSA", "alg": "RS256", "use": "sig", "kid": KEY_ID, "n": _number(numbers.n), "e": _number(numbers.e)}
     file.write_text(json.dumps({"keys": [jwk]}))
@@ -43,7 +43,7 @@ def save_keys(file: Path, key: RSAPrivateKey) -> Path:
 
 
 def signed(key: RSAPrivateKey, *, lifetime_s: float = 600, **claims: Any) -> str:
-    """A token that is good at the node, but for the claims that are given; None takes one away."""
+    """Return a token that is good at the node, but for the claims that are given; None takes one away."""
     now_s = int(time.time())
     payload = {
         "sub": "alice", "iss": ISSUER, "aud": AUDIENCE, "scope": SCOPE, "iat": now_s - 700, "exp": now_s + lifetime_s,
@@ -55,7 +55,7 @@ def signed(key: RSAPrivateKey, *, lifetime_s: float = 600, **claims: Any) -> str
 
 @contextmanager
 def token_endpoint(certificate: Path, token: str) -> Iterator[str]:
-    """The address of a server with this key and certificate (PEM), which gives this token to CLIENT for SCOPE."""
+    """Yield the address of a server with this key and certificate (PEM), which gives this token to CLIENT for SCOPE."""
     wanted = "Basic " + base64.b64encode(f"{CLIENT}:{CLIENT_SECRET}".encode()).decode()
 
     class Handler(BaseHTTPRequestHandler):
@@ -77,7 +77,7 @@ def token_endpoint(certificate: Path, token: str) -> Iterator[str]:
 
     class Server(HTTPServer):
         def handle_error(self, *_: object) -> None:
-            """A client that does not like the certificate hangs up."""
+            """Ignore a client that does not like the certificate and hangs up."""
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)

@@ -56,37 +56,37 @@ class SecuredNode:
 
     @property
     def has_scram_users(self) -> bool:
-        """Whether alice could be made for SCRAM when the node was formatted."""
+        """Return True if alice could be made for SCRAM when the node was formatted."""
         return releases.release(self.node.release).number >= SCRAM_AT_FORMAT_SINCE
 
     @property
     def checks_signed_tokens(self) -> bool:
-        """Whether the listener OIDC takes tokens that `token_key` signed."""
+        """Return True if the listener OIDC takes tokens that `token_key` signed."""
         return releases.release(self.node.release).number >= SIGNED_TOKENS_SINCE
 
     @property
     def trust(self) -> dict[str, str]:
-        """Properties of a client that trusts the node's authority."""
+        """Return properties of a client that trusts the node's authority."""
         return {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.folder / "authority.pem")}
 
     @property
     def own_certificate(self) -> dict[str, str]:
-        """Properties of a client that shows a certificate of the same authority."""
+        """Return properties of a client that shows a certificate of the same authority."""
         return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(self.folder / "client.pem")}
 
 
 def plain(username: str, password: str) -> dict[str, str]:
-    """Properties of a client that logs in by PLAIN."""
+    """Return properties of a client that logs in by PLAIN."""
     return {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f"{_PLAIN} {_login(username, password)};"}
 
 
 def scram(username: str, password: str, bits: int = 256) -> dict[str, str]:
-    """Properties of a client that logs in by SCRAM."""
+    """Return properties of a client that logs in by SCRAM."""
     return {"sasl.mechanism": f"SCRAM-SHA-{bits}", "sasl.jaas.config": f"{_SCRAM} {_login(username, password)};"}
 
 
 def oauth(**options: str) -> dict[str, str]:
-    """Properties of a client that shows a token."""
+    """Return properties of a client that shows a token."""
     words = " ".join(f'{name}="{value}"' for name, value in options.items())
     return {"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": f"{_OAUTH} {words};"}
 
@@ -170,7 +170,7 @@ def _sasl() -> dict[str, str]:
 
 
 def _signed_tokens(keys: str, *, checks_tokens: bool) -> dict[str, str]:
-    """The listener OIDC: tokens that a key of that file signed for this audience, by this issuer."""
+    """Return the listener OIDC: tokens that a key of that file signed for this audience, by this issuer."""
     listener = "listener.name.oidc"
     common = {
         f"{listener}.sasl.enabled.mechanisms": "OAUTHBEARER",

@@ -32,7 +32,7 @@ class SlowWay:
 
     @property
     def connect(self) -> str:
-        """Its address."""
+        """Return its address."""
         return f"{HOST}:{self.port}"
 
     def _serve(self) -> None:

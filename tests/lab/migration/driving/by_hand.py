@@ -56,7 +56,7 @@ class Operator:
         self._owner = threading.get_ident()
 
     def command(self, verb: str, *words: str, inventory: Path | None = None) -> list[str]:
-        """A whole command line."""
+        """Return a whole command line."""
         pace = PACE if verb in Driven.paced else ()
         return [*PROGRAM, "migrate", verb, "--inventory", str(inventory or self.inventory), *pace, *words]
 
@@ -129,7 +129,7 @@ class ByHand(Operator):
 
 
 def _command_hooks(cluster: FirstCluster, driven: Driven) -> dict[str, Sequence[str]]:
-    """Every verb by a command of one's own; a node is started by `restart`, because there is no `start`."""
+    """Return every verb by a command of one's own; a node is started by `restart`, because there is no `start`."""
     swap = cluster.workdir / "swap.sh"
     swap.write_text(_SWAP)
     return {
@@ -147,7 +147,7 @@ def _command_hooks(cluster: FirstCluster, driven: Driven) -> dict[str, Sequence[
 
 @contextmanager
 def operator(template: str, cluster: FirstCluster) -> Iterator[Operator]:
-    """Who drives, by the name of a template."""
+    """Yield who drives, by the name of a template."""
     if template == "manual":
         yield ByHand(cluster)
         return

@@ -67,7 +67,7 @@ class Driven(HookedInventory):
         return answer
 
     def run(self, *words: str, code: int = 0) -> dict[str, Any]:
-        """`migrate run` by an operator who has looked at what cannot be observed."""
+        """Run `migrate run` as an operator who has looked at what cannot be observed."""
         return self.kafkactl(
             "run", "--yes", *(word for finding in ACCEPTED for word in ("--accept", finding)), *words, code=code
         )
@@ -88,7 +88,7 @@ class Driven(HookedInventory):
 
     @property
     def names(self) -> dict[str, str]:
-        """What the runbook's words for the reader's own things stand for here."""
+        """Return what the runbook's words for the reader's own things stand for here."""
         return {
             "CLUSTER_ID": self.cluster.cluster_id(),
             "BROKER:9092": self.cluster.bootstrap_server,

@@ -41,7 +41,8 @@ class FaultyDriven(Driven):
         self, cluster: MigrationCluster, *, connect: str | None = None, hook_timeout_s: int = 120,
         verbs: tuple[str, ...] | None = None,
     ) -> None:  # fmt: skip
-        """`connect` is another way to the same ZooKeeper; `verbs` replace stop, start and is_running."""
+        """Take a cluster: `connect` is another way to the same ZooKeeper; `verbs` replace stop, start and
+        is_running."""
         super().__init__(cluster)
         self.connect = connect or cluster.connect
         self.hook_timeout_s = hook_timeout_s
@@ -56,7 +57,7 @@ class FaultyDriven(Driven):
         return self
 
     def rewrite(self, *, verbs: tuple[str, ...] | None = None, hook_timeout_s: int | None = None) -> None:
-        """The inventory with other hooks."""
+        """Write the inventory with other hooks."""
         self.verbs = verbs or self.verbs
         self.hook_timeout_s = hook_timeout_s or self.hook_timeout_s
         text = self.inventory_text().replace("timeout_s = 120", f"timeout_s = {self.hook_timeout_s}")
@@ -71,11 +72,11 @@ class FaultyDriven(Driven):
         self.inventory.write_text(text, encoding="utf-8")
 
     def strikes(self, verb: str, node: int, fault: str) -> None:
-        """The next hook of this verb for this node misbehaves."""
+        """Spoil the next hook of this verb for this node."""
         self._faults.append((verb, node, fault))
 
     def mend(self) -> None:
-        """From here on they behave."""
+        """Mend the hooks from here on."""
         self._faults.clear()
 
     def at(self, verb: str, node: int, happens: Callable[[], object], *, when: str = "before") -> None:
@@ -128,7 +129,7 @@ class FaultyDriven(Driven):
 
     @property
     def journal(self) -> list[dict[str, Any]]:
-        """Its entries; a line that is being written is left out."""
+        """Return the entries of the journal; a line that is being written is left out."""
         return journal_in(self.cluster.workdir / "journal")
 
     def with_other_journal(self, folder: str, *, is_copy: bool = False) -> OtherDriver:
@@ -138,13 +139,13 @@ class FaultyDriven(Driven):
         return OtherDriver(self, folder)
 
     def words(self, verb: str, *more: str) -> list[str]:
-        """The command line of an operator who has checked what cannot be observed."""
+        """Return the command line of an operator who has checked what cannot be observed."""
         accepted = [word for finding in ACCEPTED for word in ("--accept", finding)] if verb == "run" else []
         return self.command(verb, "--yes", *accepted, *more)
 
 
 class OtherDriver:
-    """The same cluster, from another place."""
+    """Driver of the same cluster, from another place."""
 
     def __init__(self, driven: FaultyDriven, folder: str) -> None:
         self._driven = driven
@@ -157,17 +158,17 @@ class OtherDriver:
 
     @property
     def journal(self) -> list[dict[str, Any]]:
-        """Its own."""
+        """Return the driver's own journal."""
         return journal_in(self._folder)
 
     def words(self, verb: str, *more: str) -> list[str]:
-        """As the first one's."""
+        """Return the words, as the first driver's."""
         ours = str(self._driven.inventory)
         return [str(self._inventory) if word == ours else word for word in self._driven.words(verb, *more)]
 
 
 def journal_in(folder: Path) -> list[dict[str, Any]]:
-    """The entries of the one journal in a folder, oldest first."""
+    """Return the entries of the one journal in a folder, oldest first."""
     entries = []
     for file in folder.glob("*.jsonl"):
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -177,7 +178,7 @@ def journal_in(folder: Path) -> list[dict[str, Any]]:
 
 
 def begun(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The actions that a journal says were begun, with their targets."""
+    """Return the actions that a journal says were begun, with their targets."""
     return [f"{entry['data']['action']} {entry['data']['target']}" for entry in entries if entry["entry"] == "intent"]
 
 
@@ -213,12 +214,12 @@ class UnderWay:
 
     @property
     def said(self) -> str:
-        """What it reported while it ran."""
+        """Return what it reported while it ran."""
         return self._err.read_text(encoding="utf-8")
 
     @property
     def ids(self) -> list[str]:
-        """Of the findings that stopped it, or of the error."""
+        """Return the ids of the findings that stopped it, or of the error."""
         found = [finding["id"] for finding in self.answer.get("findings", ()) if finding["severity"] == "blocker"]
         return found or [str(self.answer.get("id", ""))]
 
@@ -233,7 +234,7 @@ class UnderWay:
 
 
 def ended(driven: FaultyDriven | OtherDriver, verb: str, *words: str) -> UnderWay:
-    """A run from its beginning to its end."""
+    """Return a run from its beginning to its end."""
     with UnderWay(driven, verb, *words) as run:
         pass
     return run

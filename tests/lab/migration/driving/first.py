@@ -26,17 +26,17 @@ _ROLES = {"process.roles", "node.id", "listeners", "log.dirs", "controller.quoru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstPlan(Plan):
-    """Its files; those of later phases are the driver's affair."""
+    """Files of the first plan; those of later phases are the driver's affair."""
 
     folder: Path
 
     def log_dirs(self, node_id: int) -> str:
-        """Two of a broker, one of a controller."""
+        """Return two of a broker, one of a controller."""
         first = self.log_dir(node_id)
         return str(first) if node_id in self.controllers else f"{first},{first}-b"
 
     def config(self, node_id: int, phase: str) -> Config:
-        """The only file that the operator writes."""
+        """Return the only file that the operator writes."""
         found = dict(Plan.config(self, node_id, phase)) | {"log.dirs": self.log_dirs(node_id)}
         if node_id not in self.controllers:
             plain, tls = self.brokers[node_id]
@@ -61,7 +61,7 @@ class FirstPlan(Plan):
 
 
 def _settings(brokers: int) -> Mapping[str, str]:
-    """What keeps data on as many brokers as there are: brokers decide it here, controllers from the copy on."""
+    """Return what keeps data on as many brokers as there are: brokers decide it here, controllers from the copy on."""
     return {
         "default.replication.factor": str(brokers),
         "min.insync.replicas": str(max(1, brokers - 1)),
@@ -91,7 +91,7 @@ class FirstCluster(MigrationCluster):
         )
 
     def add_credentials(self) -> None:
-        """What the operator is asked for: a login for the controllers' listener in the brokers' own files."""
+        """Add what the operator is asked for: a login for the controllers' listener in the brokers' own files."""
         for node_id in self.broker_ids:
             with self.config_file(node_id).open("a") as file:
                 file.write(f"{CREDENTIALS}={_PLAIN};\n")
@@ -101,7 +101,7 @@ class FirstCluster(MigrationCluster):
         return {"bootstrap.servers": self.bootstrap_server}
 
     def inventory(self, template: str, hooks: Mapping[str, Sequence[str]] | None = None) -> Path:
-        """The inventory as docs/first-migration.md has it; with `manual` the files can be read from here."""
+        """Return the inventory as docs/first-migration.md has it; with `manual` the files can be read from here."""
         lines = [
             'command_config = "client.properties"',
             'controller_command_config = "controllers.properties"',

@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "migration.md"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One command line unchanged, under the first word or words of its heading."""
+    """Command line unchanged, under the first word or words of its heading."""
 
     section: str
     text: str
@@ -34,7 +34,7 @@ class Line:
 
     @property
     def verb(self) -> str:
-        """`status`, `run`, `rollback` …"""
+        """Return `status`, `run`, `rollback` …"""
         return shlex.split(self.text)[2]
 
 
@@ -52,18 +52,18 @@ class Runbook:
         self._ran: Counter[Line] = Counter()
 
     def section(self, begins: str) -> list[Line]:
-        """The lines under the heading that begins so. Raises KeyError where there is none, or none has lines."""
+        """Return the lines under the heading that begins so. Raises KeyError where there is none, or none has lines."""
         found = [line for line in self.lines if line.section.startswith(begins)]
         if not found:
             raise KeyError(begins)
         return found
 
     def ran(self, line: Line) -> None:
-        """A line was run, and ended as it should."""
+        """Record that a line was run, and ended as it should."""
         self._ran[line] += 1
 
     @property
     def left(self) -> list[str]:
-        """What is in the runbook and was not run."""
+        """Return what is in the runbook and was not run."""
         wanted = Counter(self.lines)
         return [line.text for line in self.lines if self._ran[line] < wanted[line]]

@@ -34,23 +34,23 @@ class Walk:
         self.accepted: list[str] = []
 
     def says(self, sentence: str) -> None:
-        """One line of the proof."""
+        """Add one line to the proof."""
         self.notes.append(sentence)
         self.hand.lines.append(f"# {sentence}")
 
     @property
     def accepts(self) -> list[str]:
-        """What was accepted so far, as options."""
+        """Return what was accepted so far, as options."""
         return [word for name in self.accepted for word in ("--accept", name)]
 
     def check(self, state: str) -> Any:
-        """`check`, and an observation for looks at screens later."""
+        """Run `check`, and save an observation for looks at screens later."""
         checked = self.hand.kafkactl("check", code=None)
         assert checked["state"] == state, checked["headline"]
         return checked
 
     def forward(self, until: str, *words: str) -> None:
-        """`run` to a state. What it stops at is accepted where it names a way to accept it."""
+        """Run `run` to a state. What it stops at is accepted where it names a way to accept it."""
         began, stops = time.monotonic(), []
         while True:
             answer = self.hand.kafkactl("run", "--yes", "--until", until, *words, *self.accepts, code=None)
@@ -67,7 +67,7 @@ class Walk:
         self.says(f"{until} after {time.monotonic() - began:.0f} s{accepted}")
 
     def finalize(self) -> None:
-        """The end, with the cluster's id typed."""
+        """Finalize, with the cluster's id typed."""
         began = time.monotonic()
         answer = self.hand.kafkactl("finalize", "--confirm", self.cluster.cluster_id(), *self.accepts)
         assert (answer["outcome"], answer["state"]) == ("done", "M11"), answer["findings"]
@@ -79,7 +79,7 @@ class Walk:
         self.cluster.zookeeper.stop(10)
 
     def roll(self, release: str) -> None:
-        """Every node on another release, one by one, each waited for until all partitions are in sync."""
+        """Roll every node to another release, one by one, and wait for each until all partitions are in sync."""
         if release == self.cluster.release:
             return
         began = time.monotonic()
@@ -98,7 +98,8 @@ class Walk:
         )
 
     def raise_levels(self, level: str) -> None:
-        """`features upgrade` as docs/migration.md has it; a setting that its user may not read is accepted by value."""
+        """Run `features upgrade` as docs/migration.md has it; a setting that its user may not read is accepted by
+        value."""
         words = ["features", "upgrade", "--release-version", level, "--yes"]
         answer = self.plain(*words, code=None)
         if "elr-min-insync-unknown" in {finding["id"] for finding in answer["findings"]}:
@@ -112,7 +113,7 @@ class Walk:
         self.says(f"`{' '.join(words)}` done")
 
     def settings_agree(self) -> None:
-        """No controller decides differently from what the brokers' files said before the migration."""
+        """Check that no controller decides differently from what the brokers' files said before the migration."""
         answer = self.plain("nodes", "verify", code=None)
         found = [
             finding for finding in answer["findings"] if finding["id"].endswith(("-differ", "-differs", "-overridden"))
@@ -120,7 +121,7 @@ class Walk:
         assert not found, found
 
     def plain(self, group: str, verb: str, *words: str, code: int | None = 0) -> Any:
-        """A command that is not of `migrate`; its answer."""
+        """Return a command that is not of `migrate`; its answer."""
         command = [*PROGRAM, group, "--bootstrap-server", self.cluster.bootstrap_server, verb, *words, "-o", "json"]
         ended = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         self.hand.lines += [f"$ kafkactl {group} {verb} {' '.join(words)}", *ended.stderr.splitlines()]
@@ -129,7 +130,7 @@ class Walk:
 
 
 def colleague_takes_over(walk: Walk) -> None:
-    """A driver is killed with -9 in the middle of a broker's restart; a colleague with a copied journal goes on.
+    """Kill a driver with -9 in the middle of a broker's restart, and resume as a colleague with a copied journal.
 
     While the killed driver's session lives in ZooKeeper, and before that, the colleague is refused.
     """
@@ -178,7 +179,7 @@ def _is_refused(hand: Operator, words: Sequence[str], other: Path) -> None:
 
 
 def _tries(hand: Operator, words: Sequence[str]) -> Iterator[Any]:
-    """The same line again and again, for a minute."""
+    """Try the same line again and again, for a minute."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         yield hand.kafkactl(*words, code=None)

@@ -39,7 +39,7 @@ def move(cluster: KafkaCluster) -> dict[int, int]:
 
 
 def voters_ports(cluster: KafkaCluster) -> dict[int, int]:
-    """The ports in the voter set that the leader has."""
+    """Return the ports in the voter set that the leader has."""
     from tests.lab.harness.cluster import QUORUM
 
     with cluster.client(timeout_ms=4_000, request_timeout_ms=2_000) as client:

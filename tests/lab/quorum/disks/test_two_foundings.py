@@ -17,7 +17,7 @@ KEY, VALUE = "log.retention.ms", "1234567"
 
 
 def set_value(cluster: KafkaCluster) -> int:
-    """The error code of the change of a setting that only the first founding has."""
+    """Return the error code of the change of a setting that only the first founding has."""
     config = {"Name": KEY, "ConfigOperation": 0, "Value": VALUE}
     body = {
         "Resources": [{"ResourceType": BROKER_CONFIG, "ResourceName": "", "Configs": [config]}],

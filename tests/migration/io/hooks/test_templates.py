@@ -171,7 +171,7 @@ def test_what_lies_in_the_log_directories(template: str, clients: Clients, tmp_p
 
 
 def listed(world: LiveWorld, logs: list[str]) -> list[str]:
-    """The stray directories among what the hook prints."""
+    """Return the stray directories among what the hook prints."""
     run = world.ask(
         Request(verb=Verb.FS_PROBE, node=PLACE.node, phase="", seq=0, instruction="", extra={"log_dirs": logs})
     )
@@ -227,7 +227,7 @@ def test_lines_of_a_nodes_log(template: str, clients: Clients, tmp_path: Path) -
 
 @pytest.mark.parametrize("template", READY_MADE)
 def test_a_client_that_is_not_there_is_reported(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if ssh is there and the remote side has nothing: a hook that fails is not a file that was changed."""
+    # Also if ssh is there and the remote side has nothing: a hook that fails is not a file that was changed.
     empty = tmp_path / "bin"
     empty.mkdir()
     for name in ("sh", "cat", "sha256sum", "cut", "mktemp", "rm"):
@@ -279,7 +279,7 @@ def has_client(template: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("template", CLIENTS)
 def test_the_real_clients_know_every_word(template: str, tmp_path: Path) -> None:
-    """There is no engine behind them: they get as far as that, and do not complain of a word before."""
+    # There is no engine behind them: they get as far as that, and do not complain of a word before.
     if not has_client(template):
         pytest.skip(f"whether the words of {template} are right needs its client, and there is none")
     world = world_of(template, tmp_path)

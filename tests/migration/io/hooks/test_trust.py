@@ -195,7 +195,7 @@ def test_a_file_that_appears_meanwhile_stays(config: Path, tmp_path: Path, monke
 
 @pytest.mark.slow
 def test_another_user_who_races_for_the_folder_gains_nothing(config: Path, tmp_path: Path) -> None:
-    """A process of the folder's owner that replaces every new name by a link to a file that it may not write."""
+    # A process of the folder's owner that replaces every new name by a link to a file that it may not write.
     prize = tmp_path / "prize"
     prize.mkdir(mode=0o700)
     (prize / "new").write_text("root's")

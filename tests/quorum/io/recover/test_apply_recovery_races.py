@@ -32,7 +32,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files aw
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """Disks of the service user, a folder of the service user, and a folder that only root can use."""
+    """Yield disks of the service user, a folder of the service user, and a folder that only root can use."""
     with tempfile.TemporaryDirectory(prefix="kafkactl-races-") as folder:
         found = Path(folder)
         found.chmod(0o755)
@@ -281,7 +281,7 @@ def test_full_disk_leaves_nothing_that_only_a_plan_explains(root: Path, at: str)
 
 
 def test_leftovers_next_to_a_meta_properties_are_never_removed(root: Path) -> None:
-    """A node of another recovery may have started from them while this one waited."""
+    # A node of another recovery may have started from them while this one waited.
     plan = planned(root)
     assert apply_recovery(plan).outcome is Outcome.DONE
     (root / "srv" / "new" / "meta.properties").rename(root / "kept")
