@@ -30,6 +30,10 @@ _TITLES = {
     "failed": "Failed to format node {node_id}",
     "partial": "Formatted only a part of node {node_id}",
 }
+_TITLES_OF_DATA = {
+    "done": "Formatted the new data directories of node {node_id}",
+    "planned": "Would format the new data directories of node {node_id}",
+}
 
 
 def carry_out(
@@ -59,9 +63,11 @@ def carry_out(
 def show_format(page: Page, result: FormatResult) -> None:
     """Show the answer `storage.format`."""
     outcome, plan = result.outcome, result.plan
-    title = _TITLES[outcome].format(node_id=plan.node_id, kafka_version=plan.kafka_version)
-    page.heading(title, _TONES[outcome])
-    if outcome == "nothing-to-do":  # what was asked beyond the id is not what is on the disks
+    # Levels are written to the metadata directory alone: where it is kept, the disks and the cluster have their own.
+    founds = any(d.planned.role == "metadata" and d.planned.action == "format" for d in result.directories)
+    titles = _TITLES if founds else _TITLES | _TITLES_OF_DATA
+    page.heading(titles[outcome].format(node_id=plan.node_id, kafka_version=plan.kafka_version), _TONES[outcome])
+    if outcome == "nothing-to-do" or (outcome != "refused" and not founds):
         page.fields((("cluster id", plan.cluster_id),))
     elif outcome != "refused":
         page.fields(

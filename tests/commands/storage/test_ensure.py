@@ -64,6 +64,15 @@ def test_a_lost_metadata_disk_is_refused(ensure, node):
     assert "metadata-disk-lost" in [finding["id"] for finding in run.json["findings"]]
 
 
+def test_new_data_disk_is_formatted_and_no_level_is_shown(ensure, node):
+    ensure()
+    shutil.rmtree(node.disk(1, "b"))
+    run = ensure("-s", "-o", "table")
+    assert run.code == 0
+    assert "Formatted the new data directories of node 1" in run.stdout
+    assert "metadata.version" not in run.stdout
+
+
 def test_users_by_file_are_compared_and_not_shown(ensure, tmp_path):
     users = tmp_path / "users.txt"
     users.write_text("SCRAM-SHA-256=[name=alice,password=alice-secret]\n", encoding="utf-8")
