@@ -9,7 +9,8 @@
             client.ask_active_controller("DescribeQuorum", QUORUM)
 
 Controllers are 1, 2, 3 …, brokers 11, 12 …. All start at once, and `start` returns when the cluster says of itself that
-it is complete: every node serves, one leads, all controllers and brokers are registered. No node outlives the test.
+it is complete: every node serves, one leads, all others follow, and each process is registered (that of the node's last
+start: an earlier registration stays in the log). No node outlives the test.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kafkactl.kafka.client import Client, Limits
 from kafkactl.net.transport import Address
 from tests.lab.harness.cluster_disks import Disks, Shape, shape_of
 from tests.lab.harness.errors import LabError
-from tests.lab.harness.node import KafkaNode
+from tests.lab.harness.node import REGISTERED, STARTED, KafkaNode
 from tests.lab.harness.ports import HOST, free_port, release_port
 
 QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
@@ -132,11 +133,12 @@ class KafkaCluster:
         return self
 
     def wait_complete(self, timeout_s: float = READY_S) -> None:
-        """Wait until every running node serves, one controller leads and all that run are registered."""
+        """Wait until every running node serves and follows, one controller leads, and each process is registered."""
         deadline = time.monotonic() + timeout_s
         for node in self.running:
             node.wait_ready(max(1.0, deadline - time.monotonic()))
         self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", timeout_s)
+        self.wait_for(self._follows, "followers of the leader", timeout_s)
         for role, ids in ((Role.CONTROLLER, self.controller_ids), (Role.BROKER, self.broker_ids)):
             wanted = {node_id for node_id in ids if self._nodes[node_id].alive}
             if wanted:
@@ -238,14 +240,28 @@ class KafkaCluster:
                 raise LabError(f"the cluster had not {what} within {timeout_s} s {said}")
             time.sleep(_POLL_S)
 
+    def _follows(self) -> bool:
+        """Return True if each running node has what is committed: one that was paused then knows that it is fenced."""
+        quorum = self.quorum()
+        ends: dict[int, int] = {}  # an id has several entries after its disk was replaced
+        for replica in quorum["CurrentVoters"] + quorum["Observers"]:
+            ends[replica["ReplicaId"]] = max(replica["LogEndOffset"], ends.get(replica["ReplicaId"], -1))
+        least = max(0, quorum["HighWatermark"] - 1)  # the leader appends a record each half second
+        return all(ends.get(id, -1) >= least for id, node in self._nodes.items() if node.alive)
+
     def _registered(self, role: Role, wanted: set[int]) -> bool:
-        """Return True if the cluster names these nodes; controllers below metadata.version 3.7 cannot be asked."""
+        """Return True if the cluster names these nodes, and the process of each read its own registration in the log.
+
+        Controllers below metadata.version 3.7 cannot be asked.
+        """
         with self.client(role, timeout_ms=4_000, request_timeout_ms=2_000) as client:
             try:
                 view = client.cluster()
             except UnreachableError as error:
                 return error.id in _RESOLVED_LATER and role is Role.CONTROLLER and not self._describes_controllers()
-        missing = wanted - {node.id for node in view.nodes if not node.fenced}
+        line = REGISTERED if role is Role.CONTROLLER else STARTED
+        present = {node.id for node in view.nodes if not node.fenced}
+        missing = {id for id in wanted if id not in present or line not in self._nodes[id].log_text()}
         if role is Role.CONTROLLER:
             self._start_again_who_gave_up(missing)
         return not missing

@@ -23,7 +23,9 @@ from tests.lab.harness.ports import HOST
 from tests.lab.harness.server import POLL_S, Server
 
 STARTED = "Kafka Server started"
-"""Logged by every release when all parts of the process have started."""
+"""Logged by every release when all parts of the process have started; by a broker after it was unfenced."""
+REGISTERED = "Our registration has been persisted to the metadata log"
+"""Logged by a controller (3.7 and later) that read the registration of its own process in the metadata log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +58,16 @@ class KafkaNode(Server):
         )  # fmt: skip
 
     @property
-    def is_controller_only(self) -> bool:
-        """Return True if the node has no broker role."""
-        return self.config.get("process.roles", "broker").strip() == "controller"
-
-    @property
     def address(self) -> tuple[str, int]:
         """Host and port of the first broker listener; of a node without one, of the first controller listener."""
         return listener_address(self.config)
 
     def ready(self) -> bool:
-        """Return True after an answered ApiVersions request; of a controller the log must also say that the start is
-        complete.
+        """Return True after an answered ApiVersions request; a node with roles must also have logged its start.
 
-        A controller's listener answers before the controller has joined its quorum, a broker's only after.
+        A controller's listener answers before the controller has joined its quorum, a broker's before it is unfenced.
         """
-        if self.is_controller_only and STARTED not in self.log_text():
+        if "process.roles" in self.config and STARTED not in self.log_text():
             return False
         return probe.answers_api_versions(*self.address)
 
