@@ -22,6 +22,7 @@ class Forwarding:
 def forwarded(moved: Mapping[int, int]) -> Iterator[Forwarding]:
     """Let the first port of each pair lead to the second one."""
     loop, state = asyncio.new_event_loop(), Forwarding()
+    connections: set[asyncio.StreamWriter] = set()
 
     async def requests(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
@@ -43,11 +44,13 @@ def forwarded(moved: Mapping[int, int]) -> Iterator[Forwarding]:
 
     def handler(port: int) -> Callable[..., object]:
         async def joined(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connections.add(writer)
             try:
                 there, back = await asyncio.open_connection(HOST, port)
             except OSError:
                 writer.close()
                 return
+            connections.add(back)
             await asyncio.gather(requests(reader, back), responses(there, writer))
 
         return joined
@@ -58,8 +61,11 @@ def forwarded(moved: Mapping[int, int]) -> Iterator[Forwarding]:
     async def end(servers: list[asyncio.Server]) -> None:
         for server in servers:
             server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for connection in connections:
+                connection.transport.abort()
+            await asyncio.wait(tasks, timeout=0.1)
+        await asyncio.sleep(0)  # a transport closes its socket in the next turn of the loop
 
     servers = loop.run_until_complete(serve())
     thread = threading.Thread(target=loop.run_forever, daemon=True)
