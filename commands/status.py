@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 import textwrap
@@ -21,6 +20,7 @@ from kafkactl.commands.framework.connection import (
     target_of,
 )
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.shell_lines import shell_lines
 from kafkactl.commands.rendering.change_log import ChangeLog, clock
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
@@ -211,13 +211,4 @@ def _command_lines(command: str, width: int, indent: str) -> Iterator[str]:
         yield indent + command
         return
     left = " " * min(len(indent), _VERDICT_WIDTH)
-    if len(left) + len(command) <= width:
-        yield left + command
-        return
-    line = left
-    for word in map(shlex.quote, shlex.split(command)):
-        if line.strip() and len(line) + len(word) + len(" \\") > width:
-            yield line + "\\"
-            line = left + "  "
-        line += word + " "
-    yield line.rstrip()
+    yield from shell_lines(command, width, indent=left)

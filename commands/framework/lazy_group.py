@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kafkactl.commands.framework.help_text import HelpContext
+from kafkactl.commands.framework.shell_lines import shell_lines
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -103,11 +104,12 @@ class LazyGroup(click.Group):
 
 
 def write_examples(formatter: click.HelpFormatter, examples: tuple[str, ...]) -> None:
-    """Write a section of command lines, unchanged."""
+    """Write a section of command lines as wide as the screen."""
     if examples:
         with formatter.section("Examples"):
+            indent = " " * formatter.current_indent
             for example in examples:
-                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+                formatter.write("".join(f"{line}\n" for line in shell_lines(example, formatter.width, indent=indent)))
 
 
 def expand_argument_files(args: list[str]) -> list[str]:

@@ -125,7 +125,9 @@ _PARTITIONS = (
 )
 _SEGMENTS = (
     click.option("--segment", multiple=True, metavar="ID", help="Only this segment."),
-    click.option("--state", multiple=True, type=Choice(STATES), help="Only this state."),
+    click.option(
+        "--state", multiple=True, type=Choice(STATES), metavar="STATE", help=f"Only this state: {', '.join(STATES)}."
+    ),
 )
 _WHERE = (reading_options, _INPUTS[0], _FROM_CLUSTER, *_INPUTS[1:])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import click
 import pytest
@@ -12,7 +13,8 @@ from kafkactl.commands.framework.help_text import HelpContext, option_record
 from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_reference
 
-LEAVES = [(ctx, command) for ctx, command in make_reference.every_command() if isinstance(command, LeafCommand)]
+COMMANDS = make_reference.every_command()
+LEAVES = [(ctx, command) for ctx, command in COMMANDS if isinstance(command, LeafCommand)]
 
 
 @pytest.mark.parametrize(
@@ -53,3 +55,18 @@ def test_help_says_nothing_twice_and_speaks_no_language_of_clicks_own(ctx, comma
         assert text.count(f"\n{title}") <= 1, title
     assert not re.search(r"INTEGER|FLOAT|RANGE|x>=|<=x", text)
     assert not re.search(r"repeatable[^\[\]]*\[[^\]]*repeatable", " ".join(text.split()))
+
+
+@pytest.mark.parametrize(("ctx", "command"), COMMANDS, ids=[ctx.command_path for ctx, _ in COMMANDS])
+def test_help_fits_a_terminal_of_80_columns(ctx, command, monkeypatch):
+    monkeypatch.setattr(ctx, "terminal_width", 80)
+    text = command.get_help(ctx)
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    pasted = text.replace(" \\\n", " ")
+    assert all(
+        shlex.split(example) in [shlex.split(line) for line in _examples(pasted)] for example in command.examples
+    )
+
+
+def _examples(text: str) -> list[str]:
+    return text.partition("\nExamples:\n")[2].partition("\n\n")[0].splitlines()
