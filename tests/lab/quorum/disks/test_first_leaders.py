@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -15,7 +14,7 @@ from tests.lab.quorum.disks.ports import forwarded
 from tests.lab.quorum.disks.test_two_foundings import ids
 
 Cli = Callable[..., Run]
-WITHOUT_FETCHES_S = 15.0
+LEADERS = 2
 
 
 @pytest.mark.parametrize("release", ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.campaign)])
@@ -36,9 +35,16 @@ def test_first_leaders_without_a_majority_found_nothing(
         ports.fetch = False
         for id in (1, 2):
             cluster.node(id).start()
-        time.sleep(WITHOUT_FETCHES_S)
-        cluster.kill(1, 2)
         logs = {id: cluster.disks.metadata_log(id) for id in cluster.controller_ids}
+
+        def terms() -> int:
+            """Return how many leaders wrote: each resigns when no follower has fetched for a while."""
+            return sum(
+                kafkactl("log", "dump", logs[id]).stdout.count("LeaderChange") for id in (1, 2) if logs[id].exists()
+            )
+
+        cluster.wait_for(lambda: terms() >= LEADERS, "two leaders without followers", 120)
+        cluster.kill(1, 2)
         begun = {id: kafkactl("log", "dump", logs[id]).stdout for id in (1, 2)}
         led = [id for id in (1, 2) if "LeaderChange" in begun[id]]
         assert led, begun
