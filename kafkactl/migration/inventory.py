@@ -29,7 +29,7 @@ from kafkactl.protocol.text.toml_tables import (
     read_table,
     some_texts,
 )
-from kafkactl.zookeeper.connect import EXPECTED, parse_connect_string
+from kafkactl.zookeeper.connect import EXPECTED, check_servers, parse_connect_string
 
 _YEAR_HOURS: Final = 8_760
 
@@ -113,7 +113,7 @@ class Inventory:
 def _a_connect(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(EXPECTED)
-    parse_connect_string(value)
+    check_servers(parse_connect_string(value))
     return value.strip()
 
 

@@ -24,7 +24,7 @@ from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.protocol.text.places import key_lines, placed
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.zookeeper.connect import parse_connect_string
+from kafkactl.zookeeper.connect import check_servers, parse_connect_string
 
 SESSION_TIMEOUT_MS: Final = 18_000  # Kafka's default
 _TLS: Final = "zookeeper.ssl."
@@ -76,6 +76,7 @@ def parse_connect(text: str) -> Connect:
     """Read `host:port,host:port/chroot`; a port left out is 2181. Raises InputError `invalid-zookeeper-connect`."""
     try:
         read = parse_connect_string(text)
+        check_servers(read)
     except ValueError as error:
         raise InputError(
             f"{if_plain(text, 'zookeeper.connect')} does not name a ZooKeeper: expected {error}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from kafkactl.core.errors import InputError
 from kafkactl.net.transport import Address
+from kafkactl.zookeeper.connect import chroot_of, parse_connect_string
 from kafkactl.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
 from kafkactl.zookeeper.settings import parse_connect, zookeeper_settings
 
@@ -31,6 +33,12 @@ TLS = {"zookeeper.ssl.client.enable": "true"}
         ("a:1,b/deep/kafka", [("a", 1), ("b", 2181)], "/deep/kafka"),
         ("[::1]:2182/k", [("::1", 2182)], "/k"),
         ("zk:2181/", [("zk", 2181)], ""),
+        ("[10.0.0.1]:2182/k", [("10.0.0.1", 2182)], "/k"),
+        ("[zk]", [("zk", 2181)], ""),
+        (":2182", [("localhost", 2182)], ""),
+        ("zk:+02182", [("zk", 2182)], ""),
+        ("zk/ kafka", [("zk", 2181)], "/ kafka"),
+        ("zk/a\u200bb", [("zk", 2181)], "/a\u200bb"),
     ],
 )
 def test_a_connect_string(text, servers, chroot):
@@ -41,12 +49,62 @@ def test_a_connect_string(text, servers, chroot):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "/kafka", "zk:port", "zk:0", "zk:70000", "zk:1//kafka", "zk:1/kafka/", "zk:1/a/../b", "zk: 1", "a b:1"]
+    "text",
+    [
+        *("", "/kafka", ",", "zk:port", "zk:0", "zk:70000", "zk:1//kafka", "zk:1/kafka/", "zk:1/a/../b", "zk: 1"),
+        *(
+            "a b:1",
+            "[::1]:",
+            "[::1]2181",
+            "[::1",
+            "[]:2181",
+            "zk:1;zk2:1/kafka",
+            "zk1;zk2",
+            "zk,zk1|zk2",
+            "2001:db8::1",
+        ),
+        *("zk:1:1", "\u00a0zk:1", "zk/\N{GRINNING FACE}", "zk/a\tb", "zk://zk:1/kafka", "user@zk:1"),
+    ],
 )
 def test_what_names_no_zookeeper(text):
     with pytest.raises(InputError) as caught:
         parse_connect(text)
     assert caught.value.id == "invalid-zookeeper-connect"
+
+
+@pytest.mark.parametrize(
+    ("text", "servers", "impossible"),
+    [
+        ("zk1:2181;zk2:2182/kafka", ("zk1:2181;zk2", 2182), True),
+        ("zk1:2181 zk2:2182", ("zk1:2181 zk2", 2182), True),
+        ("2001:db8::1", ("2001:db8:", 1), True),
+        ("2001:db8::1:2182", ("2001:db8::1", 2182), False),
+        ("zk\u00a0:2181", ("zk\u00a0", 2181), True),
+        ("zk:0", ("zk", 0), True),
+        ("zk_1.example.", ("zk_1.example.", 2181), False),
+    ],
+)
+def test_servers_that_no_client_reaches_are_read_as_the_parser_reads_them(text, servers, impossible):
+    # The parser of ZooKeeper 3.8.4 returns these hosts and ports; its client looks each host up, and skips it.
+    found = parse_connect_string(text)
+    assert found.servers == (servers,)
+    assert found.impossible == (found.servers if impossible else ())
+
+
+def test_the_refusal_of_a_connect_string_names_the_separator():
+    for text, words in (
+        ("a:1;b:1", "commas alone"),
+        ("a:1 b:1", "commas alone"),
+        ("2001:db8::1", "[2001:db8::1]:2181"),
+    ):
+        with pytest.raises(InputError, match=re.escape(words)):
+            parse_connect(text)
+
+
+def test_blanks_inside_a_chroot_belong_to_it():
+    assert chroot_of(" zk1:2181/kafka/ ") == "/kafka"
+    assert chroot_of("zk1:2181/ kafka") == "/ kafka"
+    assert chroot_of("zk1:2181/") == chroot_of("zk1:2181") == ""
 
 
 def test_nothing_is_needed():

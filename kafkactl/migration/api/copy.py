@@ -91,12 +91,8 @@ def _release(nodes: tuple[NodeSeen, ...]) -> str | None:
 
 
 def _is_connect(source: str) -> bool:
-    from kafkactl.zookeeper.settings import parse_connect
-
-    try:
-        return ":" in source and bool(parse_connect(source))
-    except InputError:
-        return False
+    """Return True for servers of ZooKeeper, right or wrong; False for the path of a file that is missing."""
+    return any(mark in source.partition("/")[0] for mark in ":,;")
 
 
 def _live(source: str, chroot: str | None, config: str | None, timeout_ms: float) -> Tree:
@@ -104,7 +100,7 @@ def _live(source: str, chroot: str | None, config: str | None, timeout_ms: float
     from kafkactl.zookeeper.settings import load_zookeeper_settings, parse_connect, zookeeper_settings
 
     connect = parse_connect(source)
-    if chroot is not None and connect.chroot and chroot.rstrip("/") != connect.chroot:
+    if chroot is not None and connect.chroot and chroot.strip("/") != connect.chroot.strip("/"):
         raise InputError(
             f"the chroot is named twice: {connect.chroot} and {chroot}",
             id="invalid-chroot",

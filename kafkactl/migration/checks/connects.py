@@ -7,9 +7,11 @@ from typing import Final
 
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.values import host_port
+from kafkactl.core.wording import some
 from kafkactl.migration.checks.case import UNFINISHED, CheckCase, Row, Said, Unknown
 from kafkactl.migration.observed.settings import CONNECT, given, is_hidden
-from kafkactl.zookeeper.connect import chroot_of, parse_connect_string, shown_chroot
+from kafkactl.protocol.redact import redacted_text
+from kafkactl.zookeeper.connect import ConnectString, chroot_of, parse_connect_string, shown_chroot
 
 
 def _chroot(case: CheckCase) -> Said:
@@ -76,25 +78,41 @@ def _ensembles(case: CheckCase) -> Iterator[Finding]:
 def _servers(connect: str) -> frozenset[str]:
     """Return the servers of a connect string; of one that ZooKeeper refuses, the parts as they are written."""
     try:
-        return frozenset(host_port(host, port) for host, port in parse_connect_string(connect).servers)
+        return frozenset(host_port(host.lower(), port) for host, port in parse_connect_string(connect).servers)
     except ValueError:
         return frozenset(part.strip() for part in connect.partition("/")[0].split(",") if part.strip())
 
 
 def _refused_connects(case: CheckCase) -> Iterator[Finding]:
-    """C-02, before both: what ZooKeeper's client refuses ends the start of a node."""
+    """C-02, before both: a text that ZooKeeper's client refuses, or whose servers cannot exist, ends a node's start."""
     for node in case.observation.nodes:
         text = given(node, CONNECT)
         if text is None or is_hidden(text):
             continue
         try:
-            parse_connect_string(text)
+            connect = parse_connect_string(text)
         except ValueError as error:
             yield blocker(
                 "zookeeper-connect-refused",
                 node.name,
                 f"{CONNECT} of {node.name} is refused by ZooKeeper's client; expected is {error}",
             )
+            continue
+        if connect.impossible:
+            yield _impossible_servers(node.name, connect)
+
+
+def _impossible_servers(name: str, connect: ConnectString) -> Finding:
+    """Return the finding of servers that no lookup resolves: ZooKeeper's client accepts the text and skips them."""
+    left = [server for server in connect.servers if server not in connect.impossible]
+    named = some(redacted_text(host_port(host, port)) for host, port in connect.impossible)
+    rest = f"only {some(host_port(host, port) for host, port in left)} can be used" if left else "no server is left"
+    return (warning if left else blocker)(
+        "zookeeper-server-name-impossible",
+        name,
+        f"{CONNECT} of {name} names a server that cannot exist: ZooKeeper's client reads {named} as host and port, and"
+        f" {rest}",
+    )
 
 
 ROWS: Final = (
