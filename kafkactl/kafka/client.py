@@ -223,7 +223,7 @@ class Client(Closing):
     ) -> Connection:
         """Return a connection of the caller's own, to watch while others wait. `role` is the kind of node that is
         expected there, by default that of this client. Raises UnreachableError.
-        there, by default that of this client. Raises UnreachableError."""
+        """
         return connect(address, self._access_of(role), self._request(deadline or self._deadline()))
 
     def _access_of(self, role: Role | None) -> Access:
@@ -367,6 +367,10 @@ class Client(Closing):
             raise
         self._silent.discard(address)
 
+    def is_silent(self, address: Address) -> bool:
+        """Return True if the node did not answer in time when it was asked last."""
+        return address in self._silent
+
     def _answering_first(self, addresses: Iterable[Address]) -> tuple[Address, ...]:
         """Return these nodes, with those that last timed out at the end."""
         return tuple(sorted(addresses, key=self._silent.__contains__))
@@ -394,9 +398,7 @@ class Client(Closing):
         yield from (address for address in dict.fromkeys(node.address for node in named) if address not in tried)
 
     def _view_of_any_node(self, deadline: Deadline) -> ClusterView:
-        """Return the cluster as described by the first bootstrap node that answers. One round only: the caller's search
-        has rounds of its own.
-        has rounds of its own."""
+        """Return the cluster from the first bootstrap node that answers; the caller's search has rounds of its own."""
         return one_after_another(
             functools.partial(self._answering_first, self.bootstrap),
             self._describe_cluster,

@@ -129,7 +129,7 @@ def _places(client: Client, quorum: QuorumAnswer | None) -> tuple[Place, ...]:
         for place in _described(client):
             found.setdefault(place.address, place)
     elif not found:
-        found = {place.address: place for place in _configured(client)}
+        found = {place.address: place for place in configured_controllers(client)}
     return tuple(found.values())
 
 
@@ -145,7 +145,7 @@ def _described(client: Client) -> Iterator[Place]:
         yield Place(node_id=None, address=address)
 
 
-def _configured(client: Client) -> Iterator[Place]:
+def configured_controllers(client: Client) -> Iterator[Place]:
     """Yield the static voters in the first readable configuration of a broker that contains some."""
     try:
         view = client.cluster()

@@ -50,10 +50,12 @@ _NONE_NAMED = NodesNamed()
 def named_at_start(client: Client, found: Sequence[Seat], *, patience_ms: float) -> NodesNamed:
     """Ask the nodes at addresses of the start that no node advertises for their ids. Raises nothing.
 
-    Such an address is a port that a bastion forwards, or a load balancer.
+    Such an address is a port that a bastion forwards, or a load balancer. One that was silent until now has a quarter
+    of `patience_ms`: it may as well be that of a node that hangs and that no other names.
     """
     advertised = {at for seat in found if seat.role is client.role for at in seat.addresses}
-    visits = _visits(client, dict.fromkeys(at for at in client.bootstrap if at not in advertised), patience_ms)
+    asked = dict.fromkeys(at for at in client.bootstrap if at not in advertised)
+    visits = _visits(client, asked, patience_ms, silent_ms=patience_ms / 4)
     answering = [visit for visit in visits.values() if visit.versions is not None and visit.role is client.role]
     named = [visit for visit in answering if visit.node_id is not None]
     return NodesNamed(
@@ -85,7 +87,8 @@ def ask_nodes(
     roles = {address: seat.role for seat in reversed(found) for address in seat.addresses}
     visits = _visits(client, expected, patience_ms, roles=roles, again=again)
     stuck = [at for at, visit in visits.items() if visit.error is not None and visit.error.id == "connection-timed-out"]
-    taken = _takes_connections(client, [at for at in stuck if visits[at].versions is None])
+    unasked = [at for at in stuck if visits[at].versions is None]
+    taken = _takes_connections(client, unasked, min(_CONNECT_MS, patience_ms / 4))
     nodes: list[ClusterNode] = []
     findings: list[Finding] = []
     for seat in found:
@@ -145,14 +148,21 @@ def _visits(
     *,
     roles: Mapping[Address, Role] | None = None,
     again: bool = False,
+    silent_ms: float | None = None,
 ) -> Visits:
-    """Return what each address answers; `roles` are the kinds of nodes expected there, by default the client's."""
+    """Return what each address answers; `roles` are the kinds of nodes expected there, by default the client's.
+
+    One that did not answer the client before has `silent_ms`, by default `patience_ms` as all have.
+    """
     if not expected:
         return {}
     roles = roles or {}
+    limit_ms = patience_ms if silent_ms is None else silent_ms
     connected = client.open_connection if again else client.kept_connection
 
     def ask(address: Address, deadline: Deadline) -> Visit:
+        if client.is_silent(address):
+            deadline = deadline.at_most(limit_ms)
         with connected(address, deadline, role=roles.get(address)) as connection:
             return visit_node(
                 connection, expected_id=expected[address], identify=True, ask_quorum=False, deadline=deadline
@@ -169,14 +179,17 @@ def _visits(
     }
 
 
-def _takes_connections(client: Client, addresses: Sequence[Address]) -> frozenset[Address]:
-    """Return the addresses that accept connections: the operating system accepts them for a hanging process."""
+def _takes_connections(client: Client, addresses: Sequence[Address], limit_ms: float) -> frozenset[Address]:
+    """Return the addresses that accept connections: the operating system accepts them for a hanging process.
+
+    It does not if the queue of connections that wait for the process is full; that is known after `limit_ms`.
+    """
 
     def knock(address: Address, deadline: Deadline) -> bool:
-        connect(address, deadline=deadline, setup_timeout_ms=_CONNECT_MS, wrapper=None).close()
+        connect(address, deadline=deadline, setup_timeout_ms=limit_ms, wrapper=None).close()
         return True
 
-    found = all_at_once(addresses, knock, Deadline.after(_CONNECT_MS, client.clock))
+    found = all_at_once(addresses, knock, Deadline.after(limit_ms, client.clock))
     return frozenset(address for address, taken in found.items() if taken is True)
 
 

@@ -109,8 +109,7 @@ class QuorumObserver(Closing):
         """Visit the addresses that the voter set on the disks has, as far as they were not visited."""
         voters = self.assembled(visits, disks=disks).voters
         places = {Address(at.host, at.port): voter.id for voter in voters for at in voter.endpoints}
-        visited = {visit.address for visit in visits}
-        return self._visit_all({address: id for address, id in places.items() if address not in visited})
+        return self._visit_all(_unvisited(places, [visit.address for visit in visits]))
 
     def assembled(
         self,
@@ -164,41 +163,54 @@ class QuorumObserver(Closing):
         return state
 
     def _start(self) -> list[Visit]:
-        """Visit the nodes named at the start: all controllers, or brokers until one knows the leader."""
+        """Visit the nodes named at the start: all controllers, or brokers until one knows the leader.
+
+        A broker that does not answer may wait for a leader that hangs, as all others may: the controllers that its
+        configuration names are then asked together with the other brokers.
+        """
         if self._client.role is Role.CONTROLLER:
             return self._visit_all(dict.fromkeys(self._client.bootstrap))
-        visits: list[Visit] = []
-        for several in self._brokers_in_turn():
-            visits += self._visit_all(dict.fromkeys(several), identify=False)
-            if any(visit.answer is not None for visit in visits):
-                return visits
+        first = self._first_brokers()
+        visits = self._visit_all(dict.fromkeys(first), identify=False)
+        if any(visit.answer is not None for visit in visits):
+            return visits
+        visits = self._with_configurations(visits)
+        others = tuple(address for address in self._client.bootstrap if address not in first)
+        onwards = {**dict.fromkeys(others), **_unvisited(expected_places(visits), [*first, *others])}
+        visits = visits + self._visit_all(onwards, plain=others)
+        if any(visit.answer is not None for visit in visits):
+            return visits
         _check_allowed(visits)
-        # No broker knows a leader. The brokers' configuration names the addresses of the controllers.
-        known = {visit.address: None for visit in visits if visit.answers}
-        again = {visit.address: visit for visit in self._visit_all(known, identify=True, ask_quorum=False)}
-        return [again.get(visit.address, visit) for visit in visits]
+        # That a broker holds the request is not an error of the broker if no node leads.
+        visits = self._with_configurations(visits)
+        return [changed(visit, error=None) if visit.role is Role.BROKER and visit.view else visit for visit in visits]
 
-    def _brokers_in_turn(self) -> Iterator[list[Address]]:
-        """Yield the brokers named at the start, one by one; silent ones together with the first of the rest."""
+    def _first_brokers(self) -> list[Address]:
+        """Return the first broker named at the start that was not silent, and those that were; else the first."""
         silent = [address for address in self._client.bootstrap if address in self._silent]
         others = [address for address in self._client.bootstrap if address not in silent]
-        if others:
-            yield [*silent, others[0]]
-        yield from ([address] for address in (others[1:] if others else silent))
+        return [*silent, others[0]] if others else silent[:1]
+
+    def _with_configurations(self, visits: Sequence[Visit]) -> list[Visit]:
+        """Return the visits with what brokers say of themselves where they do not answer for the quorum."""
+        known = {visit.address: visit for visit in visits if visit.role is Role.BROKER and not visit.settings}
+        again = self._visit_all(dict.fromkeys(known), identify=True, ask_quorum=False)
+        repeated = {visit.address: changed(visit, error=visit.error or known[visit.address].error) for visit in again}
+        return [repeated.get(visit.address, visit) for visit in visits]
 
     def _check_start(self, visits: Sequence[Visit], *, has_disks: bool) -> None:
-        for visit in visits:
+        named = [visit for visit in visits if visit.address in self._client.bootstrap]
+        for visit in named:
             if visit.versions is not None:
                 check_role(visit.address, visit.versions, self._client.role)
-        errors = [visit.error for visit in visits if visit.error is not None]
-        if errors and not has_disks and len(errors) == len(visits):
+        errors = [visit.error for visit in named if visit.error is not None]
+        if errors and len(errors) == len(named) and not (has_disks or any(visit.answer for visit in visits)):
             raise worst_of(errors)
 
     def _tour(self, visits: list[Visit]) -> list[Visit]:
         """Visit the nodes that the visited ones name, and those that these name, for `_ROUNDS` rounds at most."""
         for _ in range(_ROUNDS):
-            seen = {visit.address for visit in visits}
-            onwards = {address: id for address, id in expected_places(visits).items() if address not in seen}
+            onwards = _unvisited(expected_places(visits), [visit.address for visit in visits])
             if not onwards:
                 break
             visits = visits + self._visit_all(onwards, has_leader=any(visit.answer for visit in visits))
@@ -236,17 +248,27 @@ class QuorumObserver(Closing):
         return self._tour([again.get(visit.address, visit) for visit in visits])
 
     def _visit_all(
-        self, places: Expected, *, identify: bool | None = None, ask_quorum: bool = True, has_leader: bool = False
+        self,
+        places: Expected,
+        *,
+        identify: bool | None = None,
+        ask_quorum: bool = True,
+        has_leader: bool = False,
+        plain: Collection[Address] = (),
     ) -> list[Visit]:
         """Visit these addresses at once; one that is stuck does not keep the others.
 
-        One that was stuck before keeps none of them where a leader answers (`has_leader`: one did already).
+        One that was stuck before keeps none of them where a leader answers (`has_leader`: one did already). The nodes
+        at `plain` addresses are not asked for their identity.
         """
         wanted = self._identify if identify is None else identify
 
         def ask(address: Address, by: Deadline) -> Visit:
             line = self._line(address, by)
-            seen = visit_node(line, expected_id=places[address], identify=wanted, ask_quorum=ask_quorum, deadline=by)
+            asks_identity = wanted and address not in plain
+            seen = visit_node(
+                line, expected_id=places[address], identify=asks_identity, ask_quorum=ask_quorum, deadline=by
+            )
             seen = of_cluster(self.cluster_id, seen)
             self._keep(line, seen)
             return seen
@@ -289,6 +311,10 @@ class QuorumObserver(Closing):
             line.close()
         else:
             self._lines[line.address] = line
+
+
+def _unvisited(places: Expected, visited: Collection[Address]) -> dict[Address, int | None]:
+    return {address: id for address, id in places.items() if address not in visited}
 
 
 def _check_allowed(visits: Sequence[Visit]) -> None:

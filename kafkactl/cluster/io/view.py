@@ -59,13 +59,15 @@ def observe_cluster_state(
     patience_ms: float | None = None,
     doubted: int | None = None,
     registrations: Callable[[], Registrations] | None = None,
+    quorum: Callable[[], QuorumAnswer] | None = None,
 ) -> ObservedCluster:
     """Observe the basis of a change of feature levels until it is known which nodes follow the leader.
 
     Without `with_log` the metadata log is read only if a node would stay unknown, and the leader is asked once: that is
     enough to describe, but not to plan. If `doubted` names a node, the leader is watched for the full 2 s, because it
     has to be shown that this node does not fetch. `registrations` returns what another reader of the log found, or
-    raises UnreachableError; the log is then not read here, and the leader is asked once.
+    raises UnreachableError; the log is then not read here, and the leader is asked once. Likewise `quorum` returns what
+    the leader said to another question.
 
     Raises UnreachableError if none of the nodes named at the start answers in Kafka's protocol, if they are of the
     other kind, or if they name no node of the cluster (no login, no rights).
@@ -73,7 +75,7 @@ def observe_cluster_state(
     with _patient(client, patience_ms) as patient:
         watches = with_log and registrations is None
         observer = _ClusterObserver(
-            patient, patience_ms or PATIENCE_MS, watches=watches, doubted=doubted, read=registrations
+            patient, patience_ms or PATIENCE_MS, watches=watches, doubted=doubted, read=registrations, quorum=quorum
         )
         return observer.view(with_log=with_log)
 
@@ -110,9 +112,11 @@ class _ClusterObserver:
         watches: bool,
         doubted: int | None = None,
         read: Callable[[], Registrations] | None = None,
+        quorum: Callable[[], QuorumAnswer] | None = None,
     ) -> None:
         self._client = client
         self._read = read
+        self._ask = quorum
         self._patience_ms = patience_ms
         self._watches = watches
         self._doubted = frozenset(() if doubted is None else {doubted})
@@ -201,7 +205,7 @@ class _ClusterObserver:
 
     def ask_quorum(self) -> UnreachableError | None:
         try:
-            self.quorum = describe_quorum(self._client)
+            self.quorum = describe_quorum(self._client) if self._ask is None else self._ask()
         except UnreachableError as error:
             self.leader_error = error = leader_error(self._client, error, self._patience_ms)
             self._errors.append(error)

@@ -15,11 +15,13 @@ from kafkactl.cluster.settings_verdict import verdict_of
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import KafkactlError, UnreachableError
 from kafkactl.core.values import Role
+from kafkactl.kafka.line import TIMED_OUT
 from kafkactl.quorum.api.observation import QuorumWatch
 from kafkactl.status.answer import FoundNodes
 from kafkactl.status.areas import cluster_status as judged
 from kafkactl.status.io.asking import LATE, Question, ask_all, not_asked
 from kafkactl.status.io.host import exact_releases, observe_host
+from kafkactl.status.io.leader import LeaderSource
 from kafkactl.status.io.log_follower import LogFollower
 from kafkactl.status.io.partitions import PartitionCounter
 from kafkactl.status.next_command import Target
@@ -36,6 +38,7 @@ from kafkactl.status.registrations import registrations_of
 from kafkactl.tool.discovery import FoundBy
 
 if TYPE_CHECKING:
+    from kafkactl.cluster.quorum.observation import QuorumAnswer
     from kafkactl.kafka.client import Client
     from kafkactl.metadata.image.model import Image
     from kafkactl.metadata.log.registrations import Registrations
@@ -46,7 +49,8 @@ _QUORUM_PATIENCE_MS: Final = 650.0  # a voter that is silent for so long is watc
 _SOON_MS: Final = 200.0
 _VOTERS_WATCHED_MS: Final = 1_200.0  # two intervals of no-ops and a sample: a voter that is silent for so long is dead
 _CALL_MS: Final = 1_800.0
-_LEADER_MS: Final = 1_000.0  # for the leader, before the log is read
+_LEADER_MS: Final = 700.0  # for the leader, before the log is read
+_HELD_MS: Final = 400.0  # for brokers that hold the question for the leader
 _LIMIT_MS: Final = 2_000.0  # for an area, so that the command ends within 3 s also on a busy host
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
 _FIRST_LOG_MS: Final = 20_000.0  # the first look may have to read a large log
@@ -70,8 +74,8 @@ class StatusWatch(Closing):
         self._deep = deep
         self._releases = exact_releases(self._files) if self._files else ()
         self._quorum: QuorumWatch | None = None
-        self._leader_client = client.sibling(client.role, client.bootstrap, timeout_ms=_LEADER_MS)
-        self._follower = LogFollower(self._log_client, self._leader_client)
+        self._leader = LeaderSource(client, held_ms=_HELD_MS, patience_ms=_LEADER_MS)
+        self._follower = LogFollower(self._log_client, lambda: self._quorum_answer(_LIMIT_MS))
         self._counter = PartitionCounter(self._client, _PATIENCE_MS)
         self._is_first = True
         self._begin_s = 0.0
@@ -81,7 +85,7 @@ class StatusWatch(Closing):
         """Hang up everywhere; pending requests end with that."""
         if self._quorum is not None:
             self._quorum.__exit__(None, None, None)
-        for client in (self._client, self._log_client, self._leader_client, self._quorum_client):
+        for client in (self._client, self._log_client, self._leader, self._quorum_client):
             client.close()
         deadline_s = time.monotonic() + _JOIN_S
         for question in self._questions.values():
@@ -127,6 +131,7 @@ class StatusWatch(Closing):
     def _asked(self) -> dict[str, Callable[[], Any]]:
         asked: dict[str, Callable[[], Any]] = {
             "quorum": self._ask_quorum,
+            "leader": self._leader.answer,
             "log": self._follower.image,
             "nodes": self._ask_nodes,
             "partitions": self._ask_partitions,
@@ -168,7 +173,12 @@ class StatusWatch(Closing):
         return client.sibling(client.role, ordered, timeout_ms=_CALL_MS)
 
     def _ask_nodes(self) -> tuple[ObservedCluster, ObservedNodes]:
-        view = observe_cluster_state(self._client, patience_ms=_PATIENCE_MS, registrations=self._registrations)
+        view = observe_cluster_state(
+            self._client,
+            patience_ms=_PATIENCE_MS,
+            registrations=self._registrations,
+            quorum=lambda: self._quorum_answer(_LIMIT_MS * _LOG_SHARE),
+        )
         fenced = self._fenced() if view.state.registrations is None else None
         return view, ObservedNodes(state=view.state, findings=(*view.findings, *silent_nodes(view)), fenced=fenced)
 
@@ -177,6 +187,16 @@ class StatusWatch(Closing):
         if isinstance(image, NotAsked):
             raise UnreachableError(image.reason, id="metadata-log-not-given", next_step=image.step)
         return registrations_of(image)
+
+    def _quorum_answer(self, limit_ms: float) -> QuorumAnswer:
+        """Return what the leader says; raise UnreachableError with the reason if that is not known by then."""
+        found = self._questions["leader"].answer(self._begin_s + limit_ms / 1000)
+        if isinstance(found, NotAsked):
+            raise UnreachableError(found.reason, id=TIMED_OUT, next_step=found.step)
+        if isinstance(found, KafkactlError):
+            raise found
+        answer: QuorumAnswer = found
+        return answer
 
     def _fenced(self) -> dict[int, bool | None] | None:
         """Return the brokers that a broker names; None if no broker was named at the start."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.cluster.io.fetched_batches import FetchedPiece
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
+from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.core.errors import UnreachableError
 from kafkactl.kafka.client import Client
 from kafkactl.metadata.image.model import EMPTY, Image
@@ -24,9 +25,9 @@ class LogFollower:
     continues (another cluster, an election that truncated what was read), all of it is read again.
     """
 
-    def __init__(self, client: Client, asking: Client) -> None:
-        """Keep `asking`, which is asked for the leader, and `client`, which may take longer for a large log."""
-        self._client, self._asking = client, asking
+    def __init__(self, client: Client, quorum: Callable[[], QuorumAnswer]) -> None:
+        """Keep `client`, which may take long for a large log, and `quorum`, which returns what the leader says now."""
+        self._client, self._quorum = client, quorum
         self._replay = LogReplay(EMPTY, first_offset=0)
         self._next_offset: int | None = None
         self._image: Image = EMPTY
@@ -53,7 +54,7 @@ class LogFollower:
         self._replay, self._next_offset, self._image, self._seen = LogReplay(EMPTY, first_offset=0), None, EMPTY, 0
 
     def _read(self) -> None:
-        quorum = describe_quorum(self._asking)
+        quorum = self._quorum()
         if self._next_offset is not None and 0 <= quorum.high_watermark < self._next_offset:
             self._begin()  # another cluster answers at this address now
         with no_collection():

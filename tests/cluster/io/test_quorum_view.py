@@ -226,9 +226,31 @@ def test_a_broker_that_cannot_reach_the_leader_is_named_as_a_broker():
         at = str(quorum.brokers[21].address)
     assert state.leader_id == 2
     (waiting,) = state.findings
-    assert (waiting.id, waiting.subject) == ("broker-waits-for-leader", f"broker {at}")
+    assert (waiting.id, waiting.subject) == ("broker-waits-for-leader", "broker 21")
     assert waiting.evidence == {"address": at, "error": "connection-timed-out"}
     assert "holds it while it cannot reach one" in waiting.message
+
+
+def test_controllers_are_asked_together_with_the_other_brokers_if_one_waits(monkeypatch: pytest.MonkeyPatch):
+    asked: list[set[Address]] = []
+    visit_all = QuorumObserver._visit_all
+
+    def recorded(observer, places, **options):
+        asked.append(set(places))
+        return visit_all(observer, places, **options)
+
+    monkeypatch.setattr(QuorumObserver, "_visit_all", recorded)
+    quorum = Quorum(overrides={(id, "DescribeQuorum"): SILENCE for id in (21, 22, 23)})
+    with running(quorum, brokers=(21, 22, 23)):
+        quorum.settings["controller.quorum.bootstrap.servers"] = ",".join(map(str, quorum.endpoints.values()))
+        state = look(quorum, role=Role.BROKER)
+        others = {quorum.brokers[id].address for id in (22, 23)}
+    assert (state.leader_id, state.tolerates) == (2, 1)
+    assert {finding.subject for finding in state.findings} == {
+        "broker 21", *(f"broker {address}" for address in others)
+    }  # fmt: skip
+    together = next(addresses for addresses in asked if others <= addresses)
+    assert {str(address) for address in together - others} == set(map(str, quorum.endpoints.values()))
 
 
 def test_controllers_configured_with_different_voters_are_reported():
@@ -490,7 +512,7 @@ def test_a_broker_that_was_silent_is_asked_together_with_the_next_one(silent_ids
         assert {finding.subject for finding in state.findings} == {str(quorum.brokers[id].address) for id in silent_ids}
 
 
-def test_brokers_that_were_all_silent_are_asked_one_by_one():
+def test_one_of_brokers_that_were_all_silent_is_asked_first():
     silent = SilentNodes()
     with (
         running(Quorum(), brokers=(11, 12)) as quorum,

@@ -75,3 +75,35 @@ def test_no_connection_is_established(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "cannot be reached: no connection is established" in unreached.message and "firewall" in unreached.next_step
     # A paused process looks like this, too, as soon as 50 connections wait for it.
     assert "socket.listen.backlog.size" in unreached.message and "state T" in unreached.next_step
+
+
+def test_silent_node_that_no_other_names_has_a_quarter_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, float] = {}
+
+    def contact(address, deadline, *, role=None):
+        given[str(address)] = deadline.left_ms
+        raise UnreachableError("it did not answer in time", id="connection-timed-out")
+
+    with FakeCluster().client(Role.BROKER) as client:
+        silent, other = client.bootstrap
+        client._silent.add(silent)
+        monkeypatch.setattr(client, "kept_connection", contact)
+        found = feature_nodes.named_at_start(client, (), patience_ms=40_000)
+    assert (found.places, found.unnamed) == ((), ())
+    assert given[str(silent)] <= 10_000 < given[str(other)]
+
+
+def test_full_queue_of_a_node_that_hangs_costs_a_quarter_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def queue_is_full(address, *, deadline, setup_timeout_ms, wrapper):
+        limits.append(max(deadline.left_ms, setup_timeout_ms))
+        raise UnreachableError("it did not take a connection in time", id="connection-timed-out")
+
+    monkeypatch.setattr(feature_nodes, "connect", queue_is_full)
+    cluster = FakeCluster()
+    cluster.nodes[2].greeting, cluster.stuck = SILENCE, {2}
+    with cluster.client(Role.BROKER) as client:
+        (paused,) = list_nodes(client, timeout_ms=800).findings
+    assert paused.evidence["silence"] == "unreached"
+    assert [limit <= 200 for limit in limits] == [True]

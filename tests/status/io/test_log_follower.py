@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkactl.cluster.io.controllers import describe_quorum
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.metadata.api import load_image
@@ -30,7 +31,7 @@ def client(quorum: FakeQuorum) -> Iterator[Client]:
 
 
 def test_second_observation_reads_only_what_is_new(quorum: FakeQuorum, client: Client):
-    follower = LogFollower(client, client)
+    follower = LogFollower(client, lambda: describe_quorum(client))
     before = follower.image()
     assert before.partition_count() == 0
     quorum._append(list(cluster_records(LEVEL, RANGES)))
@@ -43,18 +44,18 @@ def test_second_observation_reads_only_what_is_new(quorum: FakeQuorum, client: C
 
 
 def test_idle_log_leaves_the_same_image(quorum: FakeQuorum, client: Client):
-    follower = LogFollower(client, client)
+    follower = LogFollower(client, lambda: describe_quorum(client))
     image = follower.image()
     quorum._append_no_op()
     assert follower.image() is image
 
 
 def test_log_that_became_shorter_is_read_again(quorum: FakeQuorum, client: Client):
-    follower = LogFollower(client, client)
+    follower = LogFollower(client, lambda: describe_quorum(client))
     quorum._append(list(cluster_records(LEVEL, RANGES)))
     assert follower.image().partition_count() == 11
     with FakeQuorum(metadata_version=LEVEL) as other, Client([other.address(1)], Role.CONTROLLER) as another:
-        follower._client = follower._asking = another
+        follower._client, follower._quorum = another, lambda: describe_quorum(another)
         assert follower.image().partition_count() == 0
 
 
@@ -62,7 +63,10 @@ def test_registrations_are_those_that_the_log_has(quorum: FakeQuorum, client: Cl
     from kafkactl.cluster.io.fetched_registrations import fetch_registrations
 
     quorum._append(list(cluster_records(LEVEL, RANGES)))
-    found, expected = registrations_of(LogFollower(client, client).image()), fetch_registrations(client)
+    found, expected = (
+        registrations_of(LogFollower(client, lambda: describe_quorum(client)).image()),
+        fetch_registrations(client),
+    )
     assert (found.brokers, found.controllers) == (expected.brokers, expected.controllers)
     assert (found.levels, found.kraft_version, found.voters) == (
         expected.levels,
