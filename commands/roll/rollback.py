@@ -39,13 +39,13 @@ def command(*, source: RollSource, asked: RequestOptions, arguments: DriveArgume
     First it is checked that the old binary comes up under the present levels, files and logs; else the rollback is
     refused, and nothing is changed. Levels are never lowered by it.
     """
-    from kafkactl.roll.api import plan_run, rollback
+    from kafkactl.roll.api import plan_rollback, rollback
 
     if asked.to is None:
         raise click.UsageError("Missing option '--to'.")
     if dry_run:
         seen = open_observation(source)
-        answer(KIND, plan_run(seen, request_of(asked, seen, source.inventory)))
+        answer(KIND, plan_rollback(seen, request_of(asked, seen, source.inventory)))
     if source.observation is not None:
         raise click.UsageError("--observation is for --dry-run; a rollback needs --inventory.")
     found = open_written_inventory(source)

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from kafkactl.core.answers import by_fields
+from kafkactl.core.findings import Finding, blocker
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION
+from kafkactl.core.wording import some
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.releases import KafkaVersion, Release
 from kafkactl.features.catalog.start_rules import start_rules
@@ -127,6 +129,22 @@ def old_release(case: RollCase) -> KafkaVersion | None:
         return older_line
     came_down = any(is_older(newest, version) for version in (journal, *lines) if version is not None)
     return newest if came_down else None
+
+
+def newer_goal(case: RollCase) -> Finding | None:
+    """Return the refusal of a rollback to a release that is newer than every one that runs; None for a rollback.
+
+    Of nodes that are down the release of their last registration counts.
+    """
+    goal = case.goal
+    known = [version for version in case.last.values() if version is not None]
+    older = [node for node in case.nodes if (own := case.versions.get(node.id)) and goal and is_older(own, goal)]
+    if goal is None or not older or any(is_older(goal, version) for version in known):
+        return None
+    names = some(node.name for node in older)
+    text = f"no node runs a release newer than Kafka {goal}: this is not a rollback, it would upgrade {names}"
+    step = f"Name the old release: {case.request.command('rollback', f'--to {old_release(case)}', '--dry-run')}"
+    return blocker("rollback-to-newer-release", "roll", text, step, to=str(goal), nodes=[node.id for node in older])
 
 
 def _newest(case: RollCase) -> KafkaVersion | None:

@@ -21,6 +21,7 @@ __all__ = [
     "load_observation",
     "observe",
     "plan",
+    "plan_rollback",
     "plan_run",
     "read_inventory",
     "read_rendered",
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafkactl.roll.api.driving import RollOptions, plan_run, rollback, run
+    from kafkactl.roll.api.driving import RollOptions, plan_rollback, plan_run, rollback, run
     from kafkactl.roll.api.judging import check, plan, read_rendered, status
     from kafkactl.roll.api.observing import SavedRoll, observe, read_inventory, save_observation
     from kafkactl.roll.case import RollRequest
@@ -53,7 +54,7 @@ else:
             "kafkactl.roll.planning": ("RollPlan",),
             "kafkactl.roll.position": ("RollStatus",),
             "kafkactl.roll.api.observing": ("SavedRoll", "observe", "read_inventory", "save_observation"),
-            "kafkactl.roll.api.driving": ("RollOptions", "plan_run", "rollback", "run"),
+            "kafkactl.roll.api.driving": ("RollOptions", "plan_rollback", "plan_run", "rollback", "run"),
             "kafkactl.roll.driver.answer": ("RollRun",),
             "kafkactl.roll.inventory": ("RollInventory",),
             "kafkactl.roll.io.cluster_inventory": ("inventory_of_cluster",),

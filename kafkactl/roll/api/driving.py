@@ -123,6 +123,21 @@ def plan_run(observation: RollObservation, request: RollRequest) -> RollRun:
     )
 
 
+def plan_rollback(observation: RollObservation, request: RollRequest) -> RollRun:
+    """Return what `rollback` would do, without changing anything; refused if its release is newer than what runs.
+
+    Raises InputError as `make_case`.
+    """
+    from kafkactl.roll.case import make_case
+    from kafkactl.roll.rollback_path import newer_goal
+
+    planned = plan_run(observation, request)
+    found = newer_goal(make_case(observation, request))
+    if found is None:
+        return planned
+    return changed(planned, outcome=Outcome.REFUSED, findings=(found, *planned.findings))
+
+
 def refuses_old_binary(answer: RollRun) -> bool:
     """Return True if a rollback is refused for more than the roll itself resolves."""
     return any(finding.id not in DYNAMIC for finding in blockers(answer.findings))
@@ -143,7 +158,7 @@ def rollback(
     """
     from kafkactl.roll.api.observing import observe
 
-    planned = plan_run(observe(inventory), request)
+    planned = plan_rollback(observe(inventory), request)
     if refuses_old_binary(planned):
         return changed(planned, outcome=Outcome.REFUSED)
     return run(inventory, request, options=options, ask=ask, on_event=on_event, on_request=on_request)

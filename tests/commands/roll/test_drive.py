@@ -74,3 +74,12 @@ def test_word_that_accepts_nothing_is_a_usage_error(kafkactl, tmp_path: Path, wo
     assert run.code == 2
     assert message in run.stderr
     assert kafkactl("roll", "check", "--observation", str(folder), "--accept", "default-changed@11").code == 0
+
+
+def test_rollback_to_the_goal_of_the_upgrade_is_refused(kafkactl, tmp_path: Path) -> None:
+    half = Roll("3.9.2").topic("orders", [11, 12, 13], min_insync_replicas="2").runs("4.3.1", 1, 2, 3)
+    words = ("roll", "rollback", "--observation", str(save_roll(half, tmp_path / "seen")), "--dry-run", "-o", "json")
+    run = kafkactl(*words, "--to", "4.3.1")
+    assert (run.code, run.json["outcome"], run.json["findings"][0]["id"]) == (3, "refused", "rollback-to-newer-release")
+    assert run.json["findings"][0]["next_step"].endswith("kafkactl roll rollback --inventory FILE --to 3.9.2 --dry-run")
+    assert kafkactl(*words, "--to", "3.9.2").code == 0
