@@ -8,15 +8,18 @@ from typing import Final
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.roll.case import RollCase, Way
-from kafkactl.roll.gates import is_unknown
+from kafkactl.roll.checks import binaries
+from kafkactl.roll.gates import is_unknown, unsettled
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.order import roll_order
-from kafkactl.roll.phase import Phase, running_versions
+from kafkactl.roll.phase import Phase, is_due, running_versions
+from kafkactl.roll.releases import is_same, version_in
 from kafkactl.roll.rollback_path import How, RollbackPath
 
 _NOT_OBSERVED: Final = "cluster-not-observed"
 _NODE_NOT_OBSERVED: Final = "node-not-observed"
 _GONE: Final = "connection-refused"
+_TWO: Final = 2
 
 
 def next_action(
@@ -28,17 +31,31 @@ def next_action(
 ) -> str:
     """Return the one next action: what the observation lacks, then nodes that are down, then the roll.
 
-    `lacking` are the nodes that are not back; `forbidden` those that may not be stopped, with the reasons.
+    `lacking` are the nodes that are not back; `forbidden` those that may not be stopped, or of which that is unknown,
+    with the reasons.
     """
     down = [node.id for node in case.observation.nodes if is_alive(case, node.id) is False]
     if first := next(_repairs(case, down, lacking, way), ""):
         return first
     if phase is None:
         return "Observe again with the hook `running`, or once the nodes answer: no release is known."
+    if other := _other_roll(case):
+        return other
     running = running_versions(case)
-    if phase is Phase.MIXED or (case.goal is None and len(running) > 1):
+    if len(running) > _TWO or (case.goal is None and len(running) > 1):
         return _one_release(case, running, way)
     return _go_on(case, phase, forbidden)
+
+
+def _other_roll(case: RollCase) -> str:
+    """Return the action if the journal has a roll to another release that is under way; empty if it has none."""
+    record, goal = case.record, case.goal
+    other = None if record is None or not record.is_under_way else version_in(record.to)
+    before = [] if record is None else [version_in(text) for text in record.from_releases.values()]
+    if other is None or goal is None or any(each is not None and is_same(each, goal) for each in (other, *before)):
+        return ""
+    shown = case.request.command("status", f"--to {other}")
+    return f"The journal has a roll to Kafka {other} that did not end; finish it or take it back first: {shown}"
 
 
 def _repairs(case: RollCase, down: Sequence[int], lacking: Sequence[int], way: RollbackPath) -> Iterator[str]:
@@ -51,12 +68,13 @@ def _repairs(case: RollCase, down: Sequence[int], lacking: Sequence[int], way: R
         if quorum is None and reason.id == _NOT_OBSERVED and not controllers <= set(down):
             yield f"Make the quorum observable, stop nothing before: {reason.advice}"
     if quorum is not None and not quorum.has_leader:
-        ids = ", ".join(map(str, case.voter_ids))
-        yield f"Start controllers until a majority of the voters {ids} answers; stop nothing while there is no leader."
+        yield _start_controllers(case)
     if down:
         yield from _start(case, down, way)
+    for text, _ in unsettled(case):
+        yield f"Wait until the quorum has settled on one leader, and observe again: {text}."
     if lacking:
-        yield f"Wait until {_nodes(lacking)} is back, and observe again; stop no other node meanwhile."
+        yield f"Wait until {_are_back(lacking)}, and observe again; stop no other node meanwhile."
 
 
 def _start(case: RollCase, down: Sequence[int], way: RollbackPath) -> Iterator[str]:
@@ -75,13 +93,22 @@ def _start(case: RollCase, down: Sequence[int], way: RollbackPath) -> Iterator[s
     if record is not None and set(record.pending) & set(down):
         stopped = [id for id in record.pending if id in down]
         yield f"Run the roll again, which starts {_nodes(stopped)} first: {_resume(case)}"
+    controllers = {node.id for node in case.observation.controllers}
+    if case.observation.quorum_view is None and controllers <= set(down):
+        yield _start_controllers(case)
     hidden = [id for id in down if not _is_gone(case, id)]
     if hidden:
         yield (
-            f"Find out why {_nodes(hidden)} does not answer: its process may be paused, or its host not reachable. "
-            "Start it if it is down; stop no other node meanwhile."
+            f"Find out why {_nodes(hidden)} {'does' if len(hidden) == 1 else 'do'} not answer: a process may be "
+            "paused, or a host not reachable. Start what is down; stop no other node meanwhile."
         )
-    yield f"Start {_nodes(down)}, and wait until it is back: a start is always allowed."
+    yield f"Start {_nodes(down)}, and wait until {_are_back(down)}: a start is always allowed."
+
+
+def _start_controllers(case: RollCase) -> str:
+    ids = case.voter_ids or [node.id for node in case.observation.controllers]
+    text = ", ".join(map(str, ids))
+    return f"Start controllers until a majority of the voters {text} answers; stop nothing while there is no leader."
 
 
 def _is_gone(case: RollCase, node_id: int) -> bool:
@@ -105,16 +132,49 @@ def _resume(case: RollCase) -> str:
 
 def _go_on(case: RollCase, phase: Phase, forbidden: Mapping[int, Sequence[Finding]]) -> str:
     to = [f"--to {case.request.to}"] if case.request.to else []
+    if unproved := _unproved(case):
+        return unproved
     if phase is Phase.DONE:
         return "Nothing: no roll is under way."
     if phase in (Phase.BINARIES, Phase.LEVELS) and case.goal is not None:
         return f"Raise the levels once no rollback is intended: {case.request.command('run', *to, '--until levels')}"
     order = roll_order(case)
     left = [*order.controllers, *order.brokers] if case.way is not Way.DOWNGRADE else _left_back(case)
-    if left and left[0] in forbidden:
-        reasons = "; ".join(finding.message for finding in forbidden[left[0]] if not is_unknown(finding))
-        return f"Correct what forbids the stop of node {left[0]}: {reasons}"
-    return f"Continue with node {left[0]}: {_resume(case)}" if left else "Nothing is left to do."
+    if not left:
+        return "Nothing is left to do."
+    return _blocked(case, to) or _unstoppable(left[0], forbidden) or f"Continue with node {left[0]}: {_resume(case)}"
+
+
+def _unproved(case: RollCase) -> str:
+    """Return the action for nodes that show only the line of the goal; empty if the journal has a roll to the goal."""
+    is_open = case.goal is not None and not is_due(case)
+    ids = [node.id for node in case.nodes if is_open and case.is_done(node) is None]
+    if not ids:
+        return ""
+    verb, each = ("runs", "it") if len(ids) == 1 else ("run", "each of them")
+    return (
+        f"Observe again with the hook `running`: it is unknown if {_nodes(ids)} {verb} Kafka {case.goal}. "
+        f"Without the hook the roll restarts {each}: {_resume(case)}"
+    )
+
+
+def _blocked(case: RollCase, to: Sequence[str]) -> str:
+    """Return the correction of what stops the new binary; empty if nothing known does."""
+    blocking = blockers(item.finding for row in binaries.ROWS for item in row.find(case))
+    if not blocking:
+        return ""
+    text = f"Correct what blocks the roll: {blocking[0].message}. {blocking[0].advice}"
+    more = f" All {len(blocking)} blockers: {case.request.command('check', *to)}"
+    return text if len(blocking) == 1 else text + more
+
+
+def _unstoppable(node_id: int, forbidden: Mapping[int, Sequence[Finding]]) -> str:
+    """Return why the next node may not be stopped, or that it is unknown if it may be; empty if it may be."""
+    reasons = forbidden.get(node_id, ())
+    if certain := "; ".join(finding.message for finding in reasons if not is_unknown(finding)):
+        return f"Correct what forbids the stop of node {node_id}: {certain}"
+    lacks = "; ".join(dict.fromkeys(finding.message for finding in reasons))
+    return lacks and f"Observe again before node {node_id} is stopped, because it is unknown if it may be: {lacks}"
 
 
 def _one_release(case: RollCase, running: Sequence[KafkaVersion], way: RollbackPath) -> str:
@@ -133,6 +193,10 @@ def _left_back(case: RollCase) -> list[int]:
     """Return the nodes of a downgrade in their order: brokers first."""
     order = roll_order(case)
     return [*order.brokers, *order.controllers]
+
+
+def _are_back(ids: Sequence[int]) -> str:
+    return f"{_nodes(ids)} {'is' if len(ids) == 1 else 'are'} back"
 
 
 def _nodes(ids: Sequence[int]) -> str:

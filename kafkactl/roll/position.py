@@ -10,7 +10,7 @@ from kafkactl.core.findings import Finding, Severity, blockers, each_once
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
-from kafkactl.roll.back import gates_after
+from kafkactl.roll.back import AFTER, gates_after
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks import evidence
 from kafkactl.roll.checks.cluster import ROWS
@@ -108,12 +108,17 @@ def roll_status(case: RollCase) -> RollStatus:
             case,
             phase,
             [node.id for node in nodes if node.back is False],
-            {node.id: blockers(node.why) for node in nodes if node.may_stop is False},
+            {node.id: _before_stop(node) for node in nodes if node.may_stop is not True},
             way,
         ),
         rollback=way,
         findings=(*case.observation.findings, *shown, *lacking),
     )
+
+
+def _before_stop(node: NodePosition) -> list[Finding]:
+    """Return the reasons why a node may not be stopped, without those why it is not back."""
+    return [finding for finding in blockers(node.why) if finding.id not in AFTER]
 
 
 def _position(case: RollCase, node: RollNode) -> NodePosition:

@@ -119,3 +119,54 @@ def test_node_of_another_cluster_is_a_problem_and_may_not_be_stopped() -> None:
 def test_release_before_a_failed_start_is_named_with_its_patch() -> None:
     roll = stopped(Roll("4.3.1", level=30), 1)
     assert status(roll).rollback.to == "4.3.1"
+
+
+def test_roll_that_would_be_refused_is_not_the_next_command() -> None:
+    action = status(Roll("4.3.1"), "3.9.2").next_action
+    assert action.startswith("Correct what blocks the roll: metadata.version is finalized at")
+    assert "There is no way to Kafka 3.9.2" in action
+    small = Roll("3.9.2").topic("small", [11, 12, 13], segment_bytes="100000")
+    assert "kafka-configs.sh" in status(small, "4.3.1").next_action
+    assert "roll run" not in status(small, "4.3.1").next_action
+
+
+def test_node_of_which_too_little_is_known_is_observed_first() -> None:
+    roll = Roll("4.3.1", level=30).change(2, alive=None)
+    action = status(roll, "4.4.0").next_action
+    assert action.startswith("Observe again before node 1 is stopped")
+    assert "controller 2, which was not asked" in action
+
+
+def test_controllers_are_started_first_if_all_nodes_are_down() -> None:
+    roll = Roll("4.3.1").kill(1, 2, 3, 11, 12, 13)
+    roll.quorum = None
+    assert status(roll, "4.4.0").next_action.startswith("Start controllers until a majority of the voters 1, 2, 3")
+
+
+def test_election_is_waited_for() -> None:
+    roll = Roll("4.3.1")
+    roll.log_epoch = 6
+    assert status(roll, "4.4.0").next_action.startswith("Wait until the quorum has settled on one leader")
+
+
+def test_roll_to_another_release_in_the_journal_comes_first() -> None:
+    roll = stopped(Roll("4.3.1", level=29), 11).runs("4.3.1")
+    roll.dead.clear()
+    roll.change(11, alive=True).registered[11]["fenced"] = False
+    action = status(roll, "4.2.1").next_action
+    assert action.endswith("kafkactl roll status --inventory 'my roll.toml' --to 4.4.0")
+    assert "a roll to Kafka 4.4.0 that did not end" in action
+
+
+def test_patch_release_that_nothing_shows_is_not_done() -> None:
+    roll = Roll("4.3.0")
+    for id in roll.nodes:
+        roll.change(id, release=None)
+    action = status(roll, "4.3.1").next_action
+    assert action.startswith("Observe again with the hook `running`: it is unknown if nodes 1, 2, 3, 11, 12, 13 run")
+    assert action.endswith("kafkactl roll run --inventory 'my roll.toml' --to 4.3.1")
+
+
+def test_broker_ahead_of_the_controllers_does_not_change_the_goal() -> None:
+    action = status(Roll("4.3.1", level=30).runs("4.4.0", 11), "4.4.0").next_action
+    assert action.startswith("Continue with node 1:")
