@@ -185,7 +185,11 @@ def _isr_whole(case: RollCase, node: RollNode, *, is_strict: bool) -> Iterator[F
         yield _unknown(ISR_WHOLE, node, "has unknown ISRs: no metadata log was read")
         return
     held = case.partitions.with_replica([node.id])
-    lacking = [part for part in held if node.id not in part.isr or (is_strict and not part.is_whole)]
+    lacking = [
+        part
+        for part in held
+        if node.id not in part.isr or (is_strict and not part.is_whole and not case.lacks_only_absent(part))
+    ]
     if lacking:
         names = first_few([partition.name for partition in lacking])
         text = f"{node.name} is not in sync for {names}, or another replica there is not"

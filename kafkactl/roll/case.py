@@ -18,7 +18,7 @@ from kafkactl.metadata.image.model import EMPTY, Broker, Image
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.roll.journal import RollRecord, read_record
 from kafkactl.roll.observation import RollNode, RollObservation
-from kafkactl.roll.partitions import RollPartitions, read_partitions
+from kafkactl.roll.partitions import RollPartition, RollPartitions, read_partitions
 from kafkactl.roll.releases import (
     is_before_kraft,
     is_older,
@@ -168,6 +168,10 @@ class RollCase:
         kept = {node.id for node in self.nodes}
         return self.request.skip | {node.id for node in self.observation.nodes if node.id not in kept}
 
+    def lacks_only_absent(self, partition: RollPartition) -> bool:
+        """Return True if every replica that is not in sync is on a broker that --skip names or that is unregistered."""
+        return all(id in self.request.skip or id not in self.image.brokers for id in partition.missing)
+
     @property
     def leader_id(self) -> int | None:
         """Return the leader of the quorum as it was observed, else as the log shows it; None if unknown."""
@@ -210,7 +214,10 @@ class RollCase:
         return self.image.brokers.get(node_id)
 
     def is_done(self, node: RollNode) -> bool | None:
-        """Return True if a node runs the goal; None if there is no goal, or the patch release is unknown."""
+        """Return True if a node runs the goal; None if there is no goal, or the patch release is unknown.
+
+        Without a hook that names the patch, a node runs the goal if the journal shows that a roll started it as that.
+        """
         running = self.versions.get(node.id)
         if self.goal is None:
             return None
@@ -220,7 +227,16 @@ class RollCase:
             return False
         if running.patch is not None or self.goal.patch is None:
             return True
-        return True if self._crosses_lines(node) else None
+        return True if self._crosses_lines(node) or self._is_started_as_goal(node) else None
+
+    def _is_started_as_goal(self, node: RollNode) -> bool:
+        """Return True if the last roll was to the goal, put it in place on the node, and started the node as that."""
+        record, goal = self.record, self.goal
+        to = None if record is None else version_in(record.to)
+        if record is None or goal is None or to is None or not is_same(to, goal) or node.id not in record.started:
+            return False
+        installed = version_in(node.installed)
+        return node.id in record.placed if installed is None else is_same(installed, goal)
 
     def _crosses_lines(self, node: RollNode) -> bool:
         """Return True if the roll is known to lead from another release line: some node is or was of another one."""

@@ -15,7 +15,7 @@ from kafkactl.core.findings import Finding, Severity, blocker, blockers, each_on
 from kafkactl.core.frozen import frozen
 from kafkactl.core.wording import first_few, plural
 from kafkactl.roll.case import RollCase
-from kafkactl.roll.liveness import count_voters, is_alive
+from kafkactl.roll.liveness import VoterCount, count_fetching, count_voters, is_alive
 from kafkactl.roll.partitions import RollPartition, shown
 
 UNKNOWN: Final = "unknown"
@@ -29,6 +29,7 @@ BEFORE: Final = (OTHERS_ARE_ALIVE, ISR_SURVIVES, MAJORITY_SURVIVES, OTHERS_ARE_U
 
 PARTITION_STOPS: Final = "partition-stops-while-down"
 WITHOUT_SPARE: Final = "quorum-without-spare"
+_PAIR: Final = 2
 
 
 @frozen
@@ -84,6 +85,21 @@ def _others_are_alive(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
         elif alive is None:
             text = f"{subject} shares partitions with {_names(ids)} and was not asked if it is alive"
             yield _unknown(OTHERS_ARE_ALIVE, subject, text, node=broker_id)
+    yield from _voters_are_asked(case, ids)
+
+
+def _voters_are_asked(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
+    """Report voters that the majority needs and that did not answer at their own address; a sole voter needs none."""
+    count = count_voters(case)
+    if count is None or not ids & set(count.voters) or len(count.voters) == 1:
+        return
+    rest = count.alive - ids
+    silent = [id for id in sorted(rest) if is_alive(case, id) is None]
+    if len(rest) >= count.needed > len(rest) - len(silent):
+        for voter_id in silent:
+            subject = f"controller {voter_id}"
+            text = f"the majority without {_names(ids)} needs {subject}, which was not asked if it is alive"
+            yield _unknown(OTHERS_ARE_ALIVE, subject, text, node=voter_id)
 
 
 def _isr_survives(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
@@ -93,9 +109,12 @@ def _isr_survives(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
         return
     held = [partition for partition in case.partitions.with_replica(ids) if ids & set(partition.isr)]
     broken = [partition for partition in held if not partition.is_whole]
-    if broken:
-        text = f"replicas of {first_few([partition.name for partition in broken])} are not in sync: {_missing(broken)}"
-        yield blocker(ISR_SURVIVES, _names(ids), text, **shown(broken))
+    excused = [part for part in broken if case.lacks_only_absent(part) and part.keeps_enough(ids)]
+    for partitions, make in (([part for part in broken if part not in excused], blocker), (excused, warning)):
+        if partitions:
+            names = first_few([partition.name for partition in partitions])
+            text = f"replicas of {names} are not in sync: {_missing(partitions)}"
+            yield make(ISR_SURVIVES, _names(ids), text, **shown(partitions))
     whole = [partition for partition in held if partition.is_whole]
     together = [
         partition
@@ -132,6 +151,7 @@ def _majority_survives(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]
         return
     stopped = ids & set(count.voters)
     if not stopped:
+        yield from _leader_keeps_majority(case)
         return
     if len(count.voters) == 1:
         text = f"controller {count.voters[0]} is the only voter: nothing commits while it is down"
@@ -146,10 +166,35 @@ def _majority_survives(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]
         "needed": count.needed,
     }
     if remain is False:
-        yield blocker(MAJORITY_SURVIVES, "quorum", text, **evidence)
+        make = warning if _is_pair(case, count, stopped) else blocker
+        yield make(MAJORITY_SURVIVES, "quorum", text, **evidence)
     elif remain is None:
         text = f"without {_names(stopped)} no majority is proved alive: {rest}"
         yield _unknown(MAJORITY_SURVIVES, "quorum", text, **evidence)
+
+
+def _is_pair(case: RollCase, count: VoterCount, stopped: Collection[int]) -> bool:
+    """Return True if one of two living voters is stopped, and the operator accepted that nothing commits meanwhile."""
+    is_accepted = WITHOUT_SPARE in case.request.accepted
+    return is_accepted and len(stopped) == 1 and len(count.voters) == len(count.alive) == _PAIR
+
+
+def _leader_keeps_majority(case: RollCase) -> Iterator[Finding]:
+    """Report that the leader itself has no majority: a controlled shutdown of a broker waits for one that has.
+
+    Here a fetch that the leader observed is enough, because no voter is stopped.
+    """
+    count = None if case.observation.quorum_view is None else count_fetching(case)
+    if count is None:
+        return
+    remain = count.remain(())
+    rest = arithmetic(count.voters, count.alive)
+    evidence: dict[str, Any] = {"voters": list(count.voters), "alive": sorted(count.alive), "needed": count.needed}
+    if remain is False:
+        text = f"the living, caught-up voters are not a majority, so a controlled shutdown waits: {rest}"
+        yield blocker(MAJORITY_SURVIVES, "quorum", text, **evidence)
+    elif remain is None:
+        yield _unknown(MAJORITY_SURVIVES, "quorum", f"no majority of the voters is proved alive: {rest}", **evidence)
 
 
 def _others_are_up(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
@@ -159,7 +204,8 @@ def _others_are_up(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
     for broker_id, reason in down_brokers(case).items():
         if broker_id not in ids:
             subject = f"broker {broker_id}"
-            yield blocker(OTHERS_ARE_UP, subject, f"{subject} {reason}", node=broker_id)
+            make = warning if broker_id in case.request.skip else blocker
+            yield make(OTHERS_ARE_UP, subject, f"{subject} {reason}", node=broker_id)
     step = None if case.record is None else case.record.open_step
     if step is not None and not ids & set(step.nodes):
         text = f"step {step.number} ({step.action}) of {_names(step.nodes)} is open in the journal"

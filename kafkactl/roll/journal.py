@@ -78,7 +78,8 @@ class RollRecord:
     roll; `marks` the marks of every node that was stopped in it, by node id. `replaced` are the files that the roll
     replaced, `earlier` those of rolls before it; `unapplied` are nodes that were not restarted with their new file.
     `pending` are nodes that it stopped and that are not proved to be back; `failed` those of them whose last start
-    failed, with the release of that start.
+    failed, with the release of that start. `placed` are the nodes on which it put the release where their next start
+    takes it from, `started` those that it started as the release, and proved to be back.
     """
 
     to: str | None
@@ -95,6 +96,8 @@ class RollRecord:
     unapplied: frozenset[int] = frozenset()
     pending: tuple[int, ...] = ()
     failed: Mapping[int, str | None] = field(default_factory=dict)
+    placed: frozenset[int] = frozenset()
+    started: frozenset[int] = frozenset()
 
     to_dict = json_of("to", "way", "from=from_releases", "outcome", "entries", "last_ms")
 
@@ -129,6 +132,8 @@ def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
         unapplied=frozenset(fold.unapplied),
         pending=tuple(fold.pending) if fold.is_under_way else (),
         failed=dict(fold.failed) if fold.is_under_way else {},
+        placed=frozenset(fold.installed),
+        started=frozenset(id for id, release in fold.started_as.items() if release == goal.get("to")),
     )
 
 
@@ -138,7 +143,8 @@ class RollProgress(JournalFold):
     `pending` are nodes that were stopped and are not proved to be back, in order; `failed` those whose last start
     failed, with its release; `marks` what was known of each before its last stop. `restarted`, `installed` and
     `configured` are nodes for which that was done; `unapplied` are nodes that have a new file and were not started
-    since. `starts` counts the starts of each node; `kept` is the folder of the files that the roll replaces.
+    since. `started_as` is the release with which a node was started last, of nodes proved to be back. `starts` counts
+    the starts of each node; `kept` is the folder of the files that the roll replaces.
     """
 
     def __init__(self) -> None:
@@ -156,6 +162,7 @@ class RollProgress(JournalFold):
         self.installed: set[int] = set()
         self.configured: set[int] = set()
         self.unapplied: set[int] = set()
+        self.started_as: dict[int, str | None] = {}
         self.starts: Counter[int] = Counter()
         self.is_verified = False
         self.has_raised_levels = False
@@ -167,11 +174,17 @@ class RollProgress(JournalFold):
         return self.goal is not None and self.outcome not in _ENDED
 
     def begins(self, data: Mapping[str, Any]) -> None:
-        """Forget an earlier roll. A run that resumes has the same goal; a run back keeps the nodes that are down."""
+        """Forget an earlier roll. A run that resumes has the same goal; a run back keeps the nodes that are down.
+
+        A later run to the release of the roll before keeps which nodes that roll started as the release.
+        """
         if self.is_under_way and self.goal == data["goal"]:
             return
         pending, marks = (self.pending, self.marks) if self.is_under_way else ({}, {})
+        is_same_release = self.goal is not None and self.goal["to"] == data["goal"]["to"]
+        kept = (self.installed, self.started_as) if is_same_release else (set(), {})
         self._forget()
+        self.installed, self.started_as = kept
         self.pending, self.marks = pending, {id: marks[id] for id in pending if id in marks}
         self.kept = data.get("kept")
         self.earlier, self.replaced = {**self.earlier, **self.replaced}, {}
@@ -204,6 +217,7 @@ class RollProgress(JournalFold):
             return
         if action == Action.START:
             self.restarted.update(nodes)
+            self.started_as |= dict.fromkeys(nodes, flight.data.get("release"))
             self.unapplied.difference_update(nodes)
             for node_id in nodes:
                 self.pending.pop(node_id, None)

@@ -50,6 +50,18 @@ class VoterCount:
 
 def count_voters(case: RollCase) -> VoterCount | None:
     """Return the voters of the quorum; None if they are unknown."""
+    return _count(case, needs_answer=True)
+
+
+def count_fetching(case: RollCase) -> VoterCount | None:
+    """Return the voters of the quorum by the fetches that the leader observed alone; None if they are unknown.
+
+    The address of such a voter does not have to be reachable from here.
+    """
+    return _count(case, needs_answer=False)
+
+
+def _count(case: RollCase, *, needs_answer: bool) -> VoterCount | None:
     ids = case.voter_ids
     if not ids:
         return None
@@ -59,7 +71,7 @@ def count_voters(case: RollCase) -> VoterCount | None:
     for node_id in ids:
         voter = None if quorum is None else quorum.voter(node_id)
         state = None if voter is None or quorum is None or not quorum.has_leader else _counts(voter, case)
-        if is_alive(case, node_id) is False:
+        if is_alive(case, node_id) is False and (needs_answer or not state):
             state = False
         if state:
             alive.add(node_id)

@@ -11,7 +11,7 @@ from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.order import is_restarted
 from kafkactl.roll.planning import levels_of
-from kafkactl.roll.releases import is_older, is_same, line_of, rules_of
+from kafkactl.roll.releases import is_older, is_same, line_of, rules_of, version_in
 
 
 class Phase(StrEnum):
@@ -87,12 +87,22 @@ def _is_downgrade(case: RollCase, goal: KafkaVersion) -> bool:
 
 
 def _is_done(case: RollCase, node: RollNode, goal: KafkaVersion) -> bool:
-    """Return True if a node runs the goal; of a node that is down, what it ran last is not evidence of a restart."""
+    """Return True if a node runs the goal; of a node that is down, what it ran last is not evidence of a restart.
+
+    If the patch release is unknown the line counts, unless the journal shows that the node is still to be restarted.
+    """
     running = case.versions.get(node.id)
     if case.goal is not None:
         done = case.is_done(node)
-        return running is not None if done is None else done
+        return running is not None and not is_due(case) if done is None else done
     return running is not None and is_same(running, goal)
+
+
+def is_due(case: RollCase) -> bool:
+    """Return True if the journal has a roll to the goal that is under way."""
+    record = case.record
+    to = None if record is None or not record.is_under_way else version_in(record.to)
+    return to is not None and case.goal is not None and is_same(to, case.goal)
 
 
 def _is_excused(case: RollCase, goal: KafkaVersion) -> bool:

@@ -168,7 +168,7 @@ def _numbered(steps: Iterator[RollStep]) -> Iterator[RollStep]:
 
 def _steps(case: RollCase, order: RollOrder, batches: Sequence[tuple[int, ...]]) -> Iterator[RollStep]:
     """Yield the steps: those of the nodes in order, then levels and proof as far as they are asked for."""
-    until = Until(case.request.until or (Until.PROOF if case.way is Way.RESTART else Until.BINARIES))
+    until = Until(case.request.until or (Until.PROOF if case.goal is None else Until.BINARIES))
     controllers: list[Stop] = [(Until.CONTROLLERS, (id,)) for id in order.controllers]
     brokers: list[Stop] = [(Until.BROKERS, batch) for batch in batches]
     if case.way is Way.DOWNGRADE:
@@ -182,7 +182,7 @@ def _steps(case: RollCase, order: RollOrder, batches: Sequence[tuple[int, ...]])
         is_first = False
     way, reason = _way_now(case)
     verify = _step(Until.PROOF, Action.VERIFY, (), way=way, reason=reason)
-    if _PHASES.index(until) >= _PHASES.index(Until.LEVELS) and case.way is Way.UPGRADE:
+    if _PHASES.index(until) >= _PHASES.index(Until.LEVELS) and lower_levels(case):
         raised, why = _way_after_levels(case)
         yield changed(verify, phase=Until.BINARIES)
         yield _step(Until.LEVELS, Action.RAISE_LEVELS, (), way=raised, reason=why, release=_shown(case))
@@ -280,6 +280,13 @@ def _way_after_levels(case: RollCase) -> tuple[StepRollback, str]:
 def levels_of(release: Release) -> Mapping[str, int]:
     """Return the levels that `features upgrade --release-version` gives a cluster, kraft.version left out."""
     return {METADATA_VERSION: release.production_level, **default_levels(release, release.production_level)}
+
+
+def lower_levels(case: RollCase) -> dict[str, int]:
+    """Return the levels of the goal that the cluster does not have yet; none for a downgrade."""
+    release = None if case.way is Way.DOWNGRADE else rules_of(case.goal)
+    wanted = {} if release is None else levels_of(release)
+    return {name: level for name, level in wanted.items() if case.levels.get(name, 0) < level}
 
 
 def _totals(steps: Sequence[RollStep]) -> RollTotals:

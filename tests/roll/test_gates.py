@@ -152,3 +152,52 @@ def test_node_that_does_not_fetch_is_not_back():
     roll = healthy()
     roll.unknown_voters.add(2)
     assert after(roll, 2) == {"quorum-settled": None}
+
+
+@pytest.mark.parametrize("asked", [(), (2,), (1, 3)])
+def test_voter_that_the_majority_needs_and_that_was_not_asked_leaves_a_stop_unknown(asked):
+    roll = healthy()
+    for id in {1, 2, 3}.difference(asked):
+        roll.change(id, alive=None)
+    assert before(roll, 1) == ({"others-are-alive": None} if 3 not in asked or 2 not in asked else {})
+    assert before(roll, 11) == {}  # no voter is stopped, and the leader observed the fetches of all
+
+
+def test_voters_that_the_majority_does_not_need_may_be_unasked():
+    five = Roll("4.3.1", controllers=(1, 2, 3, 4, 5)).change(2, alive=None)
+    assert before(five, 1) == {}
+
+
+def test_stop_of_a_broker_needs_a_leader_with_a_majority():
+    roll = healthy()
+    roll.dead = {1, 2}
+    assert before(roll, 11) == {"majority-survives": False}
+    roll.dead, roll.unknown_voters = set(), {1, 2}
+    assert before(roll, 11) == {"majority-survives": None}
+
+
+def test_voters_out_of_reach_whose_fetches_the_leader_observed_let_brokers_stop():
+    roll = healthy().change(1, alive=False).change(2, alive=False)
+    assert before(roll, 11) == {}
+    assert before(roll, 3) == {"majority-survives": False}
+
+
+def skipping(min_isr: str) -> dict[str, list[str]]:
+    roll = Roll("4.3.1").topic("orders", ((11, 12, 13), (11, 12)), min_insync_replicas=min_isr).kill(13)
+    gates = gates_before(roll.case(skip=frozenset({13})), [11])
+    return {gate.id: [finding.severity.value for finding in gate.findings] for gate in gates if gate.findings}
+
+
+def test_broker_that_is_left_out_forbids_only_stops_that_break_an_isr():
+    assert skipping("1") == {"isr-survives": ["warning"], "nobody-else-is-down": ["warning"]}
+    assert skipping("2") == {"isr-survives": ["blocker"], "nobody-else-is-down": ["warning"]}
+
+
+def test_one_of_two_voters_may_be_stopped_if_that_was_accepted():
+    roll = Roll("4.3.1", controllers=(1, 2))
+    accepted = frozenset({"quorum-without-spare"})
+    passed = [{gate.id: gate.passed for gate in gates_before(roll.case(accepted=words), [1])}["majority-survives"]
+              for words in (frozenset[str](), accepted)]  # fmt: skip
+    assert passed == [False, True]
+    dead = Roll("4.3.1", controllers=(1, 2, 3)).kill(2)
+    assert before(dead, 1)["majority-survives"] is False

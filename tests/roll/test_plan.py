@@ -9,6 +9,7 @@ import pytest
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, broker_loss
 from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart
+from kafkactl.roll.case import Until
 from kafkactl.roll.planning import plan_roll
 from tests.roll.rolls import Roll
 
@@ -160,3 +161,10 @@ def test_combined_nodes_are_controllers():
     assert (plan.order.controllers, plan.order.brokers) == ((1, 2, 3), ())
     assert sum(step.predicted.leader_changes for step in plan.steps if step.predicted) > 0
     assert changed(plan, out=None) == plan
+
+
+def test_levels_that_are_asked_for_later_are_the_only_step():
+    roll = busy("4.3.1", level=21, registered_by="4.3.1")
+    plan = plan_roll(roll.case("4.3.1", until=Until.LEVELS))
+    assert [(step.action, step.rollback) for step in plan.steps] == [("verify", "yes"), ("raise-levels", "no")]
+    assert [step.action for step in plan_roll(roll.case("4.3.1")).steps] == ["verify"]

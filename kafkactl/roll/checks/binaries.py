@@ -324,8 +324,15 @@ def check_defaults(case: RollCase) -> Iterator[RollFinding]:
 
 
 def check_releases(case: RollCase) -> Iterator[RollFinding]:
-    """Find nodes whose release is unknown: no hook names it, and the ranges do not tell."""
+    """Find nodes whose release is unknown: no hook names it, and the ranges do not tell it from the goal."""
     for node in case.nodes:
+        running = case.versions.get(node.id)
+        if case.goal is not None and running is not None and case.is_done(node) is None:
+            text = (
+                f"it is unknown if {node.name} runs Kafka {case.goal} already: its ranges show only Kafka {running}, "
+                "and no `running` hook names the patch release; the roll restarts it"
+            )
+            yield about(warning("release-unknown", node.name, text, node=node.id), [node.id])
         if case.versions.get(node.id) is None and node.alive is not False:
             text = (
                 f"the release that {node.name} runs is unknown: no `running` hook names it, and its ranges do not tell"

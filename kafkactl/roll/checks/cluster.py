@@ -51,8 +51,9 @@ def check_isr(case: RollCase) -> Iterator[RollFinding]:
 def _is_excused(case: RollCase, partition: RollPartition, brokers: frozenset[int]) -> bool:
     """Return True if the missing replicas are on brokers that are left out or not registered, and any one broker of
     the roll can be stopped."""
-    absent = all(id in case.request.skip or id not in case.image.brokers for id in partition.missing)
-    return absent and all(partition.keeps_enough([broker]) for broker in brokers & set(partition.isr))
+    return case.lacks_only_absent(partition) and all(
+        partition.keeps_enough([broker]) for broker in brokers & set(partition.isr)
+    )
 
 
 def check_brokers(case: RollCase) -> Iterator[RollFinding]:

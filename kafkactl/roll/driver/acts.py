@@ -25,7 +25,7 @@ from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
 from kafkactl.roll.journal import Action, RollProgress
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import RollNode
-from kafkactl.roll.planning import RollPlan, levels_of, plan_roll
+from kafkactl.roll.planning import RollPlan, lower_levels, plan_roll
 from kafkactl.roll.predict import StepPrediction
 from kafkactl.roll.releases import is_same, rules_of, version_in
 
@@ -324,13 +324,6 @@ def _after_binaries(case: RollCase, progress: RollProgress, plan: RollPlan) -> D
     return Decision(outcome=Outcome.NOTHING_TO_DO, plan=plan)
 
 
-def lower_levels(case: RollCase) -> dict[str, int]:
-    """Return the levels of the goal that the cluster does not have yet."""
-    release = rules_of(case.goal)
-    wanted = {} if release is None else levels_of(release)
-    return {name: level for name, level in wanted.items() if case.levels.get(name, 0) < level}
-
-
 def proof_gates(case: RollCase, progress: RollProgress) -> dict[int, tuple[RollGate, ...]]:
     """Return the gates after a start of every node of the roll."""
     release = rules_of(case.goal)
@@ -341,4 +334,4 @@ def proof_gates(case: RollCase, progress: RollProgress) -> dict[int, tuple[RollG
     }  # fmt: skip
 
 
-__all__ = ["Act", "Decision", "decide", "lower_levels", "needs_config", "needs_install", "proof_gates"]
+__all__ = ["Act", "Decision", "decide", "needs_config", "needs_install", "proof_gates"]
