@@ -145,6 +145,16 @@ def test_controller_below_3_7_is_back_when_its_fetches_pass_the_end_of_the_log()
     assert after(roll, 1, mark) == {}
 
 
+def test_broker_that_did_not_fetch_past_its_own_unfencing_is_not_back():
+    roll = healthy()
+    seen = roll.observation()
+    answer = dict(roll.quorum_answer() or {})
+    for end, passed in ((seen.log.end_offset, None), (1, False)):
+        observers = [each if each["id"] != 12 else {**each, "log_end_offset": end} for each in answer["observers"]]
+        roll.quorum = {**answer, "observers": observers}
+        assert after(roll, 12).get("metadata-caught-up") is passed
+
+
 def test_node_that_does_not_fetch_is_not_back():
     roll = healthy()
     roll.dead.add(2)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.core.findings import Outcome
+from kafkactl.core.findings import Outcome, Severity
 from kafkactl.core.frozen import changed
+from kafkactl.roll.driver.counting import effect_of_stop, missed
 from kafkactl.roll.observation import RollObservation
+from kafkactl.roll.planning import plan_roll
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.fakes.rolling_cluster import FakeRoll, runs
-from tests.roll.driver.test_run import NODES, cluster, roll
+from tests.roll.driver.test_run import NODES, cluster, entries, roll
 from tests.roll.rolls import Roll
 
 UNKNOWN = frozenset({"release-unknown"})
@@ -86,3 +88,35 @@ def test_quorum_of_two_voters_is_rolled_if_that_was_accepted(tmp_path: Path) -> 
         assert found.outcome is outcome, found.findings
     assert world.stopped[:2] == [1, 2]
     assert world.harm == []
+
+
+def test_start_that_ends_without_a_leader_proves_nothing_about_the_binary(tmp_path: Path) -> None:
+    # Controllers 1 and 2 fail as broker 11 starts; it ends after that, and all that is needed is started again.
+    world = FakeRoll(cluster())
+
+    def fail() -> None:
+        if 11 not in world.started:
+            world.then[world.observations + 1] = fail
+        else:
+            world.crash(1, 2, 11)
+
+    world.then[1] = fail
+    found = roll(world, tmp_path, "4.4.0", only=frozenset({11}))
+    assert found.outcome is Outcome.DONE, found.findings
+    assert (world.stopped, world.started) == ([11], [11, 1, 11])
+    failed = [entry.data for entry in entries(tmp_path) if entry.entry == "failed"]
+    assert failed
+    assert all(data.get("came_up") is None for data in failed)
+
+
+def test_stop_with_another_effect_than_predicted_is_a_note(tmp_path: Path) -> None:
+    world = FakeRoll(cluster())
+    effect = effect_of_stop(world.roll.case(), world.roll.kill(11).case(), [11])
+    predicted = next(step.predicted for step in plan_roll(cluster().case("4.4.0")).steps if 11 in step.nodes
+                     and step.predicted is not None)  # fmt: skip
+    assert missed("node 11", predicted, effect) is not None
+    found = missed("node 11", predicted, changed(effect, leader_changes=predicted.leader_changes,
+                   under_min_isr=predicted.under_min_isr, offline=predicted.offline + 2))  # fmt: skip
+    assert found is not None
+    assert (found.id, found.severity) == ("prediction-missed", Severity.INFO)
+    assert found.message.endswith(f"offline {predicted.offline + 2} instead of {predicted.offline}")
