@@ -199,7 +199,8 @@ def open_observation(source: RollSource) -> RollObservation:
 def open_inventory(source: RollSource) -> RollInventory:
     """Return the inventory with the logins of the command line, or the nodes that the named cluster has itself.
 
-    Without an inventory the files of the nodes are unknown. Raises click.UsageError if no cluster is named,
+    Without an inventory the files of the nodes are unknown. Raises click.UsageError if no cluster is named, and there
+    is not a current context,
     RefusedError `cluster-id-mismatch` if another one than the context's answers, and as `read_inventory`.
     """
     from kafkactl.roll.api import inventory_of_cluster
@@ -209,11 +210,12 @@ def open_inventory(source: RollSource) -> RollInventory:
         if _is_address_typed():
             raise click.UsageError("Give --inventory or the address of a node, not both: an inventory has addresses.")
         return read_inventory(source.inventory, connection.command_config, connection.controller_command_config)
-    if not connection.names_cluster:
-        raise click.UsageError(
-            "Give --inventory FILE or the address of a node for the live cluster, or --observation DIR for a saved one."
-        )
     target = target_of(connection)
+    if not (target.bootstrap_server or target.bootstrap_controller or target.bootstrap):
+        raise click.UsageError(
+            "Give --inventory FILE, the address of a node or a context for the live cluster, or --observation DIR for "
+            "a saved one."
+        )
     with open_client(connection) as client:
         guard_cluster(client, connection)
         return inventory_of_cluster(

@@ -73,3 +73,16 @@ def test_cluster_of_another_id_than_the_context_has_is_refused(kafkactl, tmp_pat
         assert kafkactl("config", "set", "prod", *words, "--yes").code == 0
         run = kafkactl("roll", "plan", "--context", "prod", "--to", "4.4.0", "-o", "json")
     assert (run.code, run.error["id"]) == (3, "cluster-id-mismatch")
+
+
+def test_current_context_names_the_cluster_if_no_option_does(kafkactl, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "contexts.toml"))
+    assert kafkactl("roll", "status").code == 2
+    folder = save_roll(Roll("4.4.0"), tmp_path / "seen")
+    with FakeQuorum(controllers=3, voters=(1, 2, 3)) as quorum:
+        words = ("--bootstrap-controller", str(quorum.address(1)), "--yes")
+        assert kafkactl("config", "set", "prod", *words).code == 0
+        assert kafkactl("config", "use", "prod").code == 0
+        run = kafkactl("roll", "status", "-o", "json")
+        assert kafkactl("roll", "status", "--observation", str(folder), "-o", "json").json != run.json
+    assert (run.code, [node["id"] for node in run.json["nodes"]]) == (0, [1, 2, 3])
