@@ -71,7 +71,20 @@ def wait_until_quiet(rolled: Rolled) -> None:
         assert seen.time_ms is not None
         return all(seen.time_ms - event.at_ms > GATE_INTERVAL_MS for event in seen.log.events)
 
-    rolled.cluster.wait_for(is_quiet, "no new registration", 60)
+    rolled.cluster.wait_for(is_quiet, "no new registration", 120)
+
+
+def wait_until_stopping(rolled: Rolled, node_id: int) -> None:
+    """Wait until the metadata log shows that a broker stops: a driver that looks before may ask it once more."""
+    inventory = read_inventory(rolled.inventory)
+
+    def is_stopping() -> bool:
+        seen = observe(inventory)
+        assert seen.log is not None
+        broker = seen.log.image.brokers[node_id]
+        return broker.in_controlled_shutdown or broker.fenced
+
+    rolled.cluster.wait_for(is_stopping, f"begun to stop broker {node_id}", 120)
 
 
 def stops(rolled: Rolled) -> list[int]:

@@ -12,7 +12,17 @@ import pytest
 
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.roll.rolled import Rolled
-from tests.lab.roll.rolling import ACCEPTED, RACKED, RACKS, batches, canary, create_topics, differences, stops
+from tests.lab.roll.rolling import (
+    ACCEPTED,
+    RACKED,
+    RACKS,
+    batches,
+    canary,
+    create_topics,
+    differences,
+    stops,
+    wait_until_quiet,
+)
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -39,6 +49,7 @@ def test_driver_killed_between_two_stops_of_a_batch_is_resumed(new_cluster: Call
         for broker in RACKS:
             rolled.faults["stop", broker] = hold
         words = ("--batch", "rack", "--order", "11,12,13,14", "--only", "11,12,13,14", *ACCEPTED)
+        wait_until_quiet(rolled)
         process = rolled.begin("run", *words)
         until = time.monotonic() + 240
         while not (len(asked) > 1 and not cluster.node(asked[0]).alive):

@@ -93,8 +93,7 @@ def _stop_as_predicted(cluster: KafkaCluster, judge: Judge, seen: RollObservatio
     (broker,) = step.nodes
     before = leaders(seen)
     cluster.stop(broker, grace_s=60)
-    down = judge.observe()
-    cluster.wait_for(lambda: down_brokers(judge.observe()) == {broker}, "the broker fenced")
+    cluster.wait_for(lambda: down_brokers(judge.observe()) == {broker}, "the broker fenced", 120)
     down = judge.observe()
     after = leaders(down)
     moved = sum(after[name] != leader for name, leader in before.items())
@@ -144,7 +143,7 @@ def test_forecast_of_a_start_is_what_kafka_does(new_cluster: Callable[..., Kafka
         settle(cluster, judge)
         with admin(cluster) as client:
             client.delete_topics(["small"])
-        cluster.wait_for(lambda: starts(judge.observe(), NEW) == {1: True, broker: True}, "no small topic")
+        cluster.wait_for(lambda: starts(judge.observe(), NEW) == {1: True, broker: True}, "no small topic", 120)
         for node_id in (1, broker):
             cluster.change_release(node_id, NEW)
         seen = settle(cluster, judge, NEW)

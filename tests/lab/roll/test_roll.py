@@ -11,7 +11,17 @@ import pytest
 
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.roll.rolled import Rolled
-from tests.lab.roll.rolling import ACCEPTED, canary, create_topics, differences, ids, next_words, stops
+from tests.lab.roll.rolling import (
+    ACCEPTED,
+    canary,
+    create_topics,
+    differences,
+    ids,
+    next_words,
+    stops,
+    wait_until_quiet,
+    wait_until_stopping,
+)
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -24,6 +34,7 @@ def test_restart_that_is_killed_in_a_stop_is_resumed_without_loss(new_cluster: N
     cluster = new_cluster("4.3.1", controllers=1, brokers=2).start()
     create_topics(cluster, {"canary": (4, 2, {"min.insync.replicas": "1"})})
     with Rolled(cluster) as rolled, canary(cluster) as producer:
+        wait_until_quiet(rolled)
         process = rolled.begin("run", *ACCEPTED)
         until = time.monotonic() + 240
         while not {11, 12} & set(stops(rolled)):
@@ -32,6 +43,7 @@ def test_restart_that_is_killed_in_a_stop_is_resumed_without_loss(new_cluster: N
             time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        wait_until_stopping(rolled, stops(rolled)[-1])
         answer = rolled.kafkactl("run", *ACCEPTED)
     assert (answer["outcome"], answer["stopped_at"], differences(answer)) == ("done", None, [])
     assert sorted(stops(rolled)) == [1, 11, 12]
@@ -46,11 +58,8 @@ def test_node_that_does_not_start_under_the_new_binary_goes_back_by_the_next_ste
     create_topics(cluster, {"small": (1, 1, {"segment.bytes": "100000"})})
     accepted = (*ACCEPTED, "--accept", "partition-stops-while-down")
     with Rolled(cluster) as rolled:
-        # A roll does not begin while brokers have just registered: `concurrent-roll`.
-        cluster.wait_for(
-            lambda: "stored-setting-refused" in ids(rolled.kafkactl("run", "--to", "4.3.1", *accepted, code=3)),
-            "refused the roll for its stored setting",
-        )
+        wait_until_quiet(rolled)
+        assert "stored-setting-refused" in ids(rolled.kafkactl("run", "--to", "4.3.1", *accepted, code=3))
         assert stops(rolled) == []
         _delete_topic(cluster, "small")
 

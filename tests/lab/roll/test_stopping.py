@@ -21,10 +21,10 @@ def test_broker_that_is_paused_in_a_soak_stops_the_run_before_the_next_stop(
 ) -> None:
     cluster = new_cluster("4.3.1", controllers=1, brokers=2).start()
     create_topics(cluster, {"orders": (4, 2, {"min.insync.replicas": "1"})})
-    words = ("--only", "1,11", "--soak", "6s", *ACCEPTED)
+    words = ("--only", "1,11", *ACCEPTED)
     with Rolled(cluster) as rolled:
         wait_until_quiet(rolled)
-        process = rolled.begin("run", *words)
+        process = rolled.begin("run", "--soak", "12s", "--gate-timeout", "45s", *words)
         rolled.wait_for_line(process, "waiting for the gate before the stop of node 11 to be confirmed")
         cluster.pause(12)
         answer = rolled.ended(process, code=5)
