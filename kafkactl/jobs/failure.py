@@ -155,6 +155,12 @@ def _written_causes(written: str, exit_code: int | None) -> tuple[list[str], lis
     return memory, others
 
 
+def meets_end_of_jvm(error: Exception) -> bool:
+    """Return True if an error shows that the JVM has ended, or that it ends now."""
+    said = _said(error)
+    return said is None or type(error).__name__ in _GONE or _SHUT_DOWN in said
+
+
 def _said(error: Exception) -> str | None:
     """Return the text of an error; None if only the JVM has it, and is gone: py4j asks the JVM for the text."""
     try:

@@ -34,6 +34,7 @@ _HOME: Final = "SPARK_HOME"
 _LOG: Final = "spark.log"
 _TAIL_BYTES: Final = 64_000
 _END_S: Final = 2.0
+_ENDING_S: Final = 20.0
 _INTERRUPTIONS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
@@ -157,16 +158,17 @@ def written(since: int = 0) -> str:
     return (log[since:] if since <= len(log) else log)[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
 
 
-def exit_code() -> int | None:
+def exit_code(*, is_ending: bool = False) -> int | None:
     """Return the exit code of the driver's JVM, after a moment, because its connections close before it ends; None if
-    it runs."""
+    it runs. A JVM that `is_ending` has more time, because one without memory ends slowly.
+    """
     from pyspark import SparkContext
 
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return None
     try:
-        return process.wait(_END_S)
+        return process.wait(_ENDING_S if is_ending else _END_S)
     except subprocess.TimeoutExpired:
         return None
 

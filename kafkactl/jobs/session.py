@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import kafkactl
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.extras import install_advice
-from kafkactl.jobs.failure import failed, py4j_is_silent
+from kafkactl.jobs.failure import failed, meets_end_of_jvm, py4j_is_silent
 from kafkactl.jobs.jvm import SAFE_PATH, exit_code, kept_log, log_end, spark_home, start_jvm, written
 
 if TYPE_CHECKING:
@@ -100,7 +100,10 @@ def spark_session(master: str | None, name: str) -> Iterator[SparkSession]:
                 raise KeyboardInterrupt from error
             # Without an exception of Java's: the JVM has refused the call, or is gone in the middle of it. What it
             # wrote is complete after it has ended.
-            ended = None if isinstance(error, Py4JJavaError | PySparkException) else exit_code()
+            if meets_end_of_jvm(error):
+                ended = exit_code(is_ending=True)
+            else:
+                ended = None if isinstance(error, Py4JJavaError | PySparkException) else exit_code()
             is_gone = type(error) is Py4JError and ended is not None
             raise failed(
                 error,

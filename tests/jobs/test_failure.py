@@ -13,7 +13,7 @@ import pytest
 
 from kafkactl.core.errors import FailedError, InputError
 from kafkactl.jobs import session as sessions
-from kafkactl.jobs.failure import causes, failed
+from kafkactl.jobs.failure import causes, failed, meets_end_of_jvm
 
 ROOT = Path(__file__).parents[3]
 CALLED = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe."
@@ -196,6 +196,19 @@ def test_jvm_without_memory_to_write_its_error_is_known_by_its_exit_code() -> No
     assert "SPARK_DRIVER_MEMORY" in (found.next_step or "")
     killed = failed(gone, "", application="local-1", master="local[2]", log=None, exit_code=-9)
     assert "OutOfMemoryError" not in str(killed)
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        (OfTheJvmError(), True),
+        (RuntimeError("Job 0 cancelled because SparkContext was shut down"), True),
+        (ConnectionResetError(104, "x"), True),
+        (RuntimeError("Job aborted"), False),
+    ],
+)
+def test_error_that_the_end_of_the_jvm_caused_is_known(error: Exception, ends: bool) -> None:
+    assert meets_end_of_jvm(error) is ends
 
 
 @pytest.mark.parametrize("after", ["", "java.util.concurrent.RejectedExecutionException: Task x rejected from y\n"])
