@@ -135,9 +135,9 @@ def test_each_signal_that_asks_a_command_to_end_is_130(number):
         finally:
             signal.signal(signal.SIGHUP, before)
         with process:
-            assert is_asked.wait(20)
+            assert is_asked.wait(60)
             process.send_signal(number)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=60)
     assert (process.returncode, json.loads(said)["id"]) == (130, "interrupted")
 
 

@@ -74,14 +74,14 @@ def test_a_question_is_asked_again_until_it_is_answered(name: str, fault: Fault)
 
 def test_calls_share_the_time_that_is_left_and_a_change_leaves_half_of_it() -> None:
     with FakeBroker(lambda asked: SILENCE if asked.name in CHANGES else None) as node:
-        ends = time.monotonic() + 1.0
+        ends = time.monotonic() + 2.0
         with Client(
             [node.address], Role.BROKER, time_left=lambda: max(0.0, 1_000 * (ends - time.monotonic()))
         ) as client:
             client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
             with pytest.raises(UnknownOutcomeError):
                 client.ask_active_controller("UpdateFeatures", CHANGES["UpdateFeatures"], changes=True)
-            assert 0.2 < ends - time.monotonic() < 0.8
+            assert 0.2 < ends - time.monotonic() < 1.6
             client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
             time.sleep(max(0.0, ends - time.monotonic()))
             with pytest.raises(UnreachableError, match="no node was asked"):

@@ -37,10 +37,10 @@ def started(quorum, *words, **streams):
 
 def test_in_a_pipe_each_observation_is_a_line_until_the_time_is_over(kafkactl, quorum):
     begun = time.monotonic()
-    run = kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s")
+    run = kafkactl(*WATCH, *addresses(quorum), "--timeout", "3s")
     looks = [json.loads(line) for line in run.stdout.splitlines()]
     assert (run.code, run.stderr) == (0, "")
-    assert 0.9 < time.monotonic() - begun < 60
+    assert 2.9 < time.monotonic() - begun < 60
     assert len(looks) >= 3
     assert {(look["kind"], look["leader_id"]) for look in looks} == {("quorum.describe", 2)}
     assert [look["time_ms"] for look in looks] == sorted(look["time_ms"] for look in looks)
@@ -60,7 +60,7 @@ def test_the_last_observation_gives_the_exit_code(kafkactl, quorum):
 
 
 def test_yaml_is_one_document_a_look(kafkactl, quorum):
-    assert kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s", "-o", "yaml").stdout.count("---\n") >= 2
+    assert kafkactl(*WATCH, *addresses(quorum), "--timeout", "3s", "-o", "yaml").stdout.count("---\n") >= 2
 
 
 def test_a_first_look_that_fails_ends_it(kafkactl):
@@ -76,21 +76,21 @@ def test_what_cannot_be_reached_later_is_reported_and_tried_again(quorum):
         assert "127.0.0.1" in process.stderr.readline()
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(60) == 130
 
 
 def test_ctrl_c_ends_it_without_a_word(quorum):
     with started(quorum, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert json.loads(process.stdout.readline())["leader_id"] == 2
         process.send_signal(signal.SIGINT)
-        assert (process.wait(10), process.stderr.read()) == (130, "")
+        assert (process.wait(60), process.stderr.read()) == (130, "")
 
 
 def test_it_ends_when_the_pipe_is_closed(quorum):
     with started(quorum, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def on_a_terminal(quorum, *, lines):

@@ -86,7 +86,7 @@ def test_other_threads_wait_for_room_and_one_that_has_some_does_not(pool: Pool, 
     assert theirs == []
     for running in mine[:2]:
         running.kill()
-    other.join(10)
+    other.join(60)
     assert [running.name for running in pool.alive()] == ["mine-2", "theirs"]
 
 
@@ -101,7 +101,7 @@ def test_a_thread_that_acts_for_another_has_its_room(pool: Pool, tmp_path: Path)
 
     other = threading.Thread(target=help_out)
     other.start()
-    other.join(10)
+    other.join(60)
     assert [running.name for running in pool.alive()] == ["mine-0", "mine-1", "mine-2", "helped"]
 
 
@@ -143,7 +143,7 @@ def test_nothing_outlives_the_test_run_however_it_ends(tmp_path: Path, ending: s
         assert exists(started)
         assert exists(grandchild)
         parent.send_signal(sent)
-    parent.wait(20)
+    parent.wait(60)
     assert eventually(lambda: not exists(started) and not exists(grandchild))
 
 
@@ -156,7 +156,7 @@ def test_logs_of_a_failed_test_are_kept(pool: Pool, tmp_path: Path) -> None:
         ["/bin/echo", "last words"], name="talker", workdir=tmp_path, log=tmp_path / "log", env={},
         keep=[tmp_path / "server.properties"],
     )  # fmt: skip
-    talker.wait(10)
+    talker.wait(60)
     place = pool.keep_logs("tests/x.py::test_it[a b]", tmp_path / "failed")
     assert place == tmp_path / "failed" / "tests_x.py_test_it_a_b_"
     assert {path.name: path.read_text() for path in place.iterdir()} == {

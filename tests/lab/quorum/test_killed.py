@@ -93,7 +93,7 @@ def test_ctrl_c_ends_it_cleanly_and_the_next_run_goes_on(after: str, new_cluster
                 break
         run.send_signal(signal.SIGINT)
         printed, errors = run.stdout.read(), run.stderr.read()
-        assert run.wait(20) == 130, errors
+        assert run.wait(60) == 130, errors
     assert sorted(cluster.voters()) == ([1, 2, 3, 4] if after else [1, 2, 3])
     if after:
         answer = json.loads(printed)

@@ -73,7 +73,7 @@ def forwarded(moved: Mapping[int, int]) -> Iterator[Forwarding]:
     try:
         yield state
     finally:
-        asyncio.run_coroutine_threadsafe(end(servers), loop).result(10)
+        asyncio.run_coroutine_threadsafe(end(servers), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()
