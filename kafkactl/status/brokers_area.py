@@ -27,9 +27,15 @@ class _Brokers:
     in_service: frozenset[int]
     fenced: frozenset[int] | None
     silent: frozenset[int]
+    stopping: frozenset[int]
     unregistered: frozenset[int] | None
     doubted: frozenset[int]
     """Silent brokers that may serve others: they fetch the metadata log, or no connection from here comes about."""
+
+    @property
+    def are_out(self) -> bool:
+        """Return True if no broker serves clients, as far as that can be observed from here."""
+        return not (self.in_service or self.stopping or self.doubted)
 
 
 def brokers_area(observation: Observation, target: Target) -> AreaStatus:
@@ -42,9 +48,8 @@ def brokers_area(observation: Observation, target: Target) -> AreaStatus:
     if isinstance(brokers, NotAsked):
         return unknown_area(AREA, brokers, COUNTS, command)
     findings = [*_own_findings(brokers, nodes), *_silent_findings(nodes, brokers)]
-    is_out = not brokers.in_service and not brokers.doubted
-    is_weak = bool(brokers.fenced or brokers.silent or brokers.unregistered)
-    verdict = StatusVerdict.PROBLEM if is_out else StatusVerdict.WATCH if is_weak else StatusVerdict.OK
+    is_weak = bool(brokers.fenced or brokers.silent or brokers.stopping or brokers.unregistered)
+    verdict = StatusVerdict.PROBLEM if brokers.are_out else StatusVerdict.WATCH if is_weak else StatusVerdict.OK
     if verdict is StatusVerdict.OK and brokers.fenced is None:
         verdict = StatusVerdict.UNKNOWN
         why = nodes.state.log_error
@@ -78,12 +83,15 @@ def _brokers(nodes: ObservedNodes, observation: Observation) -> _Brokers | NotAs
             step="Name brokers with --bootstrap-server, or a login that may read the metadata log.",
         )
     named = registered if registered is not None else frozenset(nodes.fenced or ())
-    silent = frozenset(id for id in named - (fenced or frozenset()) if _is_silent(members.get(id)))
+    unfenced = named - (fenced or frozenset())
+    silent = frozenset(id for id in unfenced if _is_silent(members.get(id)))
+    stopping = _stopping(nodes) & unfenced - silent
     return _Brokers(
         registered=registered,
-        in_service=named - (fenced or frozenset()) - silent,
+        in_service=unfenced - silent - stopping,
         fenced=fenced,
         silent=silent,
+        stopping=stopping,
         unregistered=_unregistered(registered, observation),
         doubted=frozenset(id for id in silent if members[id].fetches or members[id].silence is Silence.UNREACHED),
     )
@@ -91,6 +99,12 @@ def _brokers(nodes: ObservedNodes, observation: Observation) -> _Brokers | NotAs
 
 def _is_silent(member: Member | None) -> bool:
     return member is not None and member.answers is False
+
+
+def _stopping(nodes: ObservedNodes) -> frozenset[int]:
+    """Return the brokers in controlled shutdown, which only the metadata log names."""
+    known = {} if nodes.state.registrations is None else nodes.state.registrations.brokers
+    return frozenset(id for id, broker in known.items() if broker.in_controlled_shutdown)
 
 
 def _unregistered(registered: frozenset[int] | None, observation: Observation) -> frozenset[int] | None:
@@ -110,6 +124,7 @@ def _text(brokers: _Brokers) -> str:
             f"{len(brokers.in_service)}{of} in service",
             f"{ids_text(brokers.fenced)} fenced" if brokers.fenced else None,
             f"{ids_text(brokers.silent)} silent" if brokers.silent else None,
+            f"{ids_text(brokers.stopping)} shutting down" if brokers.stopping else None,
             f"{ids_text(brokers.unregistered)} not registered" if brokers.unregistered else None,
             "fenced ones not known" if brokers.fenced is None else None,
         )
@@ -117,12 +132,14 @@ def _text(brokers: _Brokers) -> str:
 
 
 def _headlines(brokers: _Brokers) -> Iterator[str]:
-    if not brokers.in_service and not brokers.doubted:
+    if brokers.are_out:
         yield "no broker is in service"
     if brokers.fenced:
         yield f"{_named(brokers.fenced)} fenced: the controller gets no heartbeat"
     if brokers.silent:
         yield f"{_named(brokers.silent)} silent: no answer, and not fenced"
+    if brokers.stopping:
+        yield f"{_named(brokers.stopping)} shutting down"
     if brokers.fenced is None:
         yield "which brokers are fenced is not known"
     if brokers.unregistered:
@@ -134,7 +151,7 @@ def _named(ids: frozenset[int]) -> str:
 
 
 def _own_findings(brokers: _Brokers, nodes: ObservedNodes) -> Iterator[Finding]:
-    if not brokers.in_service and not brokers.doubted:
+    if brokers.are_out:
         text = "no broker is registered" if not brokers.registered else "every registered broker is fenced or silent"
         yield blocker("no-broker-in-service", "brokers", text)
     for id in sorted(brokers.fenced or ()):
@@ -146,6 +163,8 @@ def _own_findings(brokers: _Brokers, nodes: ObservedNodes) -> Iterator[Finding]:
             f"broker {id} is fenced{known}",
             "Start it, or look in its log if it runs: it sends the active controller no heartbeat.",
         )
+    for id in sorted(brokers.stopping):
+        yield warning("broker-shutting-down", f"broker {id}", f"broker {id} is in controlled shutdown and still runs")
     for id in sorted(brokers.unregistered or ()):
         yield warning(
             "replica-on-unregistered-broker", f"broker {id}", f"partitions have replicas on broker {id}, which is not"

@@ -81,6 +81,7 @@ def test_dead_voter_is_named_with_the_time_of_its_last_fetch():
 
 
 FENCED = broker(6, fenced=True)
+STOPPING = broker(6, in_controlled_shutdown=True)
 
 
 def _all_silent(silence: Silence) -> Any:
@@ -92,6 +93,10 @@ BROKERS = {
     "healthy": ({}, "ok", {"registered": 3, "in_service": 3, "fenced": 0, "silent": 0, "unregistered": 0}),
     "one fenced": ({"nodes": nodes(broker(4), broker(5), FENCED)}, "watch", {"in_service": 2, "fenced": 1}),
     "one silent": ({"nodes": nodes(seen=SIX_SILENT)}, "watch", {"in_service": 2, "silent": 1, "fenced": 0}),
+    "one in controlled shutdown": (
+        {"nodes": nodes(broker(4), broker(5), STOPPING)}, "watch", {"in_service": 2, "fenced": 0, "silent": 0},
+    ),
+    "the only one in controlled shutdown": ({"nodes": nodes(STOPPING)}, "watch", {"registered": 1, "in_service": 0}),
     "all fenced": (
         {"nodes": nodes(*(broker(id, fenced=True) for id in (4, 5, 6)))}, "problem", {"in_service": 0, "fenced": 3},
     ),
@@ -115,6 +120,12 @@ BROKERS = {
     ),
     "not asked": ({"nodes": NO_RIGHT}, "unknown", {"registered": None, "in_service": None}),
 }  # fmt: skip
+
+
+def test_broker_in_controlled_shutdown_is_named():
+    found = area("brokers", nodes=nodes(broker(4), broker(5), STOPPING))
+    assert (found.text, found.headline) == ("2 of 3 in service · 6 shutting down", "broker 6 is shutting down")
+    assert [(finding.id, finding.subject) for finding in found.findings] == [("broker-shutting-down", "broker 6")]
 
 
 @pytest.mark.parametrize("case", BROKERS)
