@@ -1,20 +1,33 @@
 """Division of `make test` between three workers: two run the tests with live nodes, the third runs the rest.
 
 Live tests wait more than they compute, and tests without nodes compute all the time, so three workers share two cores
-well (decision 16). Quorums, whose elections are timed, belong to one live share; migrations, rolls, disks and tiers,
-whose tests wait as long as an operator would, belong to the other. Both take about the same time. Files whose tests
-have one node, which no election disturbs, come last, and go to the third worker as well when it has nothing else to do.
-A file is never divided, because its tests share fixtures.
+well (decision 16). Quorums, whose elections are timed, belong to one live share; migrations and dry runs, whose tests
+wait as long as an operator would, belong to the other. Files whose clusters are their own and whose tests wait for
+conditions are divided between both: the worker whose share ends first takes the next of them. Files whose tests have
+one node, which no election disturbs, follow. The third worker takes files of either kind when it has nothing else to
+do. A file is never divided, because its tests share fixtures.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 LIVE = ("tests/lab/", "tests/metadata/io/test_places.py")
 PATIENT = ("tests/lab/dryrun/", "tests/lab/migration/", "tests/lab/roll/", "tests/lab/storage/", "tests/lab/tiered/")
+# Files with clusters of their own, by the beginning of their paths; those that take longest come first.
+DIVIDED = (
+    "tests/lab/roll/",
+    "tests/lab/quorum/test_recover",
+    "tests/lab/quorum/disks/",
+    "tests/lab/scenes/",
+    "tests/lab/quorum/test_unread_voters.py",
+    "tests/lab/storage/",
+    "tests/lab/client/",
+)
+SHARED_CLUSTERS = frozenset({"tests/lab/storage/test_lost_disk.py"})
 OF_THE_TREE = "tests/repository/"
 SPARK = "tests/spark/"
 # Tests of the lab that ask Kafka's classes, and start no node: they compute, so they go with the other tests.
@@ -90,9 +103,18 @@ def share_of(nodeid: str) -> str:
     for folder in (OF_THE_TREE, SPARK):
         if file.startswith(folder):
             return folder
-    if file.startswith(LIVE) and file not in WITHOUT_NODES | ONE_NODE:
+    if file.startswith(LIVE) and file not in WITHOUT_NODES | ONE_NODE and not is_divided(file):
         return OTHERS if file.startswith(PATIENT) else QUORUMS
     return file
+
+
+def _shortest_first(files: Iterable[str]) -> list[str]:
+    return sorted(files, key=lambda file: -next(at for at, part in enumerate(DIVIDED) if file.startswith(part)))
+
+
+def is_divided(file: str) -> bool:
+    """Return True for a file with live clusters that no share of live tests has."""
+    return file.startswith(DIVIDED) and file not in WITHOUT_NODES | ONE_NODE | SHARED_CLUSTERS
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -103,7 +125,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Shares(LoadScopeScheduling):
         """Scheduler of shares: the live ones first, then files of few and long tests, then the others by size.
 
-        A worker of a live share then has the files of one node, and others have them after everything else.
+        A worker of a live share then has the divided files and those of one node, and others have them after
+        everything else.
         """
 
         def _split_scope(self, nodeid: str) -> str:
@@ -118,7 +141,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                 had_live = {QUORUMS, OTHERS} & set(self.assigned_work.get(node, ()))
                 for file in filter(queue.__contains__, reversed(LONG)):
                     queue.move_to_end(file, last=False)
-                for file in ONE_NODE & set(queue):
+                nodes = [*(ONE_NODE & set(queue)), *_shortest_first(filter(is_divided, queue))]
+                for file in nodes if had_live else reversed(nodes):
                     queue.move_to_end(file, last=not had_live)
             super()._assign_work_unit(node)
 

@@ -11,7 +11,17 @@ import pytest
 
 from tests.repository.tree import ROOT, nodes, python_files, text_of
 from tests.sampling import one_in
-from tests.workers import LONG, ONE_NODE, OTHERS, QUORUMS, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
+from tests.workers import (
+    DIVIDED,
+    LONG,
+    ONE_NODE,
+    OTHERS,
+    QUORUMS,
+    WITHOUT_NODES,
+    is_divided,
+    pytest_xdist_make_scheduler,
+    share_of,
+)
 
 _NODES = re.compile(r"\b(KafkaNode|new_cluster|lab\.cluster|ZooKeeperServer|migration_cluster)\b")
 _UNSHARED = re.compile(r"tests/(repository|campaigns)/")  # the second is never part of `make test`
@@ -21,7 +31,16 @@ def test_every_file_with_live_nodes_is_in_a_live_share():
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if not _UNSHARED.search(path.as_posix())]
     files = [path.relative_to(ROOT).as_posix() for path in tests if _NODES.search(path.read_text(encoding="utf-8"))]
     assert len(files) >= 25
-    assert {share_of(f"{file}::test_it") for file in files} - ONE_NODE == {QUORUMS, OTHERS}
+    shares = {share_of(f"{file}::test_it") for file in files} - ONE_NODE
+    assert {share for share in shares if not is_divided(share)} == {QUORUMS, OTHERS}
+
+
+def test_divided_files_share_no_cluster():
+    files = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests/lab").rglob("test_*.py")]
+    divided = list(filter(is_divided, files))
+    assert len(divided) > 25
+    assert {part for part in DIVIDED if not any(file.startswith(part) for file in divided)} == set()
+    assert [file for file in divided if "cluster_of" in (ROOT / file).read_text(encoding="utf-8")] == []
 
 
 def test_files_of_one_node_start_no_cluster():
@@ -118,6 +137,20 @@ def test_files_of_one_node_follow_the_live_tests_and_are_the_last_of_others():
     for test in (*MANY, *FILES):
         scheduler.mark_test_complete(workers[2], tests.index(test))
     assert [tests[place] for place in workers[2].given] == [*MANY, *FILES, *BOOTS]
+
+
+def test_divided_files_follow_the_first_live_share_that_ends_and_the_longest_begins():
+    roll, disks = ([f"tests/lab/{name}.py::test_it"] for name in ("roll/test_roll", "quorum/disks/test_remedies"))
+    tests = [*MANY, *FILES, *BOOTS, *disks, *roll, *PATIENT, *LIVE]
+    scheduler, workers = scheduled(tests)
+    for test in (*PATIENT, *roll, *disks):
+        scheduler.mark_test_complete(workers[1], tests.index(test))
+    assert [tests[place] for place in workers[1].given] == [*PATIENT, *roll, *disks, *BOOTS]
+
+    scheduler, workers = scheduled(tests)
+    for test in (*MANY, *FILES, *roll, *disks):
+        scheduler.mark_test_complete(workers[2], tests.index(test))
+    assert [tests[place] for place in workers[2].given] == [*MANY, *FILES, *roll, *disks, *BOOTS]
 
 
 def test_no_case_of_a_test_has_the_time_at_which_it_was_made():
