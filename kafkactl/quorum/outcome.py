@@ -68,7 +68,6 @@ class ErrorMeaning:
     wait_for: str = ""
 
 
-_CORRECT = "See the message; correct what it names, then run the command again."
 _GATE = "Go back to waiting until it has caught up."
 _READ = "Read the quorum; send nothing before it is known."
 ERROR_MEANINGS = (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from kafkactl.core.errors import InputError
@@ -18,11 +18,7 @@ from kafkactl.core.frozen import changed
 from kafkactl.metadata.io.source import LogFile, LogSource, read_pieces
 from kafkactl.metadata.log.fetched_folder import fetched_folder, within_fetched
 
-if TYPE_CHECKING:
-    pass
-
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
-_LOG_FILES: Final = re.compile(r"\d{20}\.log|\d{20}-\d{10}\.checkpoint")
 
 
 def scheme_of(source: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Logs that were fetched from another file system for Spark: how workers find them on their own machines."""
+"""Folders with logs that only the machine of the driver has: how workers of Spark find them on their own machines."""
 
 from __future__ import annotations
 

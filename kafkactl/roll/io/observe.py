@@ -23,7 +23,7 @@ from kafkactl.cluster.io.node_places import NodePlaces
 from kafkactl.cluster.io.quorum_visit import Visit, visit_node
 from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.findings import Finding, blocker, each_once, note, warning
-from kafkactl.core.frozen import changed, frozen
+from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Role
 from kafkactl.files.clock import SystemClock
@@ -319,11 +319,6 @@ class RollObserver:
                 warning("observed-journal-unreadable", str(path), f"the journal cannot be read: {reason}")
             )
             return None
-
-
-def refreshed(captured: CapturedRoll, **fields: Any) -> CapturedRoll:
-    """Return the capture with other fields of its observation."""
-    return changed(captured, observation=changed(captured.observation, **fields))
 
 
 def _printed(places: NodePlaces, node: RollInventoryNode, verb: Verb) -> str | None:
