@@ -7,28 +7,16 @@ for equal orders. The figures are those while the nodes are down.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from kafkactl.cluster.quorum.majority import majority, tolerates
 from kafkactl.core.answers import by_fields
-from kafkactl.core.frozen import changed, frozen
-from kafkactl.dryrun.brokers.shapes import ShapedController, Spread
+from kafkactl.core.frozen import frozen
+from kafkactl.dryrun.brokers.shapes import ShapedController, Spread, with_one_directory
 from kafkactl.dryrun.prediction import Counts
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose
 from kafkactl.dryrun.scenarios.broker_return import come_back
-from kafkactl.metadata.image.model import (
-    DIRECTORIES_AT,
-    REPLICAS_AT,
-    UNASSIGNED,
-    Image,
-    Partitions,
-    PartitionState,
-)
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.liveness import count_voters
-
-_SEVERAL: Final = 2
-_UUID: Final = 16  # bytes
 
 
 @frozen
@@ -59,33 +47,6 @@ def predict_steps(case: RollCase, batches: Sequence[Sequence[int]]) -> Iterator[
         alive |= set(batch) & set(case.voter_ids)
         yield _prediction(case, _stopped(controller, batch), alive - set(batch))
         _start(controller, batch)
-
-
-def with_one_directory(image: Image) -> Image:
-    """Return the image with the online directories of each broker as one.
-
-    Which of them holds a replica does not matter to a restart, and partitions that differ in nothing else are simulated
-    once: with four directories a broker, the plan of 200,000 partitions takes 6 s instead of 25 s.
-    """
-    if all(len(broker.directories) < _SEVERAL for broker in image.brokers.values()):
-        return image
-    online = {id: {uuid.raw for uuid in broker.directories} for id, broker in image.brokers.items()}
-
-    def merged(state: PartitionState) -> PartitionState:
-        raw, replicas = state[DIRECTORIES_AT], state[REPLICAS_AT]
-        if len(raw) != _UUID * len(replicas):
-            return state
-        places = [raw[at : at + _UUID] for at in range(0, len(raw), _UUID)]
-        found = [
-            UNASSIGNED.raw if uuid in online.get(id, ()) else uuid for id, uuid in zip(replicas, places, strict=True)
-        ]
-        return (*state[:DIRECTORIES_AT], b"".join(found), *state[DIRECTORIES_AT + 1 :])  # type: ignore[return-value]
-
-    topics = {
-        id: changed(topic, partitions=Partitions({at: merged(state) for at, state in topic.partitions.states.items()}))
-        for id, topic in image.topics.items()
-    }
-    return changed(image, topics=topics)
 
 
 def _stopped(controller: ShapedController, batch: Sequence[int]) -> Counts:

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.core.frozen import changed
+from kafkactl.dryrun.brokers.shapes import with_one_directory
 from kafkactl.dryrun.scenarios.rolling_restart import rolling_restart
 from kafkactl.metadata.image.model import DIRECTORIES_AT, LOST, REPLICAS_AT, UNASSIGNED, Partitions
-from kafkactl.roll.predict import with_one_directory
 from tests.dryrun.clusters import clusters
 from tests.migration.migration_logs import uuid
 
