@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 _PLAIN_IN_FILE_NAMES: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -34,6 +34,15 @@ def plural(noun: str, count: int) -> str:
     'nodes'
     """
     return noun if count == 1 else f"{noun}s"
+
+
+def numbered(noun: str, ids: Collection[int]) -> str:
+    """Return the noun with ids in their order.
+
+    >>> numbered("node", [3, 1]), numbered("voter", [2])
+    ('nodes 3, 1', 'voter 2')
+    """
+    return f"{plural(noun, len(ids))} {', '.join(map(str, ids))}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -13,7 +13,7 @@ from kafkactl.cluster.quorum.majority import arithmetic
 from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, each_once, warning
 from kafkactl.core.frozen import frozen
-from kafkactl.core.wording import first_few, plural
+from kafkactl.core.wording import first_few, numbered
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.liveness import VoterCount, count_fetching, count_voters, is_alive
 from kafkactl.roll.partitions import RollPartition, shown
@@ -276,11 +276,11 @@ def unsettled(case: RollCase) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _missing(partitions: Iterable[RollPartition]) -> str:
     ids = sorted({replica for partition in partitions for replica in partition.missing})
-    return f"{plural('broker', len(ids))} {', '.join(map(str, ids))}"
+    return numbered("broker", ids)
 
 
 def _names(ids: Collection[int]) -> str:
-    return f"{plural('node', len(ids))} {', '.join(map(str, sorted(ids)))}"
+    return numbered("node", sorted(ids))
 
 
 def _unknown(id: str, subject: str, message: str, **evidence: Any) -> Finding:

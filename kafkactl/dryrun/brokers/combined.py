@@ -15,7 +15,7 @@ from typing import Final
 from kafkactl.cluster.quorum.majority import arithmetic, tolerates
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.kafka_names import NO_LEADER
-from kafkactl.core.wording import counted, first_few, plural
+from kafkactl.core.wording import counted, first_few, numbered, plural
 from kafkactl.dryrun.compare import SHOWN_NAMES, change_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.prediction import Change, Counts, Prediction, Verdict, heaviest
@@ -83,7 +83,7 @@ def unreachable(controller: ActiveController, changes: Sequence[Change], away: C
     """
     names = [f"{change.topic}-{change.partition}" for change in changes if change.leader_after == NO_LEADER]
     if names:
-        who = f"{plural('broker', len(away))} {', '.join(map(str, sorted(away)))}"
+        who = numbered("broker", sorted(away))
         yield blocker(
             "leader-out-of-reach",
             counted(len(names), "partition"),

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, blocker, note
 from kafkactl.core.frozen import frozen
-from kafkactl.core.wording import plural
+from kafkactl.core.wording import numbered
 from kafkactl.dryrun.answer import Effects
 from kafkactl.dryrun.brokers.combined import is_fatal, out_of_reach, unreachable, with_quorum
 from kafkactl.dryrun.brokers.loss import ends_of
@@ -199,7 +199,7 @@ def _worst(context: ScenarioContext, size: int) -> Prediction:
 
 def _of_worst(brokers: Sequence[int], finding: Finding) -> Finding:
     """Return a finding about the worst set, which names the set."""
-    lost = f"without {plural('broker', len(brokers))} {', '.join(map(str, brokers))}"
+    lost = f"without {numbered('broker', brokers)}"
     return replace(finding, subject=f"{lost}: {finding.subject}")
 
 

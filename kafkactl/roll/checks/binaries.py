@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kafkactl.core.findings import Finding, blocker, note, warning
 from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES, ZkMigrationState
-from kafkactl.core.wording import first_few, plural
+from kafkactl.core.wording import first_few, numbered
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
@@ -309,7 +309,7 @@ def check_defaults(case: RollCase) -> Iterator[RollFinding]:
         yield about(
             warning(
                 "default-changed",
-                f"{plural('node', len(nodes))} {', '.join(map(str, nodes[:SHOWN]))}",
+                numbered("node", nodes[:SHOWN]),
                 f"the default of {key} changes from {before or 'none'} to {after or 'none'}, and the file does not set "
                 f"it. {effect}",
                 f"Set {key} in the file if the new value is not wanted." if after is not None else "",

@@ -8,7 +8,7 @@ from typing import Final
 from kafkactl.cluster.quorum.majority import arithmetic
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.core.frozen import changed
-from kafkactl.core.wording import first_few, plural
+from kafkactl.core.wording import first_few, numbered, plural
 from kafkactl.roll.back import gates_after, since
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
@@ -42,7 +42,7 @@ def check_isr(case: RollCase) -> Iterator[RollFinding]:
         if partitions:
             names = first_few([partition.name for partition in partitions])
             ids = sorted({replica for partition in partitions for replica in partition.missing})
-            text = f"{names}: not in sync on {plural('broker', len(ids))} {', '.join(map(str, ids))}"
+            text = f"{names}: not in sync on {numbered('broker', ids)}"
             subject = f"{len(partitions)} {plural('partition', len(partitions))}"
             found = make("isr-not-whole", subject, text, "", brokers=ids, **shown(partitions))
             yield about(found, sorted(set(ids) & {node.id for node in case.observation.nodes}))

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from kafkactl.core.findings import Finding, blocker
+from kafkactl.core.wording import numbered
 from kafkactl.roll.case import RollCase, Until
 from kafkactl.roll.driver.acts import Act
 from kafkactl.roll.journal import Action, RollProgress
@@ -65,7 +66,7 @@ def sha(content: bytes) -> str:
 
 def names(act: Act) -> str:
     """Return the nodes of an act: `nodes 11, 12`."""
-    return f"node{'s' if len(act.nodes) > 1 else ''} {', '.join(map(str, act.nodes))}"
+    return numbered("node", act.nodes)
 
 
 def words(act: Act) -> str:
