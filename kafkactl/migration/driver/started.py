@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from kafkactl.change.hooks.last_errors import PATTERN, last_errors
+from kafkactl.change.hooks.last_errors import errors_since, last_errors
 from kafkactl.change.hooks.node import Request
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Finding, blocker
@@ -12,8 +10,6 @@ from kafkactl.migration.driver.actions import is_running
 from kafkactl.migration.driver.moves import RunContext
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.steps.step import STARTS, Step
-
-_BEFORE_START_MS: Final = 5_000  # the clocks of two machines
 
 
 class StartedNode:
@@ -27,7 +23,7 @@ class StartedNode:
         self._context = context
         self._step = step
         self._seq = seq
-        self._since_ms = context.journal.now_ms() - _BEFORE_START_MS
+        self._start_ms = context.journal.now_ms()
         self._gone_ms: float | None = None
 
     def ended(self, seen: Observation) -> Finding | None:
@@ -63,9 +59,7 @@ class StartedNode:
         if node is None or not world.has_hook(Verb.LOGS, node):
             return ()
         place = self._context.place(self._step, self._seq)
-        extra = {"pattern": PATTERN, "since_ms": str(int(self._since_ms))}
-        run = world.ask(Request(
+        extra = errors_since(self._start_ms)
+        return last_errors(world.ask(Request(
             verb=Verb.LOGS, node=node, phase=place.phase, seq=self._seq, instruction="", extra=extra,
-        ))  # fmt: skip
-        text = run.stdout.decode("utf-8", "replace") if run.is_done else ""
-        return last_errors(text)
+        )))  # fmt: skip
