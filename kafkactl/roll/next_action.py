@@ -6,19 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kafkactl.core.findings import Finding, blockers
+from kafkactl.core.wording import numbered
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks import binaries
 from kafkactl.roll.gates import is_unknown, unsettled
 from kafkactl.roll.liveness import is_alive
+from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, NODE_NOT_OBSERVED, NOTHING_LISTENS
 from kafkactl.roll.order import roll_order
 from kafkactl.roll.phase import Phase, is_due, running_versions
 from kafkactl.roll.releases import is_same, version_in
 from kafkactl.roll.rollback_path import How, RollbackPath
 
-_NOT_OBSERVED: Final = "cluster-not-observed"
-_NODE_NOT_OBSERVED: Final = "node-not-observed"
-_GONE: Final = "connection-refused"
 _TWO: Final = 2
 
 
@@ -65,7 +64,7 @@ def _repairs(case: RollCase, down: Sequence[int], lacking: Sequence[int], way: R
         yield f"{wrong.advice} {wrong.message[:1].upper()}{wrong.message[1:]}."
     controllers = {node.id for node in observed.controllers}
     for reason in observed.findings:
-        if quorum is None and reason.id == _NOT_OBSERVED and not controllers <= set(down):
+        if quorum is None and reason.id == CLUSTER_NOT_OBSERVED and not controllers <= set(down):
             yield f"Make the quorum observable, stop nothing before: {reason.advice}"
     if quorum is not None and not quorum.has_leader:
         yield _start_controllers(case)
@@ -82,27 +81,27 @@ def _start(case: RollCase, down: Sequence[int], way: RollbackPath) -> Iterator[s
     record = case.record
     failed = {} if record is None else {id: release for id, release in record.failed.items() if id in down}
     if record is not None and failed:
-        ids = ",".join(map(str, failed))
+        ids, nodes = ",".join(map(str, failed)), numbered("node", failed)
         release = next(iter(failed.values()))
-        what = f"{_nodes(list(failed))} did not come up" + (f" under Kafka {release}" if release else "")
+        what = f"{nodes} did not come up" + (f" under Kafka {release}" if release else "")
         if release is not None and record.way != Way.DOWNGRADE and way.starts_old_binary:
             to = next((text for id in failed if (text := record.from_releases.get(id))), way.to)
             back = case.request.command("rollback", f"--to {to}", f"--only {ids}")
             yield f"Take it back to the old binary, for {what}: {back}"
-        yield f"Read the log of {_nodes(list(failed))}, which did not come up; correct the cause, then: {_resume(case)}"
+        yield f"Read the log of {nodes}, which did not come up; correct the cause, then: {_resume(case)}"
     if record is not None and set(record.pending) & set(down):
         stopped = [id for id in record.pending if id in down]
-        yield f"Run the roll again, which starts {_nodes(stopped)} first: {_resume(case)}"
+        yield f"Run the roll again, which starts {numbered('node', stopped)} first: {_resume(case)}"
     controllers = {node.id for node in case.observation.controllers}
     if case.observation.quorum_view is None and controllers <= set(down):
         yield _start_controllers(case)
     hidden = [id for id in down if not _is_gone(case, id)]
     if hidden:
         yield (
-            f"Find out why {_nodes(hidden)} {'does' if len(hidden) == 1 else 'do'} not answer: a process may be "
-            "paused, or a host not reachable. Start what is down; stop no other node meanwhile."
+            f"Find out why {numbered('node', hidden)} {'does' if len(hidden) == 1 else 'do'} not answer: a process may "
+            "be paused, or a host not reachable. Start what is down; stop no other node meanwhile."
         )
-    yield f"Start {_nodes(down)}, and wait until {_are_back(down)}: a start is always allowed."
+    yield f"Start {numbered('node', down)}, and wait until {_are_back(down)}: a start is always allowed."
 
 
 def _start_controllers(case: RollCase) -> str:
@@ -117,9 +116,9 @@ def _is_gone(case: RollCase, node_id: int) -> bool:
     reasons = [
         finding.evidence.get("reason")
         for finding in case.observation.findings
-        if node is not None and finding.id == _NODE_NOT_OBSERVED and finding.subject == node.name
+        if node is not None and finding.id == NODE_NOT_OBSERVED and finding.subject == node.name
     ]
-    return all(reason == _GONE for reason in reasons)
+    return all(reason == NOTHING_LISTENS for reason in reasons)
 
 
 def _resume(case: RollCase) -> str:
@@ -153,7 +152,7 @@ def _unproved(case: RollCase) -> str:
         return ""
     verb, each = ("runs", "it") if len(ids) == 1 else ("run", "each of them")
     return (
-        f"Observe again with the hook `running`: it is unknown if {_nodes(ids)} {verb} Kafka {case.goal}. "
+        f"Observe again with the hook `running`: it is unknown if {numbered('node', ids)} {verb} Kafka {case.goal}. "
         f"Without the hook the roll restarts {each}: {_resume(case)}"
     )
 
@@ -196,8 +195,4 @@ def _left_back(case: RollCase) -> list[int]:
 
 
 def _are_back(ids: Sequence[int]) -> str:
-    return f"{_nodes(ids)} {'is' if len(ids) == 1 else 'are'} back"
-
-
-def _nodes(ids: Sequence[int]) -> str:
-    return f"{'node' if len(ids) == 1 else 'nodes'} {', '.join(map(str, ids))}"
+    return f"{numbered('node', ids)} {'is' if len(ids) == 1 else 'are'} back"

@@ -24,6 +24,11 @@ from kafkactl.roll.quorum_view import ListedNode, ObservedQuorum, read_nodes, re
 
 KIND: Final = "roll.observation"
 SCHEMA_VERSION: Final = 1
+CLUSTER_NOT_OBSERVED: Final = "cluster-not-observed"
+NODE_NOT_OBSERVED: Final = "node-not-observed"
+"""Findings about what does not answer: `reason` in their evidence is the id of the error."""
+NOTHING_LISTENS: Final = "connection-refused"
+"""Error of an address on which no process listens; any other silence may be a process that is paused."""
 STRANGERS: Final = frozenset({"node-of-another-cluster", "node-with-another-id"})
 """Findings of an observation about a node that is not the one of the inventory: their `subject` is its name."""
 _NEXT_STEP: Final = "Take an observation with `kafkactl roll observe`, or correct the file."

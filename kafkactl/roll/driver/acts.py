@@ -24,7 +24,7 @@ from kafkactl.roll.files_before import lacks_file
 from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
 from kafkactl.roll.journal import Action, RollProgress
 from kafkactl.roll.liveness import is_alive
-from kafkactl.roll.observation import RollNode
+from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, RollNode
 from kafkactl.roll.planning import RollPlan, lower_levels, plan_roll
 from kafkactl.roll.predict import StepPrediction
 from kafkactl.roll.releases import is_same, rules_of, version_in
@@ -156,7 +156,7 @@ def no_leader(case: RollCase, pending: Iterable[int]) -> Finding:
     voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
     down = [node.name for node in case.observation.nodes if node.id in voters and is_alive(case, node.id) is False]
     if case.observation.quorum_view is None and not down:
-        reason = next((found for found in case.observation.findings if found.id == "cluster-not-observed"), None)
+        reason = next((found for found in case.observation.findings if found.id == CLUSTER_NOT_OBSERVED), None)
         text = "the quorum was not observed, so no node is stopped, and no broker is started"
         text += "" if reason is None else f": {reason.message}"
         return blocker(NO_LEADER, "quorum", text, "" if reason is None else reason.advice, pending=list(pending))

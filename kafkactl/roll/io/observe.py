@@ -39,15 +39,20 @@ from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.api.observation import describe
 from kafkactl.roll.inventory import RollInventory, RollInventoryNode
 from kafkactl.roll.io.saved import JOURNAL_SUBJECT, CapturedRoll
-from kafkactl.roll.observation import RollNode, make_observation
+from kafkactl.roll.observation import (
+    CLUSTER_NOT_OBSERVED,
+    NODE_NOT_OBSERVED,
+    NOTHING_LISTENS,
+    RollNode,
+    make_observation,
+)
 from kafkactl.roll.release_text import named_release
 
 _HOOK_MS: Final = 15_000.0
 _SILENT_MS: Final = 5_000.0
 _SHARE: Final = 1 / 4  # of the time, for one node that is silent or one hook that hangs
 _AT_ONCE: Final = 8
-SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-closed", "connection-failed"})
-_GONE: Final = "connection-refused"
+SILENT: Final = frozenset({NOTHING_LISTENS, "connection-timed-out", "connection-closed", "connection-failed"})
 
 
 @frozen
@@ -163,12 +168,12 @@ class RollObserver:
                 own.append(answer)
             elif error is not None and error.id in SILENT:
                 silent += 1
-                tell = note if error.id == _GONE else warning
+                tell = note if error.id == NOTHING_LISTENS else warning
                 text = f"{node.name} does not answer: {error.message}"
-                self._findings.append(tell("node-not-observed", node.name, text, error.advice, reason=error.id))
+                self._findings.append(tell(NODE_NOT_OBSERVED, node.name, text, error.advice, reason=error.id))
             elif error is not None:
                 text = f"{node.name} did not let kafkactl in, so nothing is known of it: {error.message}"
-                self._findings.append(warning("node-not-observed", node.name, text, error.advice, reason=error.id))
+                self._findings.append(warning(NODE_NOT_OBSERVED, node.name, text, error.advice, reason=error.id))
         if own:
             whole = next((visit for visit in own if visit.versions and not visit.versions.hides_features), own[0])
             return True, dict(whole.versions.supported) if whole.versions else None
@@ -213,11 +218,11 @@ class RollObserver:
     def _is_without_controllers(self, visits: Mapping[tuple[int, Role], Visit | KafkactlError]) -> bool:
         """Return True if no controller has a process: waiting for a leader would only prolong the outage."""
         answers = [answer for (_, listener), answer in visits.items() if listener is Role.CONTROLLER]
-        gone = [answer for answer in answers if isinstance(answer, KafkactlError) and answer.id == _GONE]
+        gone = [answer for answer in answers if isinstance(answer, KafkactlError) and answer.id == NOTHING_LISTENS]
         if not answers or len(gone) < len(answers):
             return False
         text = "no controller of the inventory has a process, so the quorum has no leader"
-        self._findings.append(warning("cluster-not-observed", "quorum", text, gone[0].advice, reason=_GONE))
+        self._findings.append(warning(CLUSTER_NOT_OBSERVED, "quorum", text, gone[0].advice, reason=NOTHING_LISTENS))
         return True
 
     def _cluster(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
@@ -244,7 +249,7 @@ class RollObserver:
         for what, reason in errors:
             if (quorum if what == "quorum" else listed) is None:
                 text = f"the {what} could not be observed: {reason.message}"
-                self._findings.append(warning("cluster-not-observed", what, text, reason.advice, reason=reason.id))
+                self._findings.append(warning(CLUSTER_NOT_OBSERVED, what, text, reason.advice, reason=reason.id))
         return quorum, listed
 
     def _known_cluster_id(
