@@ -116,14 +116,14 @@ class Stage:
     ) -> Prediction:
         """Predict, do it, compare. `exact`: the records, too, one by one (not where followers catch up in steps).
 
-        `holds` says when it has come about; None: when it is as predicted, or after a minute.
+        `holds` says when it has come about; None: when it is as predicted, or after four minutes.
         """
         before = self.settle(lambda _: True)
         found = run(scenario, before, asked)
         expected, _ = after(before.loaded.image, found)
         deed()
         with contextlib.suppress(LabError):
-            self.settle(holds or (lambda image: not list(_partitions(expected, image, found))), 60)
+            self.settle(holds or (lambda image: not list(_partitions(expected, image, found))), 240)
         self.compare(found, before, exact=exact)
         return found
 

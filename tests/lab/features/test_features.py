@@ -164,7 +164,7 @@ class TestKraftVersion:
         assert refused.code == 3
         assert (f"feature {KRAFT}", "kraft-version-not-alone") in reported(refused)
         assert KRAFT not in cluster.levels(1)
-        answer = cluster.wait_for(lambda: converted(cluster), "its quorum converted behind the refusal", 40)
+        answer = cluster.wait_for(lambda: converted(cluster), "its quorum converted behind the refusal", 120)
         assert answer["ErrorCode"] == 95
         assert cluster.levels(1)[KRAFT] == 1
 
@@ -196,7 +196,7 @@ class TestKraftVersion:
             run = kafkactl(*features, "upgrade", "--feature", f"{KRAFT}=1", "-o", "json")
             return run if run.code != 3 else None
 
-        run = cluster.wait_for(asked, "converted its quorum", 30)
+        run = cluster.wait_for(asked, "converted its quorum", 120)
         assert (run.code, run.json["outcome"], run.json["changes"][0]["reversible"]) == (0, "done", False)
         assert all(node["levels"] == {KRAFT: 1} for node in run.json["proof"])
         assert "AAAAAAAAAAAAAAAAAAAAAA" not in cluster.voters().values()
@@ -251,7 +251,7 @@ def test_old_nodes_that_live_or_are_gone_block_all_at_once(new_cluster: ClusterO
         gone = {(f"controller {old}", "stale-controller-registration"), ("broker 11", "stale-broker-registration")}
         return gone <= reported(run)
 
-    cluster.wait_for(stale, "told who is gone", 30)
+    cluster.wait_for(stale, "told who is gone", 120)
     assert run.code == 3
     shown = kafkactl(*features, "describe", "-o", "json")
     silent = {node["id"]: node["answers"] for node in shown.json["nodes"] if node["answers"] is not True}

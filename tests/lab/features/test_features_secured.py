@@ -132,7 +132,7 @@ def test_a_wrong_password(guarded: Guarded, kafkactl: Kafkactl) -> None:
     assert "wr0ng" not in run.stderr
 
 
-def _until(ask: Callable[[], Any], holds: Callable[[Any], bool], timeout_s: float = 20) -> Any:
+def _until(ask: Callable[[], Any], holds: Callable[[Any], bool], timeout_s: float = 90) -> Any:
     """Wait until every node has read the rights, so that they are in force."""
     until = time.monotonic() + timeout_s
     while not holds(answer := ask()) and time.monotonic() < until:

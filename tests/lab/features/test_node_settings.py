@@ -91,14 +91,14 @@ def test_who_decides_is_as_the_table_says(
     assert topics(cluster, storage_tool, "--create", "--topic", "two", "--replica-assignment", "11:12,12:11")[0] == 0
 
     cluster.kill(12)  # fenced by the controllers' 3 seconds, not the brokers' 90
-    cluster.wait_for(lambda: leaders(cluster, "two") == {11}, "one leader", 20)
+    cluster.wait_for(lambda: leaders(cluster, "two") == {11}, "one leader", 120)
     cluster.kill(11)
     time.sleep(4)
     cluster.node(12).start().wait_ready()
     elected = {12} if release > "3.9" else {-1}  # no release before 3.9 reads it (KAFKA-12670)
-    cluster.wait_for(lambda: leaders(cluster, "two") == elected, "an unclean leader where it is allowed", 20)
+    cluster.wait_for(lambda: leaders(cluster, "two") == elected, "an unclean leader where it is allowed", 120)
     cluster.node(11).start().wait_ready()
-    cluster.wait_for(lambda: leaders(cluster, "two") == {11, 12}, "preferred leaders again", 30)
+    cluster.wait_for(lambda: leaders(cluster, "two") == {11, 12}, "preferred leaders again", 120)
     controllers = (
         "broker.session.timeout.ms", "unclean.leader.election.enable", "auto.leader.rebalance.enable",
         "leader.imbalance.check.interval.seconds",

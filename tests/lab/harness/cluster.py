@@ -223,7 +223,7 @@ class KafkaCluster:
             return False
         return True
 
-    def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = 30) -> T:
+    def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = 90) -> T:
         """Ask until the answer is true, and return it; LabError names what did not come.
 
         A node that does not answer, or knows no leader, says "not yet".

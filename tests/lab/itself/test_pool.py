@@ -39,7 +39,7 @@ def exists(pid: int) -> bool:
     return state != "Z"
 
 
-def eventually(holds: Callable[[], bool], timeout_s: float = 20) -> bool:
+def eventually(holds: Callable[[], bool], timeout_s: float = 60) -> bool:
     deadline = time.monotonic() + timeout_s
     while not holds():
         if time.monotonic() > deadline:

@@ -40,20 +40,20 @@ def test_brokers_before_quorum_then_fallen_broker_then_old_quorum(tmp_path: Path
         cluster.start(3001)
         cluster.wait_dual_write(30)  # without a further step
         cluster.to_kraft(*cluster.broker_ids)
-        cluster.wait_for(lambda: observed_state(operator.look()).state == "M8", "M8", 60)
+        cluster.wait_for(lambda: observed_state(operator.look()).state == "M8", "M8", 120)
 
         cluster.restart(1, "zk", wait=False)  # KAFKA-16101
-        cluster.wait_for(lambda: _found(operator.look(), "kraft-broker-on-zookeeper"), "named the broker", 60)
-        cluster.wait_for(lambda: not _in_sync(operator.look()), "a smaller ISR", 60)
+        cluster.wait_for(lambda: _found(operator.look(), "kraft-broker-on-zookeeper"), "named the broker", 120)
+        cluster.wait_for(lambda: not _in_sync(operator.look()), "a smaller ISR", 120)
         assert observed_state(operator.look()).state == "M7"
         first, second = plan_rollback(operator.look(), operator.inventory).pending[:2]
         assert (first.words, second.words) == (
             "restore-config broker 1 (migration)", "restart-node broker 1 (migration)",
         )  # fmt: skip
         cluster.restart(1, "migration")
-        cluster.wait_for(lambda: _in_sync(operator.look()), "its replicas in the ISR", 60)
+        cluster.wait_for(lambda: _in_sync(operator.look()), "its replicas in the ISR", 120)
         cluster.restart(2, "migration")
-        cluster.wait_for(lambda: observed_state(operator.look()).state == "M6", "M6 again", 60)
+        cluster.wait_for(lambda: observed_state(operator.look()).state == "M6", "M6 again", 120)
         _start_an_old_quorum(cluster, operator)
 
 
@@ -67,8 +67,8 @@ def _start_an_old_quorum(cluster: MigrationCluster, operator: Operator) -> None:
         cluster.restart(broker, "zk")
     cluster.chores("topic:later:1:1")
     cluster.start(3001)
-    cluster.wait_for(lambda: observed_state(operator.look()).state == "quorum-without-brokers", "named it", 60)
-    cluster.wait_for(lambda: cluster.znode("/brokers/topics/later") is None, "deleted the topic", 60)
+    cluster.wait_for(lambda: observed_state(operator.look()).state == "quorum-without-brokers", "named it", 120)
+    cluster.wait_for(lambda: cluster.znode("/brokers/topics/later") is None, "deleted the topic", 120)
     last = operator.go(plan_rollback, until=lambda _: False)
     assert operator.done[0].startswith("stop-controllers")
     assert observed_state(last).state == "M0"

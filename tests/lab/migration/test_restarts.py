@@ -51,10 +51,10 @@ def test_ip_quota_of_a_name_and_dynamic_listeners_are_harmless_until_a_restart(t
         cluster.start(FIRST_CONTROLLER)
         cluster.wait_dual_write()
         _restart(cluster, "kraft", moved[1])
-        cluster.wait_for(lambda: NAME_REFUSED in cluster.node(1).log_text(), "refused the name", 30)
+        cluster.wait_for(lambda: NAME_REFUSED in cluster.node(1).log_text(), "refused the name", 120)
         assert "metadata publishing fault" in cluster.node(1).log_text()
         changed = "advertised-address-changed"
-        seen = cluster.wait_for(lambda: _found(operator.look(), changed), "registered broker 2 elsewhere", 60)
+        seen = cluster.wait_for(lambda: _found(operator.look(), changed), "registered broker 2 elsewhere", 120)
         assert set(seen) == {"broker 2"}
         assert _LISTENERS_REFUSED in cluster.node(2).log_text()
         assert _LISTENERS_REFUSED not in cluster.node(1).log_text()
@@ -83,7 +83,7 @@ def _name_ends_a_restart(cluster: MigrationCluster) -> None:
         zookeeper.create(QUOTA_OF_A_NAME, _QUOTA, makepath=True)
         cluster.stop(2)
         cluster.start(2, wait=False)
-        cluster.wait_for(lambda: NAME_REFUSED in cluster.node(2).log_text(), "refused the name", 60)
+        cluster.wait_for(lambda: NAME_REFUSED in cluster.node(2).log_text(), "refused the name", 120)
         assert "Fatal error during KafkaServer startup" in cluster.node(2).log_text()
         zookeeper.delete(QUOTA_OF_A_NAME)  # the remedy
     cluster.kill(2)
@@ -105,7 +105,7 @@ def test_ended_controllers_are_started_and_a_broker_that_ends_is_reported(tmp_pa
         # The first of three controllers was started, which makes /migration, and ended without a majority.
         cluster.format_controllers()
         cluster.start(FIRST_CONTROLLER, wait=False)
-        cluster.wait_for(lambda: cluster.znode("/migration"), "/migration", 60)
+        cluster.wait_for(lambda: cluster.znode("/migration"), "/migration", 120)
         cluster.kill(FIRST_CONTROLLER)
         status = driven.kafkactl("status", code=7)
         found = {finding["id"] for finding in (*status["gates"], *status["findings"])}

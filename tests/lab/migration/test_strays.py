@@ -69,7 +69,7 @@ def test_strays_are_renamed_back_before_the_copy_and_after_it(tmp_path: Path) ->
         cluster.stop(BROKER)
         _rename_back(found.next_step, tmp_path / "after")
         cluster.start(BROKER)
-        cluster.wait_for(lambda: _counts(cluster) == [COUNT, COUNT], "all messages back", 60)
+        cluster.wait_for(lambda: _counts(cluster) == [COUNT, COUNT], "all messages back", 120)
         assert _stray(operator.look()) is None
         cluster.to_kraft(BROKER)
         assert _counts(cluster) == [COUNT, COUNT]

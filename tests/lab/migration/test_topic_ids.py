@@ -100,5 +100,5 @@ def _lose_and_regain_a_replica(cluster: MigrationCluster, operator: Operator) ->
     Path(command["file"]).parent.rename(folder)
     folder.with_name("aside").rename(cluster.workdir / "aside")
     cluster.start(broker)
-    cluster.wait_for(lambda: _counts(cluster) == [50, 50, 50, 50], "all messages back", 60)
+    cluster.wait_for(lambda: _counts(cluster) == [50, 50, 50, 50], "all messages back", 120)
     assert _find(operator.look(), "partitions-became-strays") == {}

@@ -28,7 +28,7 @@ def finalized_features(host: str, port: int) -> dict[str, int]:
     }
 
 
-def wait_for_features(host: str, port: int, wanted: dict[str, int], timeout_s: float = 20) -> dict[str, int]:
+def wait_for_features(host: str, port: int, wanted: dict[str, int], timeout_s: float = 90) -> dict[str, int]:
     """Return the same, once it is what is wanted, or what it is when the time is up.
 
     A node answers a moment before it has the metadata, 3.9 with metadata.version 1 until then.

@@ -93,9 +93,9 @@ def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True, restarts: 
         chores.alter_configs([ConfigResource(ConfigResourceType.TOPIC, "pay", {"retention.ms": "700000000"})])
     for broker_id in cluster.broker_ids * restarts:
         cluster.kill(broker_id)
-        cluster.wait_for(lambda broker_id=broker_id: left(cluster, broker_id), "left the ISRs", 30)  # type: ignore[misc]
+        cluster.wait_for(lambda broker_id=broker_id: left(cluster, broker_id), "left the ISRs", 120)  # type: ignore[misc]
         cluster.start(broker_id)
-        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
+        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 120)
     time.sleep(1.5)
     produce(cluster, {("late", 0): 20, ("late", 1): 20, ("orders", 3): 10})
     records = read_all(cluster, TOPICS)
@@ -234,7 +234,7 @@ def whole(scene: Scene, node_id: int) -> None:
     cluster = scene.cluster
     cluster.start(*(broker for broker in cluster.broker_ids if not cluster.node(broker).alive))
     assert cluster.leader() == node_id
-    cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
+    cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 120)
     assert strays(scene) == {broker_id: [] for broker_id in cluster.broker_ids}
     assert read_all(cluster, TOPICS) == scene.records
     produce(cluster, dict.fromkeys(scene.records, 3))

@@ -167,7 +167,7 @@ def test_a_controller_that_joins_unasked(new_cluster: ClusterOf, tmp_path: Path)
         "4.3.1", controllers=3, brokers=0, voters=(1,), settings=(("controller.quorum.auto.join.enable", "true"),)
     )
     cluster.start()
-    cluster.wait_for(lambda: sorted(cluster.voters()) == [1, 2, 3], "three voters by themselves", 60)
+    cluster.wait_for(lambda: sorted(cluster.voters()) == [1, 2, 3], "three voters by themselves", 120)
     gone = next(voter for voter in (3, 2) if voter != cluster.leader())
     key, journal = key_of(cluster, gone), tmp_path / "journal"
     _refused(change(cluster, removal(key), journal), "removed-node-still-runs")

@@ -175,7 +175,7 @@ def _with_the_log(site: Site) -> None:
 def _wait(holds: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     import time
 
-    end = time.monotonic() + 40
+    end = time.monotonic() + 120
     while not (found := holds()):
         assert time.monotonic() < end
         time.sleep(0.3)

@@ -88,7 +88,7 @@ def test_brokers_that_never_stop_and_voters_that_return(
     with Writer(cluster) as writer:
         time.sleep(2)
         recovered(kafkactl, scene)
-        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
+        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 120)
         before = len(writer.acked)
         epoch = cluster.quorum(scene.complete)["LeaderEpoch"]
 
@@ -102,7 +102,7 @@ def test_brokers_that_never_stop_and_voters_that_return(
         time.sleep(8)
         cluster.kill(*old)
         cluster.node(scene.complete).start().wait_ready(60)
-        cluster.wait_for(lambda: cluster.leader() == scene.complete, "the recovered controller as leader", 60)
+        cluster.wait_for(lambda: cluster.leader() == scene.complete, "the recovered controller as leader", 120)
         assert list(cluster.voters()) == [scene.complete]
         time.sleep(3)
     assert len(writer.acked) > before > 0
@@ -127,7 +127,7 @@ def grown_back(kafkactl: Cli, scene: Scene) -> None:
     run = kafkactl("quorum", "reassign", "--target", "1,2,3", "--bootstrap-controller", address, "--yes", "-o", "json")
     assert (run.code, run.json["voters_after"]) == (0, [1, 2, 3]), run.stdout
     cluster.kill(scene.complete)
-    cluster.wait_for(lambda: cluster.leader() in (scene.lagging, scene.leader), "a new leader", 60)
+    cluster.wait_for(lambda: cluster.leader() in (scene.lagging, scene.leader), "a new leader", 120)
     produce(cluster, dict.fromkeys(scene.records, 2))
     assert {place: len(found) for place, found in read_all(cluster, ("orders", "late")).items()} == {
         place: len(found) + 2 for place, found in scene.records.items() if place[0] != "pay"
@@ -149,11 +149,11 @@ def lost_a_broker(cluster: KafkaCluster) -> None:
         chores.create_topics({"both": TWO_OF_TWO, "single": ONE}, wait_for_metadata=True)
     produce(cluster, {("both", number): 10 for number in (0, 1)})
     cluster.kill(11)
-    cluster.wait_for(lambda: not_in_sync(cluster), "broker 11 out of sync", 60)
+    cluster.wait_for(lambda: not_in_sync(cluster), "broker 11 out of sync", 120)
     produce(cluster, {("both", number): 5 for number in (0, 1)})
     cluster.kill(12)
     cluster.node(11).start().wait_ready(60)
-    cluster.wait_for(lambda: not_in_sync(cluster), "broker 12 as lost", 60)
+    cluster.wait_for(lambda: not_in_sync(cluster), "broker 12 as lost", 120)
     time.sleep(5)  # the session of broker 12 ends, and broker 11 has the records of that
     cluster.kill(1, 11)
 
@@ -191,21 +191,21 @@ def test_a_broker_that_never_returns(
         asked(cluster, "UnregisterBroker", {"BrokerId": 12})
     unclean = {"ElectionType": 1, "TopicPartitions": None, "TimeoutMs": 5_000}
     asked(cluster, "ElectLeaders", unclean)
-    cluster.wait_for(lambda: found()["partitions-without-leader"]["evidence"]["partitions"] == [bare], "elected", 30)
+    cluster.wait_for(lambda: found()["partitions-without-leader"]["evidence"]["partitions"] == [bare], "elected", 120)
     assert {len(records) for records in read_all(cluster, ("both",)).values()} == {10}  # and 5 are gone
     moved = [{"PartitionIndex": int(bare[-1]), "Replicas": [11]}]
     move = {"TimeoutMs": 5_000, "Topics": [{"Name": "single", "Partitions": moved}]}
     asked(cluster, "AlterPartitionReassignments", move)
     asked(cluster, "ElectLeaders", unclean)
-    cluster.wait_for(lambda: "partitions-without-leader" not in found(), "elected what begins empty", 30)
+    cluster.wait_for(lambda: "partitions-without-leader" not in found(), "elected what begins empty", 120)
     if unregistered == "last":
         asked(cluster, "UnregisterBroker", {"BrokerId": 12})
-    cluster.wait_for(lambda: not found(), "nothing left to do", 30)
+    cluster.wait_for(lambda: not found(), "nothing left to do", 120)
     both = [{"PartitionIndex": number, "Replicas": [11]} for number in (0, 1)]
     topics = [{"Name": "both", "Partitions": both}, {"Name": "single", "Partitions": moved}]
     asked(cluster, "AlterPartitionReassignments", {"TimeoutMs": 5_000, "Topics": topics})
     linted = ("log", "lint", "--from-cluster", "--bootstrap-controller", address, "-o", "json")
-    cluster.wait_for(lambda: not kafkactl(*linted).json["findings"], "no trace of broker 12", 30)
+    cluster.wait_for(lambda: not kafkactl(*linted).json["findings"], "no trace of broker 12", 120)
 
 
 def asked(cluster: KafkaCluster, request: str, body: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ def lived(
         chores.create_topics({"orders": held}, wait_for_metadata=True)
     produce(cluster, {("orders", partition): 20 for partition in range(PARTITIONS)})
     survivor = cluster.leader()
-    cluster.wait_for(lambda: {len(isr) for isr in isrs(cluster).values()} == {NODES}, "every replica in sync", 60)
+    cluster.wait_for(lambda: {len(isr) for isr in isrs(cluster).values()} == {NODES}, "every replica in sync", 120)
     return cluster, survivor
 
 
@@ -109,7 +109,7 @@ def test_a_combined_node_is_recovered_by_the_steps_of_the_plan(
     Path(source).rename(work / target)
     cluster.node(survivor).start().wait_ready(60)
     alone = {(survivor,)}
-    cluster.wait_for(lambda: elected(cluster) and set(isrs(cluster).values()) == alone, "led by the node left", 60)
+    cluster.wait_for(lambda: elected(cluster) and set(isrs(cluster).values()) == alone, "led by the node left", 120)
     assert cluster.leader() == survivor
     assert read_all(cluster, ("orders",)) == records
     assert not [path for place in disks for path in Path(place).glob("*-stray")]
@@ -146,7 +146,7 @@ def grown_back(kafkactl: Cli, cluster: KafkaCluster, survivor: int, gone: list[i
     produce(cluster, {("orders", partition): 3 for partition in range(PARTITIONS)})
     whole = {len(found) for found in read_all(cluster, ("orders",)).values()}
     assert whole == {23}
-    cluster.wait_for(lambda: {len(isr) for isr in isrs(cluster).values()} == {NODES}, "copied to the new disks", 60)
+    cluster.wait_for(lambda: {len(isr) for isr in isrs(cluster).values()} == {NODES}, "copied to the new disks", 120)
 
 
 def add_static(cluster: KafkaCluster, node_id: int, voters: list[int]) -> None:
@@ -161,4 +161,4 @@ def add_static(cluster: KafkaCluster, node_id: int, voters: list[int]) -> None:
         cluster.node(voter).start()
     for voter in voters:
         cluster.node(voter).wait_ready(60)
-    cluster.wait_for(cluster.commits, "committed with the voter that was added", 60)
+    cluster.wait_for(cluster.commits, "committed with the voter that was added", 120)

@@ -77,7 +77,7 @@ def test_strays_are_predicted_and_restored(kafkactl: Cli, new_cluster: Callable[
     start_recovered(scene, scene.lagging, work / "careless")
     cluster.start(*cluster.broker_ids)
     # A broker that just started may still show the ISRs from before, and the other has not renamed its folders yet.
-    cluster.wait_for(lambda: in_sync(cluster) and strays(scene) == foretold, "in sync, and stray as foretold", 60)
+    cluster.wait_for(lambda: in_sync(cluster) and strays(scene) == foretold, "in sync, and stray as foretold", 120)
     assert strays(scene) == foretold == {broker_id: sorted(LOST_TO_G) for broker_id in cluster.broker_ids}
     assert read_all(cluster, ("gone",)) == {("gone", 0): []}
     kept = {place: found for place, found in scene.records.items() if "{}-{}".format(*place) not in LOST_TO_G}
@@ -123,14 +123,14 @@ def test_epochs_and_producer_ids_do_not_go_back(kafkactl: Cli, new_cluster: Call
     whole(scene, scene.lagging)
     for broker in cluster.broker_ids:  # a leader is killed, and its partitions get another
         cluster.kill(broker)
-        cluster.wait_for(lambda broker=broker: left(cluster, broker), "left the ISRs", 30)  # type: ignore[misc]
+        cluster.wait_for(lambda broker=broker: left(cluster, broker), "left the ISRs", 120)  # type: ignore[misc]
         before = {place: len(found) for place, found in read_all(cluster, TOPICS).items()}
         produce(cluster, dict.fromkeys(scene.records, 2))
         assert {place: len(found) for place, found in read_all(cluster, TOPICS).items()} == {
             place: count + 2 for place, count in before.items()
         }
         cluster.start(broker)
-        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
+        cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 120)
 
 
 @pytest.mark.campaign

@@ -65,7 +65,7 @@ def test_adopted_topics_keep_their_data(kafkactl: Cli, new_cluster: Callable[...
     start_recovered(scene, scene.lagging, out)
     set_before_brokers_start(cluster, release, scene.lagging)
     cluster.start(*cluster.broker_ids)
-    cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
+    cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 120)
     time.sleep(4)  # several looks for what may be deleted
     assert strays(scene) == {broker_id: [] for broker_id in cluster.broker_ids}
     found = read_all(cluster, ("kept",))

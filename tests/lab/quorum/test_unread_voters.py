@@ -81,11 +81,11 @@ def test_after_a_restart_it_cannot_be_elected(release: str, new_cluster: Cluster
 def test_a_plan_warns_until_the_former_leader_was_restarted(release: str, new_cluster: ClusterOf) -> None:
     cluster, nodes = cut_off(release, new_cluster)
     cluster.resume(nodes.former)
-    cluster.wait_for(lambda: follows(cluster, nodes.former), "the former leader follows", 60)
+    cluster.wait_for(lambda: follows(cluster, nodes.former), "the former leader follows", 120)
     assert [finding.subject for finding in warnings_of(cluster, nodes)] == [f"controller {nodes.former}"]
     cluster.stop(nodes.former)
     cluster.start(nodes.former)
-    cluster.wait_for(lambda: follows(cluster, nodes.former), "the former leader follows", 60)
+    cluster.wait_for(lambda: follows(cluster, nodes.former), "the former leader follows", 120)
     assert warnings_of(cluster, nodes) == []
 
 
@@ -120,7 +120,7 @@ def cut_off(release: str, new_cluster: ClusterOf) -> tuple[KafkaCluster, Nodes]:
 
 def change_voters(cluster: KafkaCluster, nodes: Nodes) -> None:
     """Remove the former leader and add controller 4, at once: the records come below the end of the former log."""
-    cluster.wait_for(lambda: JOINS in ids(cluster.quorum(nodes.leader)["Observers"]), "controller 4 follows", 30)
+    cluster.wait_for(lambda: JOINS in ids(cluster.quorum(nodes.leader)["Observers"]), "controller 4 follows", 120)
     removed = ask(cluster, nodes.leader, "RemoveRaftVoter", voter_body(cluster, nodes.former))
     at = endpoint_of(cluster, JOINS)
     listeners = [{"Name": at.listener, "Host": at.host, "Port": at.port}]
@@ -138,7 +138,7 @@ def back(cluster: KafkaCluster, nodes: Nodes) -> None:
     """Check that the former leader runs again and follows, as an observer."""
     time.sleep(3)  # the leader's BeginQuorumEpoch has run into its time limit
     cluster.resume(nodes.former)
-    cluster.wait_for(lambda: follows(cluster, nodes.former), "the former leader follows", 60)
+    cluster.wait_for(lambda: follows(cluster, nodes.former), "the former leader follows", 120)
     time.sleep(1)
 
 

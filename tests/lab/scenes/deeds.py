@@ -22,7 +22,7 @@ def kill(*who: int | str) -> Deed:
         ids = [stage.part(name) for name in who]
         stage.cluster.kill(*ids)
         if any(node_id in stage.cluster.broker_ids for node_id in ids):
-            stage.cluster.wait_for(lambda: not _unfenced(stage) & set(ids), "fenced the dead brokers", 30)
+            stage.cluster.wait_for(lambda: not _unfenced(stage) & set(ids), "fenced the dead brokers", 120)
 
     return deed
 
@@ -67,7 +67,7 @@ def back_again(who: int | str) -> Deed:
 
     def deed(stage: Stage) -> None:
         key = ("controller", stage.part(who))
-        stage.cluster.wait_for(lambda: key in registered(stage), f"{key} registered again", 30)
+        stage.cluster.wait_for(lambda: key in registered(stage), f"{key} registered again", 120)
 
     return deed
 
@@ -96,7 +96,7 @@ def pause(*who: int | str) -> Deed:
     def deed(stage: Stage) -> None:
         ids = [stage.part(name) for name in who]
         stage.cluster.pause(*ids)
-        stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the paused voters", 15)
+        stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the paused voters", 120)
 
     return deed
 
@@ -118,7 +118,7 @@ def lose_disk(who: int | str) -> Deed:
         node_id = stage.part(who)
         know_dead(node_id)(stage)
         key = stage.cluster.replace_disk(node_id)
-        stage.cluster.wait_for(lambda: (node_id, key) in _observers(stage), "the new disk as an observer", 60)
+        stage.cluster.wait_for(lambda: (node_id, key) in _observers(stage), "the new disk as an observer", 120)
 
     return deed
 
@@ -129,7 +129,7 @@ def know_dead(*who: int | str) -> Deed:
     def deed(stage: Stage) -> None:
         ids = [stage.part(name) for name in who]
         stage.cluster.kill(*ids)
-        stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the dead voters", 15)
+        stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the dead voters", 120)
 
     return deed
 

@@ -278,9 +278,9 @@ def _is_claimed(words: Sequence[str], before: Picture, after: Picture) -> bool:
 
 def _harm(scene: Scene, stage: Stage, ran: set[str], code: int) -> str:
     if scene.verdict is Verdict.KILLS:
-        stage.cluster.wait_for(lambda: ran - {node.name for node in stage.cluster.running}, "lost a node", 20)
+        stage.cluster.wait_for(lambda: ran - {node.name for node in stage.cluster.running}, "lost a node", 120)
         return Verdict.KILLS if code == 0 else f"refused ({code})"
-    stage.cluster.wait_for(lambda: stage.cluster.leader() == -1, "lost its leader", 20)
+    stage.cluster.wait_for(lambda: stage.cluster.leader() == -1, "lost its leader", 120)
     until = time.monotonic() + LEADERLESS_S
     while time.monotonic() < until:
         if stage.cluster.leader() != -1:

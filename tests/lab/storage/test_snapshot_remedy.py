@@ -95,10 +95,10 @@ def test_voter_and_broker_fetch_the_whole_log_after_their_own_was_moved_aside(
         folder = cluster.disks.metadata_log(number)
         folder.rename(folder.with_name("moved-aside") if number == voter else folder.parents[1] / "moved-aside")
         cluster.node(number).start().wait_ready()
-        cluster.wait_for(lambda folder=folder: scan_log_folder(str(folder)).contents.records > 0, "a log", 60)
+        cluster.wait_for(lambda folder=folder: scan_log_folder(str(folder)).contents.records > 0, "a log", 120)
     if dynamic:
         assert cluster.voters()[voter] == directory
     leader = cluster.leader()
     (other,) = {*cluster.controller_ids} - {leader, voter}
     cluster.kill(other)  # the voter is needed for a majority now
-    cluster.wait_for(cluster.commits, "a commit", 60)
+    cluster.wait_for(cluster.commits, "a commit", 120)

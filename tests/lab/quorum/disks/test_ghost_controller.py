@@ -38,7 +38,7 @@ def test_ghost_controller_registers_with_its_id_in_its_own_file(
     write_config(file, own)
     cluster.node(GHOST).config.update(own)
     cluster.node(GHOST).start()
-    cluster.wait_for(lambda: GHOST in registered(cluster), "the controller registers", 60)
+    cluster.wait_for(lambda: GHOST in registered(cluster), "the controller registers", 120)
     after = cluster.quorum()
     assert (after["LeaderId"], after["LeaderEpoch"]) == (before["LeaderId"], before["LeaderEpoch"])
     assert sorted(voter["ReplicaId"] for voter in after["CurrentVoters"]) == list(range(1, controllers + 1))

@@ -57,7 +57,7 @@ def test_controllers_with_new_addresses(kafkactl: Cli, new_cluster: Callable[...
     moved = move(cluster)
     for id in cluster.controller_ids:
         cluster.node(id).start()
-        cluster.wait_for(lambda id=id: answers_api_versions(*cluster.node(id).address), f"{id} answers", 60)  # type: ignore[misc]
+        cluster.wait_for(lambda id=id: answers_api_versions(*cluster.node(id).address), f"{id} answers", 120)  # type: ignore[misc]
     time.sleep(NO_LEADER_S)
     assert cluster.leader() == -1
     shown = [word for id in cluster.controller_ids for word in ("--log-dir", cluster.disks.log_dir(id))]
@@ -67,7 +67,7 @@ def test_controllers_with_new_addresses(kafkactl: Cli, new_cluster: Callable[...
         return kafkactl("quorum", "describe", "--bootstrap-controller", addresses, *shown, "-o", "json")
 
     # A node that starts on a busy machine may answer later than the others.
-    cluster.wait_for(lambda: "voters-at-other-addresses" in ids(described()), "voters at other addresses", 60)
+    cluster.wait_for(lambda: "voters-at-other-addresses" in ids(described()), "voters at other addresses", 120)
     last = described()
     assert last.code == 7
     assert "Bring back voters" not in last.stdout
@@ -92,7 +92,7 @@ def test_controllers_with_new_addresses(kafkactl: Cli, new_cluster: Callable[...
     own = {"log.dirs": str(target), "controller.quorum.bootstrap.servers": str(cluster.controller_address(1))}
     write_config(cluster.config_file(1), kept[1] | own)
     cluster.node(1).start().wait_ready(60)
-    cluster.wait_for(lambda: cluster.leader() == 1, "the recovered controller leads", 60)
+    cluster.wait_for(lambda: cluster.leader() == 1, "the recovered controller leads", 120)
     assert has_value(kafkactl, "--from-cluster", "--bootstrap-controller", cluster.controller_address(1))
     cluster.kill(1)
 
@@ -101,8 +101,8 @@ def test_controllers_with_new_addresses(kafkactl: Cli, new_cluster: Callable[...
     with forwarded(moved):
         for id in cluster.controller_ids:
             cluster.node(id).start()
-        cluster.wait_for(lambda: cluster.leader() in cluster.controller_ids, "a leader through the old ports", 60)
-        cluster.wait_for(lambda: voters_ports(cluster) == cluster.disks.controller_ports, "new addresses", 60)
+        cluster.wait_for(lambda: cluster.leader() in cluster.controller_ids, "a leader through the old ports", 120)
+        cluster.wait_for(lambda: voters_ports(cluster) == cluster.disks.controller_ports, "new addresses", 120)
         cluster.kill(*cluster.controller_ids)
     cluster.start()
     assert cluster.leader() in cluster.controller_ids

@@ -42,14 +42,14 @@ def _two_histories(cluster: KafkaCluster, *, while_running: bool) -> None:
         chores.create_topics({"late": topic}, wait_for_metadata=True)
     produce(cluster, {("late", 0): 50})
     until = cluster.quorum()["HighWatermark"] + NO_OPS
-    cluster.wait_for(lambda: cluster.quorum()["HighWatermark"] > until, "more records of the leader", 60)
+    cluster.wait_for(lambda: cluster.quorum()["HighWatermark"] > until, "more records of the leader", 120)
     cluster.kill(*cluster.controller_ids, BROKER)
     for id, copy in copies.items():
         shutil.rmtree(cluster.disks.log_dir(id))
         shutil.copytree(copy, cluster.disks.log_dir(id))
     for id in RESTORED:
         cluster.node(id).start()
-    cluster.wait_for(lambda: cluster.leader() in RESTORED and cluster.commits(), "a leader of the older copies", 60)
+    cluster.wait_for(lambda: cluster.leader() in RESTORED and cluster.commits(), "a leader of the older copies", 120)
 
 
 def _diffs(kafkactl: Cli, step: str, *more: object) -> list[str]:

@@ -84,7 +84,7 @@ def test_controllers_with_different_voters_agree_after_the_remedy(new_cluster: C
         run = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
         return findings(run, "configured-voters-differ") if run.code in (0, 7) else []
 
-    (found,) = cluster.wait_for(differs, "the differing voters are reported", 60)
+    (found,) = cluster.wait_for(differs, "the differing voters are reported", 120)
     assert found["evidence"]["voters"] == {"1": ["1", "2", "3"], "2": ["1", "2", "3"], "3": ["1", "3"]}
     cluster.stop(3)
     _configure(cluster, own)
@@ -94,7 +94,7 @@ def test_controllers_with_different_voters_agree_after_the_remedy(new_cluster: C
         run = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
         return run.code == 0 and run.json["tolerates"] == 1 and not findings(run, "configured-voters-differ")
 
-    cluster.wait_for(settled, "all voters are alive and agree", 60)
+    cluster.wait_for(settled, "all voters are alive and agree", 120)
 
 
 def _configure(cluster: KafkaCluster, config: dict[str, str]) -> None:

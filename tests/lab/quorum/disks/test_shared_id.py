@@ -37,7 +37,7 @@ def test_controller_leaves_the_id_that_a_broker_has(kafkactl: Cli, new_cluster: 
                 lambda words=words: "one-id-two-processes" in ids(kafkactl(*words, *where, "-o", "json")), "it", 60
             )
         new = cluster.add_controller()
-        cluster.wait_for(lambda: new in [each["ReplicaId"] for each in cluster.quorum()["Observers"]], "follows", 60)
+        cluster.wait_for(lambda: new in [each["ReplicaId"] for each in cluster.quorum()["Observers"]], "follows", 120)
         run = kafkactl("quorum", "reassign", "--target", f"{leader},{other},{new}", *where, "--yes", "-o", "json")
         assert run.code == 0, run.stdout + run.stderr
         cluster.stop(shared)
