@@ -9,7 +9,7 @@ from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.wording import numbered
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.roll.case import RollCase, Way
-from kafkactl.roll.checks import binaries
+from kafkactl.roll.checks import binaries, cluster
 from kafkactl.roll.gates import is_unknown, unsettled
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, NODE_NOT_OBSERVED, NOTHING_LISTENS
@@ -133,6 +133,8 @@ def _go_on(case: RollCase, phase: Phase, forbidden: Mapping[int, Sequence[Findin
     to = [f"--to {case.request.to}"] if case.request.to else []
     if unproved := _unproved(case):
         return unproved
+    if left_out := next((item.finding for item in cluster.check_left_out(case)), None):
+        return f"{left_out.advice} {left_out.message[:1].upper()}{left_out.message[1:]}."
     if phase is Phase.DONE:
         return "Nothing: no roll is under way."
     if phase in (Phase.BINARIES, Phase.LEVELS) and case.goal is not None:
@@ -162,7 +164,7 @@ def _blocked(case: RollCase, to: Sequence[str]) -> str:
     blocking = blockers(item.finding for row in binaries.ROWS for item in row.find(case))
     if not blocking:
         return ""
-    text = f"Correct what blocks the roll: {blocking[0].message}. {blocking[0].advice}"
+    text = f"Correct what blocks the roll: {blocking[0].message.rstrip('.')}. {blocking[0].advice}"
     more = f" All {len(blocking)} blockers: {case.request.command('check', *to)}"
     return text if len(blocking) == 1 else text + more
 

@@ -5,6 +5,8 @@ For the person who arrives in the middle: first what is wrong, then who is done,
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkactl.core.answers import by_fields, json_of
 from kafkactl.core.findings import Finding, Severity, blockers, each_once
 from kafkactl.core.frozen import frozen
@@ -22,6 +24,9 @@ from kafkactl.roll.order import is_restarted
 from kafkactl.roll.phase import Phase, phase_of
 from kafkactl.roll.releases import rules_of
 from kafkactl.roll.rollback_path import RollbackPath, rollback_path
+
+_SHOWN: Final = ("stale-broker-registration", "stale-controller-registration", "node-left-out")
+"""Warnings of the check that a status shows: nodes that are not among its rows."""
 
 
 @frozen
@@ -93,7 +98,7 @@ def roll_status(case: RollCase) -> RollStatus:
     record = case.record
     step = None if record is None else record.open_step
     found = each_once(item.finding for row in ROWS for item in row.find(case))
-    shown = [finding for finding in found if finding.severity is Severity.BLOCKER or "stale" in finding.id]
+    shown = [finding for finding in found if finding.severity is Severity.BLOCKER or finding.id in _SHOWN]
     lacking = [item.finding for item in evidence.check_evidence(case)]
     way = rollback_path(case)
     return RollStatus(

@@ -8,8 +8,9 @@ from kafkactl.core.findings import Severity
 from kafkactl.core.frozen import changed
 from kafkactl.protocol.control_records import ControlType
 from kafkactl.protocol.schema.spec import Versions
-from kafkactl.roll.case import make_case
+from kafkactl.roll.case import RollRequest, make_case
 from kafkactl.roll.checks.run import ROWS, check_roll, open_warnings
+from kafkactl.roll.position import roll_status
 from tests.migration.migration_logs import record
 from tests.roll.rolls import JAVA, Roll, config
 
@@ -266,3 +267,15 @@ def test_table_names_every_finding_once():
     names = [id for row in ROWS for id in row.ids]
     assert len(set(names)) == len(names)
     assert len(names) >= 22
+
+
+def test_nodes_of_the_cluster_that_the_inventory_lacks_are_named():
+    roll = Roll("4.3.1", level=30)
+    seen = roll.observation()
+    old = changed(seen, nodes=tuple(node for node in seen.nodes if node.id not in (3, 13)))
+    case = make_case(old, RollRequest(to="4.4.0"))
+    found = [finding for finding in check_roll(case).findings if finding.id == "node-left-out"]
+    assert [finding.subject for finding in found] == ["controller 3", "broker 13"]
+    status = roll_status(case)
+    assert "node-left-out" in [finding.id for finding in status.findings]
+    assert status.next_action.startswith("Add node 3 to the inventory. Controller 3 is part of the cluster")

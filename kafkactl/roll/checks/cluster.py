@@ -182,6 +182,17 @@ def check_stale(case: RollCase) -> Iterator[RollFinding]:
             yield about(_stale("controller", controller_id))
 
 
+def check_left_out(case: RollCase) -> Iterator[RollFinding]:
+    """Find voters, and brokers that are not fenced, that are not among the nodes: the roll passes over them."""
+    known = {node.id for node in case.observation.nodes}
+    brokers = {id for id, broker in case.image.brokers.items() if not broker.fenced} - known
+    for node_id in sorted(brokers | set(case.voter_ids) - known):
+        name = f"broker {node_id}" if node_id in brokers else f"controller {node_id}"
+        text = f"{name} is part of the cluster and not among the nodes of the roll: it would keep its release and file"
+        step = f"Add node {node_id} to the inventory."
+        yield about(warning("node-left-out", name, text, step, node=node_id))
+
+
 def _stale(role: str, node_id: int) -> Finding:
     return warning(
         f"stale-{role}-registration",
@@ -200,5 +211,6 @@ ROWS = (
     CheckRow(ids=("reassignment-running", "election-unsettled"), find=check_movement),
     CheckRow(ids=("quorum-without-spare",), find=check_quorum),
     CheckRow(ids=("partition-stops-while-down",), find=check_outage),
+    CheckRow(ids=("node-left-out",), find=check_left_out),
     CheckRow(ids=("stale-broker-registration", "stale-controller-registration"), find=check_stale),
 )
