@@ -34,15 +34,17 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
         return unknown_area(AREA, why, COUNTS, command)
     differing = tuple(_differences(state))
     stale = [member for member in state.members if member.stale]
-    findings = (*differing, *map(_stale_finding, stale))
+    unasked = _unasked(state)
+    findings = (*differing, *map(_stale_finding, stale), *(() if unasked is None else (unasked,)))
+    verdict = StatusVerdict.WATCH if differing or stale else StatusVerdict.UNKNOWN if unasked else StatusVerdict.OK
     possible = _possible_level(state)
     current = state.level(METADATA_VERSION)
     return area_of(
         AREA,
-        StatusVerdict.WATCH if findings else StatusVerdict.OK,
+        verdict,
         joined(
             (
-                "nodes differ" if differing else "all nodes agree",
+                "nodes differ" if differing else "all nodes agree" if unasked is None else unasked.message,
                 _possible_text(current, possible),
                 _stale_text(stale),
             )
@@ -56,6 +58,19 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
         findings=findings,
         command=command,
     )
+
+
+def _unasked(state: ClusterState) -> Finding | None:
+    """Return a finding for the kind of nodes of which none is known, so that none was asked; None without one."""
+    if not state.brokers_known:
+        kind, why = "brokers", state.log_error
+    elif not any(member.role is Role.CONTROLLER for member in state.members):
+        kind, why = "controllers", state.leader_error
+    else:
+        return None
+    reason = "" if why is None else f" ({why.reason})"
+    text = f"the levels of {kind} are not known{reason}: the other nodes agree"
+    return warning("status-not-known", AREA, text, "" if why is None else why.step)
 
 
 def _differences(state: ClusterState) -> Iterator[Finding]:

@@ -182,6 +182,12 @@ LEVELS = {
     ),
     "stale registration": (STALE, "watch", {"stale_registrations": 1}),
     "log not read": (nodes(log_error=NO_RIGHT), "ok", {"stale_registrations": None}),
+    "no controller known": (
+        nodes(seen=(node(4), node(5), node(6))), "unknown", {"metadata_version": "4.3-IV0"},
+    ),
+    "brokers not known": (
+        changed(nodes(), state=changed(nodes().state, brokers_known=False, log_error=NO_RIGHT)), "unknown", {},
+    ),
     "not asked": (NO_RIGHT, "unknown", {"metadata_version": None}),
 }  # fmt: skip
 
@@ -196,10 +202,18 @@ def test_levels_have_the_verdict_of_the_contract(case: str):
     assert found.command == f"kafkactl {words} --bootstrap-server b1:9092"
 
 
+def test_kind_of_nodes_without_levels_is_named():
+    observed = nodes(log_error=NO_RIGHT)
+    state = changed(observed.state, brokers_known=False)
+    found = area("levels", nodes=changed(observed, state=state))
+    assert found.text.startswith(f"the levels of brokers are not known ({NO_RIGHT.reason}): the other nodes agree")
+    assert [(finding.id, finding.advice) for finding in found.findings] == [("status-not-known", NO_RIGHT.step)]
+
+
 def test_possible_level_is_reported_if_all_nodes_support_more():
     newer = {METADATA_VERSION: Versions(7, 33)}
     brokers = [broker(id, features=newer) for id in (4, 5, 6)]
-    seen = tuple(node(item.id, supported=newer) for item in brokers)
+    seen = (*(node(item.id, supported=newer) for item in brokers), node(1, Role.CONTROLLER, supported=newer))
     found = area("levels", nodes=nodes(*brokers, seen=seen))
     assert (found.verdict, found.counts["metadata_version_possible"]) == ("ok", "4.4-IV2")
     assert "4.4-IV2 is possible" in found.text

@@ -6,6 +6,7 @@ import pytest
 
 import kafkactl
 from kafkactl.core.errors import UnreachableError
+from kafkactl.core.frozen import changed
 from kafkactl.playground.cluster import FakeCluster
 from kafkactl.status.api import watch
 from kafkactl.status.api.watch import StatusWatch
@@ -28,3 +29,20 @@ def test_late_nodes_have_the_reason_that_is_known(monkeypatch: pytest.MonkeyPatc
         status = asking.status()
     levels = next(area for area in status.areas if area.area == "levels")
     assert (levels.verdict.value, levels.text) == ("unknown", f"not known: {reason}")
+
+
+@pytest.mark.parametrize("log", [NO_LEADER, LATE])
+def test_nodes_that_waited_for_the_log_have_the_reason_that_is_known(monkeypatch: pytest.MonkeyPatch, log):
+    with (
+        FakeCluster() as cluster,
+        kafkactl.connect(bootstrap_controller=str(cluster.address)) as client,
+        StatusWatch(client) as asking,
+    ):
+        found = watch.ask_all(asking._questions, asking._limits_ms())
+        view, nodes = found["nodes"]
+        waited = changed(nodes.state, registrations=None, brokers_known=False, log_error=LATE, leader_error=LATE)
+        found |= {"nodes": (view, changed(nodes, state=waited)), "log": log}
+        monkeypatch.setattr(watch, "ask_all", lambda *_: found)
+        state = asking.observe().nodes.state
+    reason = LATE.reason if log is LATE else NO_LEADER.message
+    assert (state.log_error.reason, state.leader_error.reason) == (reason, reason)

@@ -40,6 +40,7 @@ from kafkactl.kafka.attempts import SilentNodes, all_at_once, worst_of
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import check_role
 from kafkactl.kafka.connection import Connection
+from kafkactl.kafka.line import TIMED_OUT
 from kafkactl.kafka.retries import is_transient
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
@@ -235,17 +236,18 @@ class QuorumObserver(Closing):
         return [answered.get(visit.address, visit) for visit in visits]
 
     def _leader_once_more(self, visits: list[Visit]) -> list[Visit]:
-        """Ask the controllers that are followed once more: one was elected just now, another's connection was lost."""
-        followed = {visit.leader_id for visit in visits if visit.leader_id is not None}
-        asked = {
-            visit.address: visit.expected_id
-            for visit in visits
-            if (visit.id is None or visit.id in followed) and (visit.error is None or is_transient(visit.error))
-        }
-        again = {visit.address: visit for visit in self._visit_all(asked)}
-        if not any(visit.answer for visit in again.values()):
+        """Ask the controllers that are followed once more: one was elected just now, another's connection was lost.
+
+        One that did not answer for all of its time is not waited for a second time.
+        """
+        followed = {None, *(visit.leader_id for visit in visits)}
+        again = [visit for visit in visits if visit.error is None or is_transient(visit.error)]
+        late = [visit for visit in again if visit.error is not None and visit.error.id == TIMED_OUT]
+        asked = {visit.address: visit.expected_id for visit in again if visit.id in followed and visit not in late}
+        now = {visit.address: visit for visit in self._visit_all(asked)}
+        if not any(visit.answer for visit in now.values()):
             return visits
-        return self._tour([again.get(visit.address, visit) for visit in visits])
+        return self._tour([now.get(visit.address, visit) for visit in visits])
 
     def _visit_all(
         self,

@@ -14,6 +14,7 @@ from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.settings_verdict import verdict_of
 from kafkactl.core.closing import Closing
 from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.kafka.line import TIMED_OUT
 from kafkactl.quorum.api.observation import QuorumWatch
@@ -49,7 +50,7 @@ _QUORUM_PATIENCE_MS: Final = 650.0  # a voter that is silent for so long is watc
 _SOON_MS: Final = 200.0
 _VOTERS_WATCHED_MS: Final = 1_200.0  # two intervals of no-ops and a sample: a voter that is silent for so long is dead
 _CALL_MS: Final = 1_800.0
-_LEADER_MS: Final = 700.0  # for the leader, before the log is read
+_LEADER_MS: Final = 600.0  # for the leader, before the log is read
 _HELD_MS: Final = 400.0  # for brokers that hold the question for the leader
 _LIMIT_MS: Final = 2_000.0  # for an area, so that the command ends within 3 s also on a busy host
 _LOG_SHARE: Final = 0.4  # of the limit, for which the nodes wait for the registrations in the log
@@ -98,8 +99,8 @@ class StatusWatch(Closing):
         self._is_first = False
         _check_anything_known(found)
         quorum, nodes, partitions = (_part(found[name]) for name in ("quorum", "nodes", "partitions"))
-        if nodes is LATE and isinstance(found["log"], KafkactlError):
-            nodes = not_asked(found["log"])  # without a leader, which says more than that the nodes took too long
+        if isinstance(found["log"], KafkactlError):
+            nodes = _with_reason(nodes, not_asked(found["log"]))
         return Observation(
             quorum=quorum,
             nodes=nodes if isinstance(nodes, NotAsked) else nodes[1],
@@ -270,6 +271,16 @@ def cluster_status(
 
 def _part(found: Any) -> Any:
     return not_asked(found) if isinstance(found, KafkactlError) else found
+
+
+def _with_reason(nodes: Any, why: NotAsked) -> Any:
+    """Return the nodes with the reason why the log is not known, which says more than that the nodes took too long."""
+    if isinstance(nodes, NotAsked):
+        return why if nodes is LATE else nodes
+    view, found = nodes
+    state = found.state
+    late = [name for name in ("log_error", "leader_error") if getattr(state, name, None) == LATE]
+    return view, changed(found, state=changed(state, **dict.fromkeys(late, why)))
 
 
 def _check_anything_known(found: dict[str, Any]) -> None:
