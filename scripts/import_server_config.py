@@ -26,7 +26,7 @@ Definitions = dict[str, dict[str, Any]]
 def main(folders: Sequence[Path]) -> None:
     """Write both tables of the releases in the folders."""
     for kind, target in TARGETS.items():
-        releases = {_release(folder): definitions("java", folder, kind) for folder in folders}
+        releases = {release_of(folder): definitions("java", folder, kind) for folder in folders}
         target.write_text(rendered(merged(releases), list(releases)), encoding="utf-8")
 
 
@@ -153,7 +153,8 @@ def rendered(rows: Iterable[dict[str, Any]], releases: Sequence[str]) -> str:
     return head + ",\n".join(json.dumps(row) for row in rows) + "\n]}\n"
 
 
-def _release(folder: Path) -> str:
+def release_of(folder: Path) -> str:
+    """Return the name of the release whose jars the folder holds."""
     version = folder.name.removeprefix("kafka-")
     return ".".join(version.split(".")[:2])
 

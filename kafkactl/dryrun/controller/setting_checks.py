@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
@@ -22,10 +22,10 @@ from kafkactl.dryrun.controller.topic_settings import (
 )
 from kafkactl.dryrun.prediction import ServerError
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image
-from kafkactl.storage.config.keys import server_keys, value_problem
+from kafkactl.storage.config.dynamic_keys import SettingProblem, bound_by_present, setting_problems
 from kafkactl.storage.config.release_rules import reading_rules
 
-INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, NOT_REGISTERED = 40, 3, 102
+INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, NOT_REGISTERED = 40, 42, 3, 102
 CORDONED: Final = "cordoned.log.dirs"
 NOT_A_SUBSET: Final = (
     f"When updating {CORDONED} via controllers,  the new value must be a subset of the current configuration value."
@@ -51,7 +51,10 @@ def refusal(
     if name and not _is_node(image, facts, int(name)):
         what = "node" if topic_rules(facts.release).finds_controllers else "broker"
         return ServerError(code=NOT_REGISTERED, message=f"No {what} with id {name} found.")
-    wrong = next(_wrong_of_brokers(image, facts, entity, wanted, through_broker=through_broker), None)
+    by_broker = next(_refused_by_brokers(facts, entity, wanted), None) if through_broker else None
+    if by_broker is not None:
+        return ServerError(code=INVALID_REQUEST, message=by_broker.words)
+    wrong = next(_wrong_of_controller(image, facts, entity, wanted, through_broker=through_broker), None)
     return None if wrong is None else ServerError(code=INVALID_CONFIG, message=wrong)
 
 
@@ -68,16 +71,24 @@ def unseen_by_log(image: Image, facts: Facts, entity: Key, wanted: Wanted) -> It
 
 
 def ignored_by_brokers(facts: Facts, entity: Key, settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the settings of brokers that the controller stores and no broker can read: it does not look at them."""
+    """Yield the settings of brokers that the controller stores and brokers do not use: it does not look at them."""
     if entity[0] == TOPIC_CONFIG:
         return
-    for key, words in _unreadable(facts, settings):
+    for problem in _refused_by_brokers(facts, entity, settings):
+        what = "all dynamic settings of that broker" if problem.voids_others else "it"
         yield warning(
             "setting-stored-and-ignored",
             f"broker {entity[1]}" if entity[1] else "cluster",
-            f"{words}: the controller stores it, and brokers log an error and use their files' value or the default",
-            key=key,
+            f"{problem.words}: the controller stores {problem.key}, and brokers log an error, ignore {what}, and use "
+            "their files' values or the defaults",
+            problem.next_step,
+            key=problem.key,
         )
+
+
+def of_running_pools(facts: Facts, entity: Key, settings: Mapping[str, str]) -> list[str]:
+    """Return the settings of pools of threads: brokers compare them with values in force, which are not in the log."""
+    return [] if entity[0] == TOPIC_CONFIG else list(bound_by_present(facts.release.name, settings))
 
 
 def what_expires(image: Image, entity: Key, wanted: Wanted) -> Iterator[Finding]:
@@ -131,13 +142,10 @@ def _is_node(image: Image, facts: Facts, node_id: int) -> bool:
     return is_controller and topic_rules(facts.release).finds_controllers
 
 
-def _wrong_of_brokers(
+def _wrong_of_controller(
     image: Image, facts: Facts, entity: Key, wanted: Wanted, *, through_broker: bool
 ) -> Iterator[str]:
-    """Yield the errors of changes of brokers' settings, in the order in which they are asked for: by the broker that
-    passes the request on, then by the controller."""
-    if through_broker:
-        yield from (words for _, words in _unreadable(facts, wanted))
+    """Yield the controller's errors for a change of brokers' settings."""
     rules, present = facts.rules, image.configs.get(entity, {})
     for key, value in wanted.items():
         if key == MIN_ISR and rules.elections.elr and entity[1]:
@@ -150,12 +158,11 @@ def _wrong_of_brokers(
                 yield wrong
 
 
-def _unreadable(facts: Facts, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield keys of a node with values that it cannot read, with Kafka's words. Unknown keys are stored."""
-    keys, reading = server_keys(facts.release.name), reading_rules(facts.release)
-    for key, value in settings.items():
-        if key in keys and value is not None and (problem := value_problem(keys[key], value, reading)) is not None:
-            yield key, problem.words
+def _refused_by_brokers(facts: Facts, entity: Key, wanted: Wanted) -> Iterator[SettingProblem]:
+    """Yield the settings that a broker refuses to pass on to the controller, and ignores if they are stored."""
+    settings = {key: value for key, value in wanted.items() if value is not None}
+    reading = reading_rules(facts.release)
+    return setting_problems(facts.release.name, settings, reading, of_cluster=not entity[1])
 
 
 def _wrong_cordoned(facts: Facts, value: str | None, present: str | None, *, through_broker: bool) -> str | None:

@@ -28,6 +28,7 @@ from kafkactl.dryrun.controller.setting_checks import (
     CORDONED,
     NOT_A_SUBSET,
     ignored_by_brokers,
+    of_running_pools,
     refusal,
     unseen_by_log,
     what_expires,
@@ -139,13 +140,20 @@ def alter_config(
         changes=changes,
         operations=(*controller.operations, *after.operations),
         effects={"stranded": [{"topic": change.topic, "partition": change.partition} for change in stranded]},
-        assumptions=tuple(_assumptions(entity, wanted, through_broker=through_broker)),
+        assumptions=tuple(_assumptions(facts, entity, wanted, through_broker=through_broker)),
     )
 
 
-def _assumptions(entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool) -> Iterator[str]:
+def _assumptions(
+    facts: Facts, entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool
+) -> Iterator[str]:
+    settings = {key: value for key, value in wanted.items() if value is not None}
     if through_broker and entity.kind != "topic" and wanted.get(CORDONED):
         yield f"the broker found that each entry of {CORDONED} is one of its log.dirs, or that it is *"
+    if pools := of_running_pools(facts, entity.key, settings):
+        what = "refuses the change" if through_broker else "ignores it"
+        keys = " and ".join(pools)
+        yield f"{keys}: at least half and at most twice the value in force on each broker, which otherwise {what}"
 
 
 def _refused(entity: Entity, error: ServerError, wanted: Mapping[str, str | None]) -> Finding:

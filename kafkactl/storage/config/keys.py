@@ -87,15 +87,20 @@ def topic_keys(release_name: str) -> Mapping[str, ServerKey]:
 
 
 def _keys_of(table: Any, release_name: str) -> Mapping[str, ServerKey]:
+    return MappingProxyType({row["name"]: ServerKey(**row) for row in rows_of(table, release_name)})
+
+
+def rows_of(table: Any, release_name: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table of keys that the release (`4.3`) has, without the releases of each row.
+
+    A release that the table does not have is read as the newest.
+    """
     releases = table["releases"]
     at = releases.index(release_name) if release_name in releases else len(releases) - 1
-    keys = {}
     for row in table["keys"]:
         first, last = row.get("from", releases[0]), row.get("to", releases[-1])
         if releases.index(first) <= at <= releases.index(last):
-            settings = {name: value for name, value in row.items() if name not in ("from", "to")}
-            keys[row["name"]] = ServerKey(**settings)
-    return MappingProxyType(keys)
+            yield {name: value for name, value in row.items() if name not in ("from", "to")}
 
 
 @functools.cache

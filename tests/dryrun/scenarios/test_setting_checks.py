@@ -148,3 +148,72 @@ def test_lower_retention_is_a_warning(stored: str, change: str, expires: bool) -
 @pytest.mark.parametrize("kafka, verdict", [("3.6", Verdict.DEGRADED), ("3.7", Verdict.OK)])
 def test_min_isr_above_the_replicas_stops_writes_until_3_7(kafka: str, verdict: Verdict) -> None:
     assert asked(world(kafka), "min.insync.replicas=4").verdict is verdict
+
+
+LISTENER = "listener.name.external"
+MAP = "listener.security.protocol.map=A:SSL"
+
+
+@pytest.mark.parametrize(
+    "kafka, entity, change, words",
+    [
+        ("4.3", "broker:2", "advertised.listeners=PLAINTEXT://h:9092", "dynamically: advertised.listeners"),
+        ("3.9", "broker:2", "advertised.listeners=PLAINTEXT://h:9092", "Raft-based metadata quorum"),
+        ("3.9", "cluster", "advertised.listeners=PLAINTEXT://h:9092", "level, broker id must be specified"),
+        ("3.9", "broker:2", "log.dirs=/data", "dynamically: log.dirs"),
+        ("4.3", "cluster", "num.partitions=3", "dynamically: num.partitions"),
+        ("3.9", "broker:2", "remote.log.reader.threads=9", "dynamically: remote.log.reader.threads"),
+        ("4.3", "cluster", MAP, "level, broker id must be specified: listener.security"),
+        ("4.3", "cluster", "cordoned.log.dirs=", "level, broker id must be specified: cordoned"),
+        ("4.3", "broker:2", "ssl.keystore.location=/k", "only per-listener using the listener prefix: ssl.keystore"),
+        ("3.9", "cluster", f"{LISTENER}.ssl.client.auth=none", f"must be specified: {LISTENER}.ssl.client.auth"),
+        ("4.3", "cluster", f"{LISTENER}.num.partitions=4", f"must be specified: {LISTENER}.num.partitions"),
+        ("4.3", "cluster", f"{LISTENER}.max.connections=ten", "Invalid value ten for configuration max.connections"),
+        ("3.9", "broker:2", "follower.replication.throttled.rate=10MB", "Not a number of type LONG"),
+        ("4.3", "cluster", "leader.replication.throttled.rate=-5", "Value must be at least 0"),
+        ("3.6", "broker:2", "replica.alter.log.dirs.io.max.bytes.per.second=x", "Not a number of type LONG"),
+    ],
+)
+def test_setting_that_brokers_cannot_use_is_refused_by_brokers_and_stored_by_the_controller(
+    kafka: str, entity: str, change: str, words: str
+) -> None:
+    # Measured on 3.9.2 and 4.3.1; which key belongs where is from the jars of every release.
+    refused = asked(world(kafka), change, entity=entity, through_broker=True)
+    assert words in (message(refused) or "")
+    assert refused.effects["server_error"].name == "INVALID_REQUEST"
+    stored = asked(world(kafka), change, entity=entity)
+    (finding,) = (found for found in stored.findings if found.id == "setting-stored-and-ignored")
+    assert (stored.verdict, finding.evidence["key"]) == (Verdict.DEGRADED, change.partition("=")[0])
+    assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    "kafka, entity, change",
+    [
+        ("4.3", "broker:2", "listeners=PLAINTEXT://h:9092"),
+        ("4.3", "broker:2", f"{LISTENER}.ssl.keystore.location=/k"),
+        ("4.3", "broker:2", f"{LISTENER}.num.partitions=4"),
+        ("4.3", "cluster", f"{LISTENER}.max.connections=100"),
+        ("4.3", "cluster", "group.coordinator.cached.buffer.max.bytes=2000000"),
+        ("3.9", "cluster", "follower.replication.throttled.rate=1000000"),
+        ("4.3", "broker:2", "no.such.key=1"),
+        ("4.3", "broker:2", "log.dirs"),
+    ],
+)
+def test_setting_that_brokers_take_while_they_run_is_accepted(kafka: str, entity: str, change: str) -> None:
+    for through_broker in (False, True):
+        found = asked(world(kafka), change, entity=entity, through_broker=through_broker)
+        assert (found.verdict, ids(found)) == (Verdict.OK, set()), through_broker
+
+
+def test_stored_advertised_listeners_void_all_settings_of_a_broker_until_3_9() -> None:
+    found = asked(world("3.9"), "advertised.listeners=PLAINTEXT://h:9092", entity="broker:2")
+    assert "ignore all dynamic settings of that broker" in found.findings[0].message
+    later = asked(world("4.0"), "advertised.listeners=PLAINTEXT://h:9092", entity="broker:2")
+    assert "ignore it" in later.findings[0].message
+
+
+def test_number_of_threads_is_assumed_to_be_near_the_number_in_force() -> None:
+    found = asked(world("4.3"), "num.io.threads=100", "log.retention.ms=100000", entity="cluster")
+    (assumption,) = found.assumptions
+    assert assumption.startswith("num.io.threads: at least half and at most twice")
