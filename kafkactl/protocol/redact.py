@@ -22,8 +22,15 @@ PEM_BEGIN = "-----BEGIN"
 TOPIC, BROKER = 2, 4
 _PASSWORD = "PASSWORD"
 _PLAIN_TYPES: Final = frozenset({"BOOLEAN", "INT", "SHORT", "LONG", "DOUBLE"})
+_UNIT: Final = (
+    r"[a-z%]{1,3}|bytes?|days?|hours?|minutes?|mins?|seconds?|secs?|milliseconds?|millis|weeks?|months?|years?"
+)
 _PLAIN_VALUE: Final = re.compile(
-    r"(?i)[-+]?[0-9][0-9_.,]{0,30}(e[-+]?[0-9]+|\s?[a-z%]{1,3})?|[a-z]{1,3}|true|false|none|null|\$\{[^{}]*\}|"
+    r"(?i)([\"']?)("
+    rf"[-+]?[0-9][0-9_.,]{{0,30}}(e[-+]?[0-9]+|\s?({_UNIT}))?|[-+]?0[xbo][0-9a-f_]{{1,16}}l?"
+    r"|[0-9]{1,20}(\s?\*\s?[0-9]{1,20}){1,6}|[a-z]{1,3}|true|false|none|null|enabled?|disabled?|auto|default"
+    r"|unlimited|infinit[ey]|infinity|never|\$\{[^{}]*\}|\{\{[^{}]{0,200}\}\}|<(no value|nil|none|null)>|"
+    r")\1"
 )
 
 
@@ -93,8 +100,9 @@ def is_hidden_config(kind: int | None, name: str, value: str) -> bool:
 def is_misplaced(type_: str | None, value: str) -> bool:
     """Return True if a setting of this type (in Kafka's words) is a number or true or false, and the value is neither.
 
-    Such a value may be a password on the wrong line. A number with a unit and a variable are shown: they are what an
-    operator has to correct.
+    Such a value may be a password on the wrong line. Shown is what an operator has to correct: a number with a unit, in
+    another base (`0x10`), in quotes or as a product, a usual word for a switch or a limit, a variable, the rest of a
+    template.
     """
     return type_ in _PLAIN_TYPES and _PLAIN_VALUE.fullmatch(value.strip()) is None
 

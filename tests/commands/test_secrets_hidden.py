@@ -351,3 +351,15 @@ def test_file_with_a_secret_on_the_line_of_a_number(kafkactl: Any, tmp_path: Pat
     for words in (["storage", "verify", "-c", file], ["storage", "info", "-c", file], ["storage", "dump", file]):
         run = kafkactl(*words, "-o", output)
         assert "socket.listen.backlog.size" in run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(
+    "value, is_shown",
+    [
+        *((value, True) for value in ("0x10", "-0xFF", "0b101", "10 minutes", '"10"', "'true'", "1024 * 1024")),
+        *((value, True) for value in ("unlimited", "disabled", "{{ .Values.rate }}", "<no value>", "${env:RATE}")),
+        *((value, False) for value in ("hunter2", "0x" + "f" * 24, "10 horses", "p4ss*word", "'x1y2", "0x1 hunter2")),
+    ],
+)
+def test_wrong_number_is_shown_and_password_in_its_place_is_not(value: str, is_shown: bool) -> None:
+    assert (shown_config(BROKER, "log.retention.ms", value) == value) is is_shown
