@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
 
-from kafkactl.core.file_read import FileRead
+from kafkactl.core.file_read import FileRead, dangling_words
 from kafkactl.files.input_files import InputKind, check_regular, read_open
 
 
@@ -21,7 +23,7 @@ def read_file(path: str, *, at: int | None = None) -> FileRead:
         name, more = (path, 0) if at is None else (Path(path).name, os.O_NOFOLLOW)
         descriptor = os.open(name, flags | more, dir_fd=at)
     except OSError as error:
-        return FileRead(path=path, content=None, error=error_words(error))
+        return FileRead(path=path, content=None, error=_open_words(path, error))
     try:
         return _read_open(path, descriptor)
     except OSError as error:
@@ -46,6 +48,14 @@ def _read_open(path: str, descriptor: int) -> FileRead:
         owner_uid=found.st_uid,
         mtime_ms=found.st_mtime_ns // 1_000_000,
     )
+
+
+def _open_words(path: str, error: OSError) -> str:
+    """Return the error of opening a file. A link that leads to no file is not a file that is missing."""
+    with contextlib.suppress(OSError):
+        if error.errno in (errno.ENOENT, errno.ELOOP):
+            return dangling_words(str(Path(path).readlink()))
+    return error_words(error)
 
 
 def error_words(error: OSError) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkactl.core.file_read import FileRead
+from kafkactl.core.file_read import FileRead, dangling_words
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.core.progress import counted
 from kafkactl.files.input_files import irregular
@@ -279,6 +279,8 @@ def _write_error(path: str) -> str | None:
 
 def _access_error(file: Path, needed: int) -> str | None:
     try:
+        if file.is_symlink() and not file.exists():
+            return dangling_words(str(file.readlink()))
         if not file.is_file():
             return "Is a directory" if file.is_dir() else "Not a regular file"
         allowed = os.access(file, needed, effective_ids=os.access in os.supports_effective_ids)

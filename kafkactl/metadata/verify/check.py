@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kafkactl.core.file_read import link_step
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
@@ -391,7 +392,7 @@ def _snapshots(node: NodeLog) -> Iterator[Finding]:
 def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Finding]:
     subject = f"file {facts.path}/{snapshot.name}"
     if snapshot.error is not None:
-        yield remark("checkpoint-unreadable", _BLOCKER, subject, f"{snapshot.error}.")
+        yield remark("checkpoint-unreadable", _BLOCKER, subject, f"{snapshot.error}.", link_step(snapshot.error))
         return
     problem = snapshot.damage
     if problem is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.core.file_read import FileRead
+from kafkactl.core.file_read import FileRead, link_step
 from kafkactl.core.findings import Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import FIRST_CHECKPOINT, METADATA_VERSION, MIGRATION_ENABLE
@@ -107,6 +107,7 @@ def _file_rules(context: StartContext, read: FileRead) -> Iterator[RuleResult]:
             subject,
             f"The file cannot be read: {read.error}.",
             says=_unreadable_words(read),
+            next_step=link_step(read.error),
         )
         return
     found = _read_file(context, read)

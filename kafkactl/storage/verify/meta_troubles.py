@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkactl.core.file_read import link_step
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.storage.leftovers import data_entries, is_half_done
 from kafkactl.storage.model import DirectoryState
@@ -30,7 +31,9 @@ def step_for(directory: DirectoryFacts) -> str:
     """Return the next step for an unusable meta.properties: its content is wrong, or this user may not read it."""
     seen = directory.observed
     is_read = seen.meta_properties is not None and seen.meta_properties.content is not None
-    return COPY_STEP if is_read or seen.state is DirectoryState.NOT_A_DIRECTORY else OWNER_STEP
+    if is_read or seen.state is DirectoryState.NOT_A_DIRECTORY:
+        return COPY_STEP
+    return link_step(directory.problem) or OWNER_STEP
 
 
 def meta_path(path: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.core.errors import DecodeError
-from kafkactl.core.file_read import FileRead
+from kafkactl.core.file_read import FileRead, link_step
 from kafkactl.core.values import ZERO_UUID
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.storage.model import QUORUM_STATE
@@ -76,7 +76,7 @@ def _broken_quorum_state(context: StartContext, read: FileRead, problem: DecodeE
         subject,
         f"The file cannot be used: {problem.reason}",
         says=words,
-        next_step=OWNER_STEP
+        next_step=link_step(read.error) or OWNER_STEP
         if read.content is None
         else "Move the file away if this node may forget whom it voted for (one voter at a time).",
     )

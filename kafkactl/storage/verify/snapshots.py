@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.core.file_read import link_step
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.metadata.verify.folder import SnapshotFacts
@@ -103,6 +104,7 @@ def _cannot_open(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
         file_subject(f"{context.log.path}/{snapshot.name}"),
         f"The checkpoint cannot be read: {snapshot.error}.",
         says="Failed to read records into memory" if snapshot.error == "Is a directory" else snapshot.name,
+        next_step=link_step(snapshot.error),
     )
 
 

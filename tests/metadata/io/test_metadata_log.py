@@ -136,3 +136,9 @@ def test_memory_is_bounded_by_a_piece(tmp_path, folder, monkeypatch):
     tracemalloc.stop()
     assert facts.end_offset == 60_006
     assert peak < 2 * 1024 * 1024  # the segment has 4.4 MB
+
+
+def test_snapshot_that_is_a_link_to_nothing_is_reported_with_its_target(tmp_path, folder):
+    (folder / f"{200:020}-{2:010}.checkpoint").symlink_to("/mnt/gone/snapshot")
+    (snapshot,) = scan_metadata_log(str(tmp_path)).snapshots
+    assert snapshot.error == "a link to /mnt/gone/snapshot, which leads to no file"

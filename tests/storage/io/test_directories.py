@@ -186,3 +186,10 @@ def test_a_directory_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "d").chmod(0o000)
     assert observe_directory(str(tmp_path / "d")).state is DirectoryState.UNREADABLE
     (tmp_path / "d").chmod(0o755)
+
+
+def test_meta_properties_that_is_a_link_to_nothing_is_reported_with_its_target(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").symlink_to("/mnt/gone/meta.properties")
+    found = observe_directory(str(tmp_path)).meta_properties
+    assert found is not None
+    assert found.error == "a link to /mnt/gone/meta.properties, which leads to no file"

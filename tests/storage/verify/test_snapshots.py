@@ -248,3 +248,12 @@ def test_log_without_a_batch_has_lost_records_if_epochs_of_batches_are_on_file(l
     assert [loss.message for loss in answer.would_lose] == (
         ["Metadata changes from offset 4 on, as far as there were any."] if "1 0" in epochs else []
     )
+
+
+@pytest.mark.parametrize("name", [NEWEST, f"{FOLDER}/quorum-state", "d1/meta.properties", "d1/bootstrap.checkpoint"])
+def test_file_that_is_a_link_to_nothing_leads_to_the_link_and_not_to_its_owner(lived, name):
+    made = lived("4.3.1")
+    made.path(name).unlink(missing_ok=True)
+    made.path(name).symlink_to("/mnt/gone/file")
+    (finding,) = (found for found in made.verify().findings if "/mnt/gone/file" in found.message)
+    assert finding.next_step.startswith("Keep the node stopped, and bring back the file that the link leads to")
