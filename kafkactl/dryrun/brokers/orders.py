@@ -1,17 +1,18 @@
 """The order of a rolling restart that does the least harm: whole sequences are simulated, not single losses compared.
 
 A roll moves every leader at least once, in any order. What an order can save are second moves (a broker is best
-restarted before it inherits leaders), and steps in which a replica is down while another one has not caught up. What
-becomes of a partition depends on the order of its own replicas alone, so each kind of partition is simulated once for
-each order of its replicas. Up to six brokers every order is tried; beyond that neighbours are exchanged from several
-starts for as long as that helps.
+restarted before it inherits leaders), steps in which a replica is down while another one has not caught up, and steps
+in which a partition waits for the restart that makes it whole. What becomes of a partition depends on the order of its
+own replicas alone, so each kind of partition is simulated once for each order of its replicas; how long it stays so
+depends on the steps of other brokers in between. Up to six brokers every order is tried; beyond that neighbours are
+exchanged from several starts for as long as that helps.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 from typing import Final, NamedTuple, TypeAlias
 
 from kafkactl.core.kafka_names import NO_LEADER
@@ -21,7 +22,9 @@ from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT
 MOST_TRIED: Final = 6  # 720 orders
 _MOST_PASSES: Final = 50
 Cost: TypeAlias = tuple[int, int, int]  # steps of partitions without a leader, under min ISR, moves of leaders
+Harm: TypeAlias = tuple[int, int]  # without a leader, under min ISR
 NOTHING: Final[Cost] = (0, 0, 0)
+NO_HARM: Final[Harm] = (0, 0)
 
 
 class Kind(NamedTuple):
@@ -77,11 +80,14 @@ class _Roll:
                 kind = _back(kind, broker, alive)  # noqa: PLW2901 - the kind that it becomes
             self._kinds[kind] += count
         self._live = frozenset(live.union(first))
-        self._known: dict[tuple[Kind, tuple[int, ...]], Cost] = {}
+        self._known: dict[tuple[Kind, tuple[int, ...]], tuple[Cost, tuple[Harm, ...]]] = {}
         self._of_pair: dict[frozenset[int], list[Kind]] = defaultdict(list)
+        self._waiting: dict[int, list[Kind]] = defaultdict(list)
         for kind in self._kinds:
             for pair in combinations(kind.replicas, 2):
                 self._of_pair[frozenset(pair)].append(kind)
+            for broker in kind.replicas if _harm(kind) != NO_HARM else ():
+                self._waiting[broker].append(kind)
 
     def led(self) -> Counter[int]:
         """Return the number of partitions that each broker leads."""
@@ -99,12 +105,19 @@ class _Roll:
             found = self._known.get((kind, own))
             if found is None:
                 found = self._known[kind, own] = _simulated(kind, own, self._live)
+            (gone, few, moved), waits = found
+            if waits:
+                ends = [-1, *(place[broker] for broker in own), len(order)]
+                for (start, end), harm in zip(pairwise(ends), waits, strict=True):
+                    gone, few = gone + (end - start - 1) * harm[0], few + (end - start - 1) * harm[1]
             count = self._kinds[kind]
-            offline, under, moves = offline + count * found[0], under + count * found[1], moves + count * found[2]
+            offline, under, moves = offline + count * gone, under + count * few, moves + count * moved
         return offline, under, moves
 
     def improved(self, start: Sequence[int]) -> list[int]:
-        """Exchange neighbours for as long as that costs less. An exchange concerns partitions of both alone."""
+        """Exchange neighbours for as long as that costs less. An exchange concerns the partitions of both, and those
+        of either that wait for a restart.
+        """
         order = list(start)
         for _ in range(_MOST_PASSES):
             helped = [self._exchanged(order, at) for at in range(len(order) - 1)]
@@ -113,7 +126,8 @@ class _Roll:
         return order
 
     def _exchanged(self, order: list[int], at: int) -> bool:
-        kinds = self._of_pair.get(frozenset(order[at : at + 2]), ())
+        pair = order[at : at + 2]
+        kinds = {*self._of_pair.get(frozenset(pair), ()), *(kind for id in pair for kind in self._waiting.get(id, ()))}
         other = [*order[:at], order[at + 1], order[at], *order[at + 2 :]]
         if not kinds or self.cost(other, kinds) >= self.cost(order, kinds):
             return False
@@ -121,16 +135,29 @@ class _Roll:
         return True
 
 
-def _simulated(kind: Kind, order: Sequence[int], live: frozenset[int]) -> Cost:
-    """Return the cost of these restarts, one by one, for a partition; each ends when the replica is in sync again."""
+def _simulated(kind: Kind, order: Sequence[int], live: frozenset[int]) -> tuple[Cost, tuple[Harm, ...]]:
+    """Return the cost of these restarts, one by one, for a partition; each ends when the replica is in sync again.
+
+    The second value is the harm of a step of another broker before the first restart, after the first, and so on;
+    empty if there is none.
+    """
     offline = under = moves = 0
+    waits = [_harm(kind)]
     for broker in order:
         down = _without(kind, broker, live - {broker})
         moves += down.leader != kind.leader
-        offline += down.leader == NO_LEADER
-        under += down.leader != NO_LEADER and len(down.in_sync) < down.enough
+        gone, few = _harm(down)
+        offline, under = offline + gone, under + few
         kind = _back(down, broker, live)
-    return offline, under, moves
+        waits.append(_harm(kind))
+    return (offline, under, moves), tuple(waits) if any(harm != NO_HARM for harm in waits) else ()
+
+
+def _harm(kind: Kind) -> Harm:
+    """Return what a partition in this state adds to a step."""
+    if kind.leader == NO_LEADER:
+        return (1, 0)
+    return (0, int(len(kind.in_sync) < kind.enough))
 
 
 def _without(kind: Kind, broker: int, live: Collection[int]) -> Kind:
@@ -141,11 +168,16 @@ def _without(kind: Kind, broker: int, live: Collection[int]) -> Kind:
 
 
 def _back(kind: Kind, broker: int, live: Collection[int]) -> Kind:
-    """Once a broker is back: it catches up where there is a leader, and leads where it was the last in sync."""
+    """Return a partition after the return of a broker, which leads where it was the last in sync.
+
+    Every live replica catches up with the leader, as in `broker_return.catch_up`.
+    """
     if broker not in kind.replicas:
         return kind
     leader = kind.leader if kind.leader != NO_LEADER else _first(kind.replicas, kind.in_sync, live)
-    return kind if leader == NO_LEADER else kind._replace(in_sync=kind.in_sync | {broker}, leader=leader)
+    if leader == NO_LEADER:
+        return kind
+    return kind._replace(in_sync=kind.in_sync.union({broker}, live).intersection(kind.replicas), leader=leader)
 
 
 def _first(replicas: Sequence[int], in_sync: Collection[int], live: Collection[int]) -> int:
