@@ -94,6 +94,11 @@ class ClusterLog:
         return self.loaded.image
 
     @property
+    def is_empty(self) -> bool:
+        """Return True if neither a record nor a checkpoint was read."""
+        return self.loaded.last_offset < 0 and self.loaded.snapshot_offset is None
+
+    @property
     def end_offset(self) -> int:
         """Return one more than the offset of the last record."""
         return self.loaded.last_offset + 1

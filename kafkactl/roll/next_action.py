@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from kafkactl.cluster.quorum.majority import majority
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.wording import numbered
 from kafkactl.features.catalog.releases import KafkaVersion
@@ -107,6 +108,11 @@ def _start(case: RollCase, down: Sequence[int], way: RollbackPath) -> Iterator[s
 def _start_controllers(case: RollCase) -> str:
     ids = case.voter_ids or [node.id for node in case.observation.controllers]
     text = ", ".join(map(str, ids))
+    if len([id for id in ids if is_alive(case, id)]) >= majority(len(ids)):
+        return (
+            "Find out with `kafkactl quorum describe` why no leader is elected, although a majority of the voters "
+            f"{text} answers; stop nothing while there is no leader."
+        )
     return f"Start controllers until a majority of the voters {text} answers; stop nothing while there is no leader."
 
 

@@ -307,9 +307,10 @@ def _partial(case: RollCase) -> Iterator[Finding]:
     if case.goal is None or not left:
         return
     names = first_few([node.name for node in left])
+    keeps = "keeps its release" if len(left) == 1 else "keep their release"
     yield warning(
         "partial-roll",
         "roll",
-        f"{names} keep their release: releases are mixed afterwards, and levels of Kafka {case.goal} cannot be raised",
+        f"{names} {keeps}: releases are mixed afterwards, and levels of Kafka {case.goal} cannot be raised",
         nodes=[node.id for node in left],
     )

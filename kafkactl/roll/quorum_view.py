@@ -57,6 +57,11 @@ class ObservedQuorum:
         found = [observer for observer in self.observers if observer.id == node_id]
         return max(found, key=lambda observer: observer.last_fetch_timestamp_ms or -1, default=None)
 
+    def end_of_leader(self) -> int | None:
+        """Return the end of the leader's log; None if it is unknown."""
+        leader = self.voter(self.leader_id)
+        return None if leader is None else leader.log_end_offset
+
 
 @frozen
 class ListedNode:
@@ -73,11 +78,14 @@ class ListedNode:
     features: dict[str, Versions] | None = None
 
 
-def read_quorum(fields: JsonFields) -> ObservedQuorum:
-    """Return the quorum of a saved answer of `quorum describe`. Raise InputError `invalid-observation`."""
+def read_quorum(fields: JsonFields) -> ObservedQuorum | None:
+    """Return the quorum of a saved answer of `quorum describe`; None for an answer that does not say who leads.
+
+    Raises InputError `invalid-observation`.
+    """
     asked = fields.listed("nodes", lambda node: node.number("leader_epoch")) or []
     leader_id = fields.number("leader_id")
-    return ObservedQuorum(
+    found = ObservedQuorum(
         leader_id=NO_LEADER if leader_id is None else leader_id,
         leader_epoch=fields.number("leader_epoch"),
         high_watermark=fields.number("high_watermark"),
@@ -87,6 +95,7 @@ def read_quorum(fields: JsonFields) -> ObservedQuorum:
         asked_epochs=tuple(epoch for epoch in asked if epoch is not None),
         time_ms=fields.number("time_ms"),
     )
+    return None if leader_id is None else found
 
 
 def read_nodes(fields: JsonFields) -> tuple[ListedNode, ...]:

@@ -170,3 +170,10 @@ def test_patch_release_that_nothing_shows_is_not_done() -> None:
 def test_broker_ahead_of_the_controllers_does_not_change_the_goal() -> None:
     action = status(Roll("4.3.1", level=30).runs("4.4.0", 11), "4.4.0").next_action
     assert action.startswith("Continue with node 1:")
+
+
+def test_quorum_without_a_leader_although_its_voters_answer_is_looked_into() -> None:
+    roll = Roll("4.3.1")
+    roll.quorum = {"leader_id": -1, "leader_epoch": 5, "voters": [{"id": id} for id in (1, 2, 3)]}
+    action = status(roll, "4.4.0").next_action
+    assert action.startswith("Find out with `kafkactl quorum describe` why no leader is elected")

@@ -70,10 +70,11 @@ def load_captured(folder: str | os.PathLike[str]) -> CapturedRoll:
 
 
 def with_log(captured: CapturedRoll) -> RollObservation:
-    """Return the observation with the log of the leader, else the longest that can be read."""
+    """Return the observation with the log of the leader if it reaches the leader's end, else the longest of all."""
     observation = captured.observation
     quorum = observation.quorum_view
     leader_id = NO_LEADER if quorum is None else quorum.leader_id
+    end = None if quorum is None else quorum.end_of_leader()
     findings: list[Finding] = []
     found: ClusterLog | None = None
     for controller_id in sorted(captured.logs, key=lambda id: (id != leader_id, id)):
@@ -83,9 +84,13 @@ def with_log(captured: CapturedRoll) -> RollObservation:
         except KafkactlError as error:
             findings.append(log_unreadable(controller_id, error))
             continue
+        if log.is_empty:
+            subject = f"metadata log of controller {controller_id}"
+            findings.append(warning("observed-log-unreadable", subject, "the log holds no record"))
+            continue
         if found is None or _age(log) > _age(found):
             found = log
-        if controller_id == leader_id:
+        if controller_id == leader_id and (end is None or log.end_offset >= end):
             break
     return changed(observation, log=found, findings=(*observation.findings, *findings))
 

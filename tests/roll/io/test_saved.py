@@ -15,6 +15,7 @@ from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.roll.io.saved import CapturedRoll, load_captured, load_observation, save_observation
 from kafkactl.roll.observation import RollNode, make_observation
+from tests.roll.rolls import Roll, save_roll
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 NODES = (
@@ -142,3 +143,27 @@ def test_folder_in_use_is_refused(tmp_path):
     (tmp_path / "seen" / "other").touch()
     with pytest.raises(RefusedError):
         save_observation(tmp_path / "seen", captured(tmp_path))
+
+
+def test_whole_log_of_a_follower_counts_if_that_of_the_leader_is_cut_or_empty(tmp_path: Path) -> None:
+    roll = Roll("4.3.1").topic("orders", [11, 12, 13])
+    folder = save_roll(roll, tmp_path / "seen")
+    leader = folder / "metadata" / "3"
+    shutil.copytree(leader, folder / "metadata" / "1")
+    file = next(leader.rglob("*.log"))
+    whole = file.read_bytes()
+    for content in (whole[: len(whole) // 2], bytes(500), b""):
+        file.write_bytes(content)
+        seen = load_observation(folder)
+        assert seen.log is not None
+        assert (seen.log.controller_id, seen.log.end_offset) == (1, roll.end_offset)
+    shutil.rmtree(folder / "metadata" / "1")
+    seen = load_observation(folder)
+    assert seen.log is None, "a log without a record shows nothing"
+    assert [finding.id for finding in seen.findings] == ["observed-log-unreadable"]
+
+
+def test_quorum_whose_leader_is_not_named_is_unknown(tmp_path: Path) -> None:
+    roll = Roll("4.3.1")
+    roll.quorum = {"leader_id": None, "voters": []}
+    assert load_observation(save_roll(roll, tmp_path / "seen")).quorum_view is None
