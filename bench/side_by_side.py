@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bench.installed import ROOT
 
@@ -51,6 +51,7 @@ class Figures:
 
 
 SPREAD = "spread (CPU / wall)"
+_EVERY_S: Final = 0.3
 
 
 def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Sample:
@@ -123,24 +124,29 @@ def _processor_s() -> float:
 
 
 class Peak:
-    """The greatest memory of a process with all below it, by their resident pages."""
+    """The greatest value of a measure that is taken again and again until `end`."""
 
-    def __init__(self, pid: int) -> None:
-        self.mib = 0.0
-        self._pid = pid
-        self._over = threading.Event()
+    def __init__(self, measure: Callable[[], float]) -> None:
+        self._measure = measure
+        self._greatest = 0.0
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
     def _look(self) -> None:
-        while not self._over.wait(0.5):
-            self.mib = max(self.mib, _tree(self._pid)[1])
+        while not self._ended.wait(_EVERY_S):
+            self._greatest = max(self._greatest, self._measure())
 
     def end(self) -> float:
-        """Return the peak in MiB."""
-        self._over.set()
+        """Return the greatest value."""
+        self._ended.set()
         self._thread.join()
-        return self.mib
+        return self._greatest
+
+
+def resident_mib(root: int) -> float:
+    """Return the memory of a process with all below it, by their resident pages."""
+    return _tree(root)[1]
 
 
 def below(root: int) -> set[int]:

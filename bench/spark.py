@@ -19,16 +19,16 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from bench.installed import ROOT
 from bench.log_shape import Shape, reference_shape
 from bench.make_metadata_log import write_log
-from bench.side_by_side import Peak, below, circumstances, timed
+from bench.side_by_side import Peak, below, circumstances, resident_mib, timed
 
 REPORT = ROOT / "docs" / "proof" / "spark.md"
 GOAL: Final = 1.3
@@ -116,38 +116,23 @@ def _measure(engine: str, folder: Path, cores: str, scenarios: Scenarios) -> dic
 def _in_process(engine: str, folder: Path, cores: int, scenarios: int = len(SCENARIOS)) -> dict[str, float]:
     asked = [sys.executable, "-m", "bench.spark", "--measure", engine, str(folder), str(cores), str(scenarios)]
     with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
-        peak, worker = Peak(run.pid), WorkerPeak(run.pid)
+        peak, worker = Peak(partial(resident_mib, run.pid)), Peak(partial(_worker_mib, run.pid))
         out, _ = run.communicate()
         if run.returncode:
             raise RuntimeError(f"the {engine} engine failed")
         return {**json.loads(out.splitlines()[-1]), "MiB": peak.end(), "worker MiB": worker.end()}
 
 
-class WorkerPeak:
-    """The greatest memory that one Python worker of Spark below a process ever had, as the kernel reports it."""
-
-    def __init__(self, pid: int) -> None:
-        self.mib = 0.0
-        self._pid = pid
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-
-    def _look(self) -> None:
-        while not self._over.wait(0.3):
-            for pid in below(self._pid):
-                with suppress(OSError):
-                    if b"pyspark" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid != self._pid:
-                        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-                        java = b"java" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
-                        if found is not None and not java:
-                            self.mib = max(self.mib, int(found[1]) / 1024)
-
-    def end(self) -> float:
-        """Return the peak in MiB."""
-        self._over.set()
-        self._thread.join()
-        return self.mib
+def _worker_mib(root: int) -> float:
+    """Return the greatest memory that a Python worker of Spark below a process ever had, as the kernel reports it."""
+    greatest = 0.0
+    for pid in below(root) - {root}:
+        with suppress(OSError):
+            program, *words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+            if found is not None and b"java" not in program and any(b"pyspark" in word for word in (program, *words)):
+                greatest = max(greatest, int(found[1]) / 1024)
+    return greatest
 
 
 def _one_log(records: int) -> None:

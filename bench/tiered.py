@@ -21,10 +21,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.side_by_side import Peak, circumstances, record, timed
+from bench.side_by_side import Peak, circumstances, record, resident_mib, timed
 from bench.tiered_generator import SHAPES, Expected, found_by, write_logs
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.protocol.crc32c import crc32c
@@ -95,7 +96,7 @@ def in_process(engine: str, folder: Path) -> dict[str, float]:
     """Return the same, and the peak of the memory of the process with all below it."""
     asked = [sys.executable, "-m", "bench.tiered", "--measure", engine, str(folder)]
     with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
-        peak = Peak(run.pid)
+        peak = Peak(partial(resident_mib, run.pid))
         out, _ = run.communicate()
         if run.returncode:
             raise RuntimeError(f"the {engine} engine failed")
