@@ -25,10 +25,10 @@ def settings_area(observation: Observation, target: Target) -> AreaStatus | None
     verdict = StatusVerdict.WATCH if found.differences else StatusVerdict.OK
     if verdict is StatusVerdict.OK and not found.is_complete:
         verdict = StatusVerdict.UNKNOWN
-    text = f"{counted(found.differences, 'difference')} between nodes" if found.differences else "nodes agree"
-    if not found.is_complete:
-        text = text if found.differences else "no difference between nodes"
-        text += " in what could be read"
+    number = counted(found.differences, "difference") if found.differences else "no difference"
+    text = f"{number} between nodes in what could be read"
+    if found.is_complete:
+        text = f"{number} between nodes" if found.differences else "nodes agree"
     return area_of(
         AREA,
         verdict,
