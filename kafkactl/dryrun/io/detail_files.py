@@ -46,11 +46,19 @@ def written_table(table: Table | WrittenTable) -> WrittenTable:
 
 
 def write_table(sink: BinaryIO, table: Table | WrittenTable) -> None:
-    """Write a table as Parquet."""
+    """Write a table as Parquet, row group by row group, so that a million partitions are not in memory twice."""
     if isinstance(table, WrittenTable):
         sink.write(table.content)
-    else:
-        _write(sink, table)
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = _types()
+    schema = pa.schema([(name, types[kind]) for name, kind in table.columns])
+    rows = iter(table.rows)
+    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+        while taken := list(islice(rows, _ROWS)):
+            writer.write_table(_columns(taken, schema))
 
 
 def check_details_target(path: Path) -> None:
@@ -130,19 +138,6 @@ def write_details(path: Path, tables: Iterable[Table | WrittenTable]) -> None:
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _write(sink: BinaryIO, table: Table) -> None:
-    """Row group by row group, so that a million partitions do not stand in memory twice."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    types = _types()
-    schema = pa.schema([(name, types[kind]) for name, kind in table.columns])
-    rows = iter(table.rows)
-    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
-        while taken := list(islice(rows, _ROWS)):
-            writer.write_table(_columns(taken, schema))
 
 
 def _columns(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
