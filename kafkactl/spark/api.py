@@ -198,8 +198,8 @@ def write_details_to(
     """
     from kafkactl.spark.export.details import write_by_hadoop, write_here
 
-    title = PlannedLog(path=source["paths"][0], files=()).title
-    cluster, day = source["cluster"] or source["cluster_id"] or title, day_of(as_of_ms)
+    log = PlannedLog(source["paths"][0], (), name=source["cluster"], cluster_id=source["cluster_id"])
+    cluster, day = log.cluster, day_of(as_of_ms)
     if scheme_of(uri) == "file":
         write_here(Path(plain_paths([uri])[uri]), tables, cluster, day)
         return

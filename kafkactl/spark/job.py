@@ -147,7 +147,7 @@ class Places:
                 source = _joined([open_source(path) for path in paths])
                 yield ReadLog(paths, shown, log.title, log.name, source)
         except KafkactlError as error:
-            yield LogError(shown, log.name or log.cluster_id or log.title, log.cluster_id, error)
+            yield LogError(shown, log.cluster, log.cluster_id, error)
 
     def _of_bundle(self, log: PlannedLog, shown: str, path: str) -> Iterator[ReadLog]:
         from kafkactl.bundle.api.reading import unpacked_logs
@@ -235,7 +235,7 @@ class _Scratch:
                 " not permitted",
                 id="remote-log-not-read",
             )
-            yield LogError(log.path, log.name or log.cluster_id or log.title, log.cluster_id, error)
+            yield LogError(log.path, log.cluster, log.cluster_id, error)
             return
         root = self._roots[log]
         places.renamed.append((str(root), _above(log)))

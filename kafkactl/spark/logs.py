@@ -47,6 +47,11 @@ class PlannedLog:
         return sum(size for _, size in self.files)
 
     @property
+    def cluster(self) -> str:
+        """Return the name of the cluster."""
+        return self.name or self.cluster_id or self.title
+
+    @property
     def title(self) -> str:
         """Return the name of the cluster if there is neither a pattern nor an id."""
         parts = plain(self.path).rstrip("/").split("/")
@@ -250,7 +255,7 @@ def check_names(clusters: Iterable[Sequence[PlannedLog]]) -> None:
     """Raise InputError `several-clusters` if two clusters have one name, which is also that of their folders."""
     paths: dict[str, str] = {}
     for first, *_ in clusters:
-        name = first.name or first.cluster_id or first.title
+        name = first.cluster
         if paths.setdefault(name, first.path) != first.path:
             raise InputError(
                 f"{plain(paths[name])} and {plain(first.path)} would both be written as the cluster {name}",
