@@ -166,8 +166,8 @@ class QuorumObserver(Closing):
     def _start(self) -> list[Visit]:
         """Visit the nodes named at the start: all controllers, or brokers until one knows the leader.
 
-        A broker that does not answer may wait for a leader that hangs, as all others may: the controllers that its
-        configuration names are then asked together with the other brokers.
+        A broker without an answer may wait for a leader that hangs: the controllers that its configuration names are
+        then asked together with the other brokers.
         """
         if self._client.role is Role.CONTROLLER:
             return self._visit_all(dict.fromkeys(self._client.bootstrap))
@@ -176,10 +176,10 @@ class QuorumObserver(Closing):
         if any(visit.answer is not None for visit in visits):
             return visits
         visits = self._with_configurations(visits)
-        others = tuple(address for address in self._client.bootstrap if address not in first)
-        onwards = {**dict.fromkeys(others), **_unvisited(expected_places(visits), [*first, *others])}
+        others = _unvisited(dict.fromkeys(self._client.bootstrap), first)
+        onwards = {**others, **_unvisited(expected_places(visits), self._client.bootstrap)}
         visits = visits + self._visit_all(onwards, plain=others)
-        if any(visit.answer is not None for visit in visits):
+        if any(visit.answer for visit in visits):
             return visits
         _check_allowed(visits)
         # That a broker holds the request is not an error of the broker if no node leads.
@@ -195,9 +195,10 @@ class QuorumObserver(Closing):
     def _with_configurations(self, visits: Sequence[Visit]) -> list[Visit]:
         """Return the visits with what brokers say of themselves where they do not answer for the quorum."""
         known = {visit.address: visit for visit in visits if visit.role is Role.BROKER and not visit.settings}
-        again = self._visit_all(dict.fromkeys(known), identify=True, ask_quorum=False)
-        repeated = {visit.address: changed(visit, error=visit.error or known[visit.address].error) for visit in again}
-        return [repeated.get(visit.address, visit) for visit in visits]
+        for again in self._visit_all(dict.fromkeys(known), identify=True, ask_quorum=False):
+            first = known[again.address]
+            known[again.address] = changed(again, error=again.error or first.error, denied=first.denied + again.denied)
+        return [known.get(visit.address, visit) for visit in visits]
 
     def _check_start(self, visits: Sequence[Visit], *, has_disks: bool) -> None:
         named = [visit for visit in visits if visit.address in self._client.bootstrap]

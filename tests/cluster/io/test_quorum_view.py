@@ -231,6 +231,14 @@ def test_a_broker_that_cannot_reach_the_leader_is_named_as_a_broker():
     assert "holds it while it cannot reach one" in waiting.message
 
 
+@pytest.mark.parametrize("brokers", [(21,), (21, 22)])
+def test_quorum_that_brokers_may_not_describe_is_not_one_without_a_leader(brokers: tuple[int, ...]):
+    quorum = Quorum(overrides={(id, "DescribeQuorum"): Reply(body={"ErrorCode": DENIED}) for id in brokers})
+    with running(quorum, brokers=brokers), pytest.raises(UnreachableError) as caught:
+        look(quorum, role=Role.BROKER)
+    assert caught.value.id == "not-authorised"
+
+
 def test_controllers_are_asked_together_with_the_other_brokers_if_one_waits(monkeypatch: pytest.MonkeyPatch):
     asked: list[set[Address]] = []
     visit_all = QuorumObserver._visit_all
