@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
@@ -10,9 +10,13 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.roll.options import RollSource, open_observation, source_options, to_option
 from kafkactl.commands.roll.shown import rollback_line, word_of
+from kafkactl.core.wording import first_few, plural
 
 if TYPE_CHECKING:
     from kafkactl.roll.api import RollStatus
+
+_REASONS: Final = 8
+"""Lines of reasons under the table of nodes."""
 
 
 @leaf_command(
@@ -60,8 +64,22 @@ def _show(page: Page, found: RollStatus) -> None:
             for node in found.nodes
         ],
     )
+    reasons = _reasons(found)
+    for text, ids in reasons[:_REASONS]:
+        page.line(f"{plural('node', len(ids))} {first_few([str(id) for id in ids])}: {text}")
+    if len(reasons) > _REASONS:
+        page.line(f"and {len(reasons) - _REASONS} more reasons: -o json has all of them")
     step = found.open_step
     if step is not None:
         page.line(f"Open step {step.number}: {step.action} of {', '.join(map(str, step.nodes))}")
     page.line(rollback_line(found.rollback))
     page.line(f"Next: {found.next_action}")
+
+
+def _reasons(found: RollStatus) -> list[tuple[str, list[int]]]:
+    """Return why nodes are not back or may not be stopped, with the ids of the nodes, the most frequent first."""
+    ids: dict[str, list[int]] = {}
+    for node in found.nodes:
+        for text in dict.fromkeys(finding.message for finding in node.why):
+            ids.setdefault(text, []).append(node.id)
+    return sorted(ids.items(), key=lambda reason: -len(reason[1]))

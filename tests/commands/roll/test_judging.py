@@ -102,3 +102,10 @@ def test_rendered_file_is_judged_instead_of_the_observed_one(kafkactl: Kafkactl,
 def test_wrong_usage_ends_with_2(kafkactl: Kafkactl, tmp_path: Path, words: tuple[str, ...]) -> None:
     seen = upgrade(tmp_path)
     assert kafkactl("roll", "plan", *(word.format(seen=seen) for word in words)).code == 2
+
+
+def test_page_of_a_status_gives_the_reasons_with_their_nodes(kafkactl, tmp_path: Path) -> None:
+    folder = save_roll(Roll("3.9.2").topic("orders", [11, 12, 13]).kill(12), tmp_path / "seen")
+    lines = kafkactl("roll", "status", "--observation", str(folder), "--to", "4.3.1").stdout.splitlines()
+    assert "nodes 1, 2, 3, 11, 13: broker 12 does not answer and is fenced" in lines
+    assert "node 11: broker 12 does not answer, and shares partitions with node 11" in lines
