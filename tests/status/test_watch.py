@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import kafkactl
-from kafkactl.core.errors import UnreachableError
+from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.frozen import changed
 from kafkactl.playground.cluster import FakeCluster
+from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.status.api import watch
 from kafkactl.status.api.watch import StatusWatch
 from kafkactl.status.io.asking import LATE
@@ -46,3 +47,16 @@ def test_nodes_that_waited_for_the_log_have_the_reason_that_is_known(monkeypatch
         state = asking.observe().nodes.state
     reason = LATE.reason if log is LATE else NO_LEADER.message
     assert (state.log_error.reason, state.leader_error.reason) == (reason, reason)
+
+
+def test_addresses_of_two_clusters_are_refused():
+    with FakeQuorum() as first, FakeQuorum() as second:
+        second.cluster_id = "another"
+        addresses = f"{first.address(1)},{second.address(1)}"
+        with (
+            kafkactl.connect(bootstrap_controller=addresses) as client,
+            StatusWatch(client) as asking,
+            pytest.raises(InputError, match="belong to 2 clusters") as caught,
+        ):
+            asking.observe()
+    assert caught.value.id == "bootstrap-of-several-clusters"

@@ -13,7 +13,7 @@ from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
 from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.settings_verdict import verdict_of
 from kafkactl.core.closing import Closing
-from kafkactl.core.errors import KafkactlError, UnreachableError
+from kafkactl.core.errors import InputError, KafkactlError, RefusedError, UnreachableError
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.kafka.line import TIMED_OUT
@@ -93,10 +93,15 @@ class StatusWatch(Closing):
             question.join(deadline_s)
 
     def observe(self) -> Observation:
-        """Return one observation. Raise UnreachableError if no node answers, or none answers what it is asked."""
+        """Return one observation.
+
+        Raise UnreachableError if no node answers, or none answers what it is asked, and InputError
+        `bootstrap-of-several-clusters`: each area may ask another of the addresses.
+        """
         self._begin_s = time.monotonic()
         found = ask_all(self._questions, self._limits_ms())
         self._is_first = False
+        _check_one_cluster(found.get("addresses"))
         _check_anything_known(found)
         quorum, nodes, partitions = (_part(found[name]) for name in ("quorum", "nodes", "partitions"))
         if isinstance(found["log"], KafkactlError):
@@ -138,6 +143,8 @@ class StatusWatch(Closing):
             "partitions": self._ask_partitions,
             "next_failure": self._ask_next_failure,
         }
+        if len(self._client.bootstrap) > 1:
+            asked["addresses"] = self._client.check_one_cluster
         if self._deep:
             asked["settings"] = self._ask_settings
         if self._files:
@@ -263,7 +270,8 @@ def cluster_status(
     `files` are configurations of nodes of this host, whose disks are verified; `deep` also compares settings and
     predicts the next failure, however long that takes. `found` says how the cluster was found, `words` are the
     connection options for the next commands, `context` is the name of the cluster.
-    Raises UnreachableError if no node answers, or nothing that was asked is allowed.
+    Raises UnreachableError if no node answers, or nothing that was asked is allowed, and InputError if the addresses
+    belong to several clusters.
     """
     with StatusWatch(client, files=files, deep=deep) as watch:
         return watch.status(found=found, words=words, context=context)
@@ -281,6 +289,12 @@ def _with_reason(nodes: Any, why: NotAsked) -> Any:
     state = found.state
     late = [name for name in ("log_error", "leader_error") if getattr(state, name, None) == LATE]
     return view, changed(found, state=changed(state, **dict.fromkeys(late, why)))
+
+
+def _check_one_cluster(found: Any) -> None:
+    """Raise InputError if the addresses of the start were compared and belong to several clusters."""
+    if isinstance(found, RefusedError):
+        raise InputError(found.message, id=found.id, cause=found.cause, next_step=found.next_step)
 
 
 def _check_anything_known(found: dict[str, Any]) -> None:
