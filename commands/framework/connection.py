@@ -37,6 +37,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The client gives up before the command does, so that it can still say who did not answer.
 _SHARE_OF_TIME = 0.9
+_MOST_WARNINGS = 10  # a file of another kind has hundreds, which hide the error
 _FOUND = "kafkactl.found"
 _NODE_CONFIGS = "node_configs"
 _ADDRESSES = frozenset({"bootstrap_server", "bootstrap_controller", "bootstrap"})
@@ -170,9 +171,12 @@ def open_client(
     is_own_file = is_node_config or (found is not None and found.is_by_files and not connection.command_config)
 
     def warn(findings: Iterable[Finding]) -> None:
-        for finding in findings:
-            if not (is_own_file and finding.id == "unknown-client-property"):
-                output.say(f"{finding.severity.value}: {finding.message}", "warn")
+        relevant = [item for item in findings if not (is_own_file and item.id == "unknown-client-property")]
+        shown = relevant if current_settings().verbose else relevant[:_MOST_WARNINGS]
+        for finding in shown:
+            output.say(f"{finding.severity.value}: {finding.message}", "warn")
+        if len(shown) < len(relevant):
+            output.say(f"warning: {len(relevant) - len(shown)} more warnings about this file, which -v shows", "warn")
 
     limit_ms = current_settings().timeout_ms
     # A command of an hour whose calls are short needs no minutes to say who did not answer.

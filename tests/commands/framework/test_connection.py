@@ -200,3 +200,13 @@ def test_cluster_that_is_named_before_the_command_is_asked(kafkactl):
         assert run.code == 4, run
     run = kafkactl("--bootstrap-controller", "127.0.0.1:1", "storage", "random-uuid")
     assert (run.code, "No such option" in run.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("words", "shown"), [((), 11), (("-v",), 25)])
+def test_file_of_another_kind_has_few_warnings(kafkactl, tmp_path: Path, words: tuple[str, ...], shown: int):
+    file = tmp_path / "binary.properties"
+    file.write_text("".join(f"key{number}=a\x01b\n" for number in range(25)))
+    run = kafkactl("quorum", "describe", "--bootstrap-server", "127.0.0.1:1", "--command-config", file, *words)
+    warnings = [line for line in run.stderr.splitlines() if line.startswith("warning: ")]
+    assert run.code == 4 and len([line for line in warnings if "control character" in line or "more" in line]) == shown
+    assert any("more warnings about this file" in line for line in warnings) is not bool(words)
