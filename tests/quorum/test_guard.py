@@ -13,6 +13,7 @@ from kafkactl.core.values import Role, Uuid
 from kafkactl.metadata.log.registrations import BrokerRegistration, ControllerRegistration, Registrations
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.quorum.guard import OVERRIDES, Circumstances
+from kafkactl.quorum.guard_steps import check_steps
 from kafkactl.quorum.plan import concurrent_change, plan_addition, plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.target import parse_target
 from tests.quorum.worlds import endpoint, key, versions, world
@@ -146,6 +147,14 @@ def test_sizes_and_thin_ice_need_a_flag(target, id):
     assert forced.outcome is Outcome.PLANNED
     overridden = next(finding for finding in forced.findings if finding.id == id)
     assert overridden.evidence["overridden_by"] == OVERRIDES[id]
+
+
+def test_failure_to_spare_that_a_change_gains_and_gives_up_again_is_reported():
+    two, three = world("1 2", observers="3").observe(), world("1 2 3").observe()
+    steps = [*plan_addition(two, key(3), (endpoint(3),)).steps, *plan_removal(three, key(3)).steps]
+    assert two.tolerates == 0
+    assert [finding.id for finding in check_steps(two, steps)] == ["zero-tolerance"]
+    assert not list(check_steps(two, steps[:-1]))
 
 
 def test_a_single_step_is_the_operators_choice_but_for_the_wedge():
