@@ -32,6 +32,7 @@ from kafkactl.core.errors import FailedError, InputError
 from kafkactl.core.frozen import changed
 from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.files.input_files import InputKind, check_parts, open_regular, unreadable_input
+from kafkactl.files.packers import HEAD_BYTES, packer_of, zip_method
 from kafkactl.metadata.io.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.metadata.verify.folder import parse_snapshot_name
 
@@ -42,11 +43,8 @@ _END_SIGNATURE: Final = b"PK\5\6"
 _END64_SIGNATURE: Final = b"PK\6\7"
 _END64_BYTES: Final = 20
 _MOST_DIRECTORY_BYTES: Final = 4 * 1024 * 1024
-# tar at its place; gzip, xz, bzip2, Zstandard, 7z and RAR.
-_TAR_MAGIC_AT: Final = 257
-_TAR_MAGIC: Final = b"ustar"
-_OTHER_PACKERS: Final = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf", b"Rar!")
 _AS_ZIP: Final = f"Pack it as ZIP: `zip -r bundle.zip .` in the unpacked folder that has {MANIFEST}."
+_PACKED_ENDS: Final = (".zip", ".tar", ".tgz", ".tar.gz", ".7z", ".tar.zst", ".tar.xz", ".tar.bz2")
 _PIECE_BYTES: Final = 1024 * 1024
 _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 # What the library raises for a damaged header; a name that is not UTF-8 is a ValueError.
@@ -75,6 +73,7 @@ def open_bundle(path: str) -> Iterator[OpenBundle]:
         except (*_FLAWS, OSError) as error:
             raise _no_bundle(path, "its directory cannot be read") from error
         with archive:
+            _check_compression(archive, path)
             yield _opened(archive, size, path)
 
 
@@ -84,6 +83,10 @@ def _opened(archive: zipfile.ZipFile, size: int, path: str) -> OpenBundle:
     check_entries([changed(_entry(entry), name=names[entry.orig_filename]) for entry in kept], size, file=path)
     entries = {names[entry.orig_filename]: entry for entry in kept}
     if MANIFEST not in entries:
+        inner = next((name for name in entries if name.lower().endswith(_PACKED_ENDS)), None)
+        if inner is not None:
+            step = f"Unpack the outer archive (`unzip`), and name {inner} itself."
+            raise _no_bundle(path, f"the archive has no {MANIFEST}, and has the archive {inner}", step)
         raise _no_bundle(path, f"the archive has no {MANIFEST}")
     data = b"".join(_checked_pieces(archive, entries[MANIFEST], path, InputKind.DOCUMENT.most_bytes))
     _check_values(data, MANIFEST, path)
@@ -115,9 +118,16 @@ def _entry(entry: zipfile.ZipInfo) -> Entry:
 
 def _check_packer(file: BinaryIO, path: str) -> None:
     """Refuse what another packer than ZIP made of a bundle, with the way to a bundle."""
-    head = file.read(_TAR_MAGIC_AT + len(_TAR_MAGIC))
-    if head[_TAR_MAGIC_AT:] == _TAR_MAGIC or head.startswith(_OTHER_PACKERS):
-        raise _no_bundle(path, "it was packed again, by another packer than ZIP", _AS_ZIP)
+    packer = packer_of(file.read(HEAD_BYTES))
+    if packer not in (None, "ZIP"):
+        raise _no_bundle(path, f"it was packed again, as {packer} in place of ZIP", _AS_ZIP)
+
+
+def _check_compression(archive: zipfile.ZipFile, path: str) -> None:
+    """Refuse an archive whose members a packer compressed in a newer way, with the way to a bundle."""
+    for entry in archive.filelist:
+        if (method := zip_method(entry.compress_type)) is not None and not entry.flag_bits & _ENCRYPTED:
+            raise _no_bundle(path, f"it was packed again, and its members are compressed by {method}", _AS_ZIP)
 
 
 def _check_end(file: BinaryIO, size: int, path: str) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from kafkactl.core.errors import InputError
 from kafkactl.files.input_files import InputKind
+from kafkactl.files.packers import HEAD_BYTES, packer_of
 from kafkactl.tiered.listing import invalid
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -46,8 +47,11 @@ class ListingText:
         self._packed = len(data)
         if data.startswith(_UTF_16_MARKS):
             data = _from_utf_16(data, path)
+        _check_packer(data, path)
         raw = _Unpacked(data, path) if data.startswith(GZIP_MAGIC) else io.BytesIO(data)
         self._bytes = io.BufferedReader(raw, _CHUNK_BYTES) if isinstance(raw, io.RawIOBase) else raw
+        if isinstance(self._bytes, io.BufferedReader):
+            _check_packer(self._bytes.peek(HEAD_BYTES), path, "in gzip ")
         self._most_lines = rows_of(self._packed)
         self._held: list[bytes] = []
         self.first = self._peeked()
@@ -94,6 +98,18 @@ class ListingText:
 
     def _too_large(self, what: str) -> InputError:
         return too_large(self._path, self._packed, what)
+
+
+def _check_packer(data: bytes, path: str, where: str = "") -> None:
+    """Raise InputError for an archive, and for a compression other than one layer of gzip."""
+    packer = packer_of(data[:HEAD_BYTES])
+    if packer is None or (packer == "gzip" and not where):
+        return
+    raise InputError(
+        f"{path} is {where}{packer}: a listing is read as text, in gzip or not, or as Parquet",
+        id="invalid-listing",
+        next_step="Unpack it, and give the listing itself; compress a large one with `gzip`.",
+    )
 
 
 def _from_utf_16(data: bytes, path: str) -> bytes:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
+import io
 import json
+import lzma
+import tarfile
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -220,3 +226,45 @@ def test_packed_listing_of_many_objects_is_read(tmp_path: Path, form: str, count
         file.writelines(lines)
         file.write("]" if form == "document" else "")
     assert len(read_listing(str(tmp_path / "l"), columns=columns).objects) == count
+
+
+def zip_of(data: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("listing.txt", data)
+    return made.getvalue()
+
+
+def tar_of(data: bytes) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        entry = tarfile.TarInfo("listing.txt")
+        entry.size = len(data)
+        archive.addfile(entry, io.BytesIO(data))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    "pack, name",
+    [
+        (zip_of, "ZIP"),
+        (lambda data: zip_of(zip_of(data)), "ZIP"),
+        (bz2.compress, "bzip2"),
+        (lzma.compress, "xz"),
+        (lambda data: lzma.compress(data, lzma.FORMAT_ALONE), "LZMA"),
+        (lambda data: b"\x28\xb5\x2f\xfd" + data, "Zstandard"),
+        (lambda data: b"7z\xbc\xaf\x27\x1c" + data, "7z"),
+        (tar_of, "tar"),
+        (lambda data: gzip.compress(tar_of(data), mtime=0), "in gzip tar"),
+        (lambda data: gzip.compress(gzip.compress(data, mtime=0), mtime=0), "in gzip gzip"),
+    ],
+)
+def test_packed_listing_is_refused_by_the_name_of_its_format(
+    tmp_path: Path, pack: Callable[[bytes], bytes], name: str
+) -> None:
+    file = tmp_path / "listing"
+    file.write_bytes(pack(LINES.encode()))
+    with pytest.raises(KafkactlError, match=f"is {name}: a listing is read as text") as caught:
+        read_listing(str(file))
+    assert caught.value.id == "invalid-listing"
+    assert (caught.value.next_step or "").startswith("Unpack it")
