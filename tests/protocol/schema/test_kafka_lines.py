@@ -60,6 +60,34 @@ def test_shortened_line_leads_to_its_id():
     assert "voters-differ" in dict(ids_by_line("since it is not one of the voters [1]"))
 
 
+@pytest.mark.parametrize(
+    ("line", "id"),
+    [
+        (
+            "ERROR Non-dynamic configs will be ignored: [log.dirs] (kafka.server.DynamicBrokerConfig)",
+            "setting-stored-and-ignored",
+        ),
+        ("Cannot update these configs dynamically: Set(log.dirs)", "setting-stored-and-ignored"),
+        (
+            "Advertised listeners cannot be altered when using a Raft-based metadata quorum.",
+            "dynamic-listeners-not-in-kraft",
+        ),
+        ("Invalid config(s): num.partitions", "setting-stored-and-ignored"),
+        ("Another broker is registered with that broker id.", "new-incarnation"),
+        ("Shutdown broker because all log dirs in /a, /b have failed", "log-directory-offline"),
+        ("Error while appending records to orders-0 in dir /data", "log-directory-offline"),
+        (
+            "org.apache.kafka.common.errors.ReassignmentInProgressException: A partition reassignment is in progress.",
+            "reassignment-under-way",
+        ),
+        ("StaleBrokerEpochException", "broker-id-used-in-turns"),
+        ("InvalidVoterKeyException: …", "voter-directory-id-changed"),
+    ],
+)
+def test_line_leads_to_the_likeliest_id_first(line: str, id: str):
+    assert explain(line)[0].id == id
+
+
 def test_id_in_words_leads_to_the_id():
     assert [found.id for found in explain("duplicate voter")] == ["duplicate-voter"]
     assert explain("DUPLICATE_VOTER")[0].id == "duplicate-voter"
