@@ -16,9 +16,10 @@ from kafkactl.dryrun.api.on_spark import Asked, Losses, answer_or_search, with_s
 from kafkactl.dryrun.brokers.worst import Search
 from kafkactl.metadata.io.source import LogFile, LogSource, read_pieces
 from kafkactl.spark.frames import frame_of
+from kafkactl.spark.globs import pattern_of
 from kafkactl.spark.job import LogError, Places, ReadLog, Units
 from kafkactl.spark.listing import planned_logs
-from kafkactl.spark.logs import PlannedLog, pattern_of
+from kafkactl.spark.logs import PlannedLog
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,6 +11,7 @@ from pathlib import Path
 from kafkactl.core.errors import KafkactlError
 from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
+from kafkactl.spark.globs import python_globs
 from kafkactl.spark.logs import PlannedLog, find_logs, named, plain
 
 
@@ -30,7 +31,8 @@ def _files(pattern: str, unlisted: dict[str, str]) -> Iterator[tuple[Path, int]]
     def keep(error: OSError) -> None:
         unlisted[str(error.filename)] = error.strerror or str(error)
 
-    places = [Path(place) for place in sorted(glob(pattern))]  # noqa: PTH207  # an absolute pattern
+    found = [pattern] if os.path.lexists(pattern) else (name for each in python_globs(pattern) for name in glob(each))  # noqa: PTH207
+    places = [Path(place) for place in sorted(found)]
     single = [path for place in places for path in (place, place.parent / META_PROPERTIES)]
     below = (
         Path(folder, name)

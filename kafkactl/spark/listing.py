@@ -14,14 +14,8 @@ from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.jobs.failure import causes
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
-from kafkactl.spark.logs import (
-    BUNDLE_SUFFIX,
-    PlannedLog,
-    by_cluster,
-    escaped,
-    find_logs,
-    named,
-)
+from kafkactl.spark.globs import alternative, divided, escaped, is_glob, path_alternative
+from kafkactl.spark.logs import BUNDLE_SUFFIX, PlannedLog, by_cluster, find_logs, named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,9 +55,10 @@ def _listed(session: SparkSession, given: Sequence[str], unlisted: dict[str, str
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    names = [*_NAMES, *(path.rstrip("/").rpartition("/")[2] for path in given)]
+    globs = [_glob_of(session, path.rstrip("/")) for path in given]
+    names = [*_NAMES, *(alternative(divided(glob)[1]) for glob in globs)]
     try:
-        return _rows(_files(session, list(map(_searched, given)), names))
+        return _rows(_files(session, list(map(_searched, globs)), names))
     except (Py4JJavaError, PySparkException) as error:
         if len(given) == 1:
             _keep_reason(given[0], error, unlisted)
@@ -78,18 +73,38 @@ def _keep_reason(path: str, error: Exception, unlisted: dict[str, str]) -> None:
         unlisted[path] = next(iter(causes(text)), text.strip())[:_MOST_LETTERS]
 
 
-def _searched(path: str) -> str:
-    """Return a glob for what a path leads to: itself, the metadata logs below it, and the meta.properties next to it.
+def _glob_of(session: SparkSession, path: str) -> str:
+    """Return a path as a glob: the escaped path if it exists under its very name."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    literal = escaped(path)
+    if not is_glob(path):
+        return literal
+    try:
+        _ = _files(session, [literal], [META_PROPERTIES]).schema  # Connect lists with the first question
+    except (Py4JJavaError, PySparkException):
+        return path
+    return literal
+
+
+def _searched(glob: str) -> str:
+    """Return a glob for what a path leads to: itself, the metadata logs below it, and the meta.properties next to it
+    and next to its folder, which is the log's own for a single file.
 
     Spark passes over folders whose name begins with an underscore, unless a path names them.
     """
-    path = path.rstrip("/")
-    name = path.rpartition("/")[2]
-    above = path.removesuffix(name)
+    above, name = divided(glob)
     if above.endswith("://"):  # the root of an object store
-        above, name = f"{path}/", "*"
+        above, name = f"{glob}/", "*"
+    name = path_alternative(name)
     below = [f"{name}{'/*' * depth}/{METADATA_LOG}" for depth in range(_DEPTH + 1)]
-    return f"{above}{{{','.join([name, *below, META_PROPERTIES])}}}"
+    alternatives = [name, *below, META_PROPERTIES]
+    outer, folder = divided(above.rstrip("/"))
+    if outer and not outer.endswith("//"):
+        folder = path_alternative(folder)
+        above, alternatives = outer, [*(f"{folder}/{each}" for each in alternatives), META_PROPERTIES]
+    return f"{above}{{{','.join(alternatives)}}}"
 
 
 def _files(session: SparkSession, paths: Sequence[str], names: Sequence[str]) -> DataFrame:

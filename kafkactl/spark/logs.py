@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import urlsplit
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
+from kafkactl.spark.globs import pattern_of
 
 BUNDLE_SUFFIX: Final = ".zip"
 MOST_SEGMENT_BYTES: Final = 512 << 20
@@ -77,43 +77,6 @@ def plain(uri: str) -> str:
     return "/" + uri.removeprefix("file:").lstrip("/")
 
 
-_SCHEME: Final = "(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/]*)?"
-
-
-def pattern_of(given: str) -> re.Pattern[str]:
-    """Return a regular expression that matches the paths of a Hadoop path or glob, in whatever scheme."""
-    path = re.sub(r"/+", "/", urlsplit(given).path if "://" in given else given.partition(":/")[2] or given)
-    path = path if "://" in given or ":/" not in given else f"/{path.lstrip('/')}"
-    path = path.removeprefix("./").rstrip("/")
-    out = [] if path.startswith("/") or not path else [".*/"]
-    at = depth = 0
-    while at < len(path):
-        letter, end = path[at], path.find("]", at + 1)
-        if letter == "\\" and at + 1 < len(path):
-            at += 1
-            out.append(re.escape(path[at]))
-        elif letter == "[" and end > 0:
-            out.append(path[at : end + 1])
-            at = end
-        else:
-            depth += {"{": 1, "}": -1}.get(letter, 0)
-            out.append("|" if letter == "," and depth else _EXPANDED.get(letter, re.escape(letter)))
-        at += 1
-    return re.compile(f"{_SCHEME}{''.join(out)}(?=/|\\Z)")
-
-
-_EXPANDED: Final = {"*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
-
-
-def escaped(path: str) -> str:
-    """Return a path in which Hadoop expands nothing.
-
-    >>> print(escaped("/logs/a[1]"))
-    /logs/a\\[1\\]
-    """
-    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)
-
-
 def find_logs(
     given: Sequence[str], listed: Iterable[tuple[str, int]], unlisted: Mapping[str, str] | None = None
 ) -> list[PlannedLog]:
@@ -157,7 +120,9 @@ def _logs_in(
     singles = [name for name in named if not name.endswith(BUNDLE_SUFFIX) and name != META_PROPERTIES]
     if singles:
         held = tuple((f"{folder}/{name}", files[name]) for name in singles)
-        yield PlannedLog(path=folder, files=held + _owners(folder, folders), singles=tuple(path for path, _ in held))
+        own = tuple((f"{folder}/{name}", files[name]) for name in files if name == META_PROPERTIES)
+        single = tuple(path for path, _ in held)
+        yield PlannedLog(path=folder, files=held + own + _owners(folder, folders), singles=single)
         return
     inside = pattern.match(f"{folder}/")
     if inside is None or not any(map(_is_log_file, files)):

@@ -15,6 +15,8 @@ import pytest
 
 from kafkactl.core.errors import InputError
 from kafkactl.metadata.api import load_image
+from kafkactl.spark.api import export_tables
+from kafkactl.spark.disk import logs_on_disk
 from tests.dryrun.odd_logs import CASES, encoded
 from tests.repository.tree import ROOT
 from tests.spark.conftest import MOUNT
@@ -46,6 +48,41 @@ def errors_of(frame: DataFrame) -> dict[str, str | None]:
     """Return the id of the error by cluster; None for a cluster that was read."""
     rows = frame.select("cluster", "error").distinct().collect()
     return {row["cluster"]: None if row["error"] is None else row["error"].partition(":")[0] for row in rows}
+
+
+@pytest.mark.parametrize("name", ["a,b {c} [d]", "{a,b}", "a?*b", "a%20b#c+(ä)", "a\\b", "a[b", "a{b"])
+def test_path_with_characters_of_a_glob_is_found(session: SparkSession, root: Path, name: str) -> None:
+    folder = root / name
+    segment = write_log(folder, "node", encoded(BATCHES)) / SEGMENT
+    for place in (str(folder), mounted(folder)):
+        single = f"{place}/node/__cluster_metadata-0/{SEGMENT}"
+        for path in (place, single):
+            assert errors_of(spark.state(session, path, "topics")) == {"id-node": None}
+        target = folder.with_name("written") / name
+        export = export_tables([place], place.replace(name, f"written/{name}"), tables=["topics"], engine="spark")
+        assert export.tables[0].files == 1 and (target / "topics" / "_SUCCESS").exists()
+        shutil.rmtree(target.parent)
+    (local,) = logs_on_disk([str(folder)], None)
+    assert local.cluster_id == "id-node" and local.path == f"file:{segment.parent}"
+
+
+def test_globs_lead_to_the_same_logs_as_in_process(session: SparkSession, fleet: Path) -> None:
+    for name in ("bad", "other [1]"):
+        write_log(fleet, name, encoded(BATCHES))
+    for glob, clusters in {
+        "{good,bad}": 2,
+        "[!g]*": 2,
+        "other-?1?": 1,
+        "{good,bad}/__cluster*": 2,
+        "go?d/*/*.log": 1,
+        "?": 0,
+    }.items():
+        expected = {log.cluster_id for log in logs_on_disk([f"{fleet}/{glob}"], None) if not log.is_missing}
+        assert len(expected) == clusters, glob
+        for place in (str(fleet), mounted(fleet)):
+            frame = spark.state(session, f"{place}/{glob}", "topics")
+            found = {row["cluster_id"] for row in frame.select("cluster_id").distinct().collect()}
+            assert found - {None} == expected, (place, glob)
 
 
 def test_name_of_two_clusters_is_refused(session: SparkSession, fleet: Path) -> None:
