@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import pickle
 import shutil
+import sys
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +21,7 @@ from kafkactl.core.extras import install_advice
 from kafkactl.jobs.session import NEEDED, write_zip
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _DIGITS: Final = 12
@@ -38,6 +43,31 @@ def ship_code(session: SparkSession) -> None:
     if session not in _HAVE:
         session.addArtifacts(str(_zip()), pyfile=True)
         _HAVE.add(session)
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedTask:
+    """A function for `mapInArrow` whose modules a worker imports after what they need was checked."""
+
+    content: bytes
+
+    def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return what the function makes of the rows of a task. Raises ModuleNotFoundError if a package is missing."""
+        missing = [name for name in NEEDED if find_spec(name) is None]
+        if missing:
+            raise ModuleNotFoundError(
+                f"{sys.executable} of Spark's workers has no {', '.join(missing)}: set PYSPARK_PYTHON, or"
+                " spark.pyspark.python, to a Python with pyarrow, pandas and numpy"
+            )
+        function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] = pickle.loads(self.content)
+        yield from function(rows)
+
+
+def shipped(function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> ShippedTask:
+    """Return a function for `mapInArrow` as a task that checks the worker first."""
+    from pyspark import cloudpickle
+
+    return ShippedTask(cloudpickle.dumps(function))
 
 
 @cache

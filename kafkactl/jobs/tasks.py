@@ -9,11 +9,12 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from dataclasses import dataclass
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkactl.core.progress import advance, expect, is_heard
-from kafkactl.jobs.ship import ship_code
+from kafkactl.jobs.ship import ship_code, shipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +44,7 @@ def done_in_tasks(
     cores = max(1, context.defaultParallelism)
     groups = tuple((at,) for at in range(len(items))) if sizes is None else grouped(sizes, cores)
     tasks = _Tasks(work, tuple(items), groups)
-    frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(tasks, "item int, result binary")
+    frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(shipped(tasks), "item int, result binary")
     with reported(context):
         rows = frame.collect()
     found = {row[0]: row[1] for row in rows}
@@ -70,7 +71,8 @@ def grouped(sizes: Sequence[int], cores: int | None = None) -> tuple[tuple[int, 
     return tuple(map(tuple, tasks))
 
 
-class _Tasks(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Tasks:
     """The items of each task, by their numbers, and the work on them."""
 
     work: Callable[[Any], Any]

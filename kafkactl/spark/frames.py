@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkactl.core.errors import InputError
-from kafkactl.jobs.ship import ship_code
+from kafkactl.jobs.ship import ship_code, shipped
 from kafkactl.jobs.tasks import grouped
 from kafkactl.metadata.api.records import record_types
 from kafkactl.metadata.dump.lines import Wanted
@@ -17,7 +17,8 @@ from kafkactl.spark.job import Build, Failures, Job, Units
 from kafkactl.spark.listing import Paths, contents, path_list, planned_clusters, planned_logs
 from kafkactl.spark.logs import PlannedLog, without_too_large
 from kafkactl.spark.prediction_rows import questions_of
-from kafkactl.spark.remote_rows import PARTS, FoldJob, ListingJob, RemoteJob, RemoteRequest, disk_paths
+from kafkactl.spark.record_times import Times
+from kafkactl.spark.remote_rows import PARTS, FoldJob, Listing, ListingJob, RemoteJob, RemoteRequest, disk_paths
 from kafkactl.spark.tables import Changes, Findings, Predictions, Records, State
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def records(
     types: Iterable[str] | None = None,
     from_offset: int | None = None,
     to_offset: int | None = None,
+    from_time: datetime | str | None = None,
+    to_time: datetime | str | None = None,
     secrets: bool = False,
     cluster_of: str | None = None,
     on_error: OnError = "rows",
@@ -42,12 +45,14 @@ def records(
     """Return the records of the logs, one a row, as `log dump` shows them: the segments of a folder, and a checkpoint
     that is named.
 
-    `types` are names as `--type` takes them; both offsets are included. With `secrets` nothing is redacted. Raises
-    InputError `no-such-record-type`, and as all functions of this module: `input-file-unreadable`,
-    `invalid-cluster-pattern`, `cluster-not-named`, `spark-needs-extra`.
+    `types` are names as `--type` takes them; both offsets are included, and both times (a datetime, or ISO 8601 text;
+    without a zone UTC). With `secrets` nothing is redacted. Raises InputError `no-such-record-type`, `invalid-time`,
+    and as all functions of this module: `input-file-unreadable`, `invalid-cluster-pattern`, `cluster-not-named`,
+    `spark-needs-extra`.
     """
     wanted = Wanted(types=record_types(types or ()), from_offset=from_offset, to_offset=to_offset)
-    build = Records(wanted, not secrets, _failures("records", on_error))
+    times = Times(*(None if time is None else milliseconds(time) for time in (from_time, to_time)))
+    build = Records(wanted, not secrets, _failures("records", on_error), times)
     return _frame(session, "records", _single(planned_logs(session, paths, cluster_of)), build)
 
 
@@ -154,12 +159,13 @@ def remote_findings(
 
 def _remote(session: SparkSession, asked: RemoteRequest) -> DataFrame:
     ship_code(session)
-    listed = session.range(0, 1, 1, 1).mapInArrow(ListingJob(asked), PARTS).collect()
+    listed = session.range(0, 1, 1, 1).mapInArrow(shipped(ListingJob(asked)), PARTS).collect()
     parts = {row["partition"]: pickle.loads(row["part"]) for row in listed}
-    fold = FoldJob(watched=parts.pop(-1, frozenset()), tasks=tuple(parts.values()))
+    listing: Listing = parts.pop(-1, Listing())
+    fold = FoldJob(watched=listing.watched, tasks=tuple(parts.values()))
     count = len(fold.tasks) + 1
-    folds = session.range(0, count, 1, count).mapInArrow(fold, PARTS)
-    return folds.repartition(1).mapInArrow(RemoteJob(asked), ddl(TABLES[asked.table]))
+    folds = session.range(0, count, 1, count).mapInArrow(shipped(fold), PARTS)
+    return folds.repartition(1).mapInArrow(shipped(RemoteJob(asked, listing.comparison)), ddl(TABLES[asked.table]))
 
 
 def errors(session: SparkSession, paths: Paths, *, cluster_of: str | None = None) -> DataFrame:
@@ -215,8 +221,8 @@ def frame_of(session: SparkSession, groups: Groups, job: Callable[[Units], Task]
     if local or not remote:
         tasks = grouped([sum(log.size for log in group) for group in local])
         count = len(tasks)
-        frames.append(session.range(0, count, 1, max(count, 1)).mapInArrow(job(Units(local, tasks)), schema))
+        frames.append(session.range(0, count, 1, max(count, 1)).mapInArrow(shipped(job(Units(local, tasks))), schema))
     if remote:
         places = [(unit, path, size) for unit, logs in enumerate(remote) for log in logs for path, size in log.files]
-        frames.append(contents(session, places).mapInArrow(job(Units(remote)), schema))
+        frames.append(contents(session, places).mapInArrow(shipped(job(Units(remote))), schema))
     return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])

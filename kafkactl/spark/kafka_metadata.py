@@ -4,14 +4,15 @@
     spark.read.format("kafka-metadata").option("table", "records").load("/logs/prod/__cluster_metadata-0")
 
 Workers import kafkactl: it is installed there, or `kafkactl.spark.ship_code(session)` was called. With the option
-`pushdown` filters on type and offset of records are carried out while a log is read, and the node Filter of EXPLAIN has
-them no longer; Spark's setting `spark.sql.python.filterPushdown.enabled` has to be true for it.
+`pushdown` filters on type, offset and time of records are carried out while a log is read, and the node Filter of
+EXPLAIN has them no longer; Spark's setting `spark.sql.python.filterPushdown.enabled` has to be true for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import (
@@ -29,18 +30,19 @@ from pyspark.sql.datasource import (
 
 from kafkactl.core.frozen import changed
 from kafkactl.metadata.dump.lines import Wanted
-from kafkactl.spark.arrow import batches
+from kafkactl.spark.arrow import batches, micros
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.disk import logs_on_disk
 from kafkactl.spark.frames import milliseconds
 from kafkactl.spark.job import Build, Failures, Places
 from kafkactl.spark.logs import PlannedLog, by_cluster
+from kafkactl.spark.record_times import ALL_TIMES, Times
 from kafkactl.spark.tables import Records, State
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The first and the last offset that a condition leaves, seen from its value.
+# The first and the last number that a condition leaves, as distances from its value.
 _BOUNDS: Final[dict[type, tuple[int | None, int | None]]] = {
     EqualTo: (0, 0),
     GreaterThan: (1, None),
@@ -48,9 +50,12 @@ _BOUNDS: Final[dict[type, tuple[int | None, int | None]]] = {
     LessThan: (None, -1),
     LessThanOrEqual: (None, 0),
 }
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECONDS: Final = 1000  # of a millisecond, the unit of records
 _NAMES: Final = [column.name for column in TABLES["records"]]
 _TYPE_AT: Final = _NAMES.index("type")
 _OFFSET_AT: Final = _NAMES.index("offset")
+_TIME_AT: Final = _NAMES.index("time")
 
 
 class KafkaMetadata(DataSource):  # type: ignore[misc]
@@ -92,6 +97,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         self._table = table
         self._options = options
         self._wanted = Wanted()
+        self._times = ALL_TIMES
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return a task for each log, or for each cluster."""
@@ -111,9 +117,11 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
     def _is_wanted(self, row: tuple[Any, ...]) -> bool:
         """Return False for rows that a filter excludes: Spark does not apply what `pushFilters` took over."""
         wanted = self._wanted
-        if wanted == Wanted():
+        if wanted == Wanted() and self._times == ALL_TIMES:
             return True
-        type, offset = row[_TYPE_AT], row[_OFFSET_AT]
+        type, offset, time_ms = row[_TYPE_AT], row[_OFFSET_AT], row[_TIME_AT]
+        if self._times != ALL_TIMES and (micros(time_ms) is None or not self._times.has(time_ms)):
+            return False
         has_type = wanted.types is None or type in wanted.types
         is_limited = wanted.from_offset is not None or wanted.to_offset is not None
         return has_type and (not is_limited or (offset is not None and wanted.offset(offset)))
@@ -121,7 +129,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
     def _build(self) -> Build:
         failures = Failures(self._table, raises=False)
         if self._table == "records":
-            return Records(self._wanted, True, failures)
+            return Records(self._wanted, True, failures, self._times)
         at, at_time = self._options.get("at_offset"), self._options.get("at_time")
         at_time_ms = None if at_time is None else milliseconds(at_time)
         return State(self._table, None if at is None else int(at), at_time_ms, failures)
@@ -131,7 +139,7 @@ class _FilteringReader(_Reader):
     """A reader that takes over filters. Spark refuses one unless its setting for the pushdown of Python is on."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # as Spark calls it
-        """Take over what limits types and offsets of records; return the other filters, which Spark applies."""
+        """Take over what limits types, offsets and times of records; return the other filters, which Spark applies."""
         for condition in filters:
             if self._table != "records" or not self._takes(condition):
                 yield condition
@@ -144,14 +152,29 @@ class _FilteringReader(_Reader):
             self._wanted = changed(self._wanted, types=types)
             return True
         bounds = _BOUNDS.get(type(condition))
-        if bounds is None or condition.attribute != ("offset",):
+        if bounds is None or condition.attribute not in (("offset",), ("time",)):
             return False
-        first, last = bounds
-        value = condition.value
-        self._limit(None if first is None else value + first, None if last is None else value + last)
+        is_offset = condition.attribute == ("offset",)
+        value = condition.value if is_offset else _microseconds(condition.value)
+        first, last = (None if distance is None else value + distance for distance in bounds)
+        if is_offset:
+            low, high = _limited((self._wanted.from_offset, self._wanted.to_offset), first, last)
+            self._wanted = changed(self._wanted, from_offset=low, to_offset=high)
+        else:
+            first_ms = None if first is None else -(-first // _MICROSECONDS)
+            last_ms = None if last is None else last // _MICROSECONDS
+            self._times = Times(*_limited(self._times, first_ms, last_ms))
         return True
 
-    def _limit(self, first: int | None, last: int | None) -> None:
-        low = max((bound for bound in (self._wanted.from_offset, first) if bound is not None), default=None)
-        high = min((bound for bound in (self._wanted.to_offset, last) if bound is not None), default=None)
-        self._wanted = changed(self._wanted, from_offset=low, to_offset=high)
+
+def _limited(
+    limits: tuple[int | None, int | None], first: int | None, last: int | None
+) -> tuple[int | None, int | None]:
+    """Return the limits that are also within others."""
+    low = max((bound for bound in (limits[0], first) if bound is not None), default=None)
+    high = min((bound for bound in (limits[1], last) if bound is not None), default=None)
+    return low, high
+
+
+def _microseconds(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(microseconds=1)

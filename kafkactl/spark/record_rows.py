@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -16,12 +17,14 @@ from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.keys import identities
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.schema.spec import json_name
+from kafkactl.spark.record_times import ALL_TIMES, Times
 
 Row = tuple[Any, ...]
+_TIME_AT: Final = 3
 _OFFSET_BYTES: Final = 8  # a batch begins with the offset of its first record
 
 
-def record_rows(place: LogPlace, wanted: Wanted, *, hide: bool = True) -> Iterator[Row]:
+def record_rows(place: LogPlace, wanted: Wanted, *, times: Times = ALL_TIMES, hide: bool = True) -> Iterator[Row]:
     """Return file, offset, epoch, time in ms, first offset of the batch, kind, type, version, key and data of each
     record; a checkpoint is read only if the place names it. Raises what reading the place raises."""
     maker = LineMaker(wanted, hide=hide)
@@ -32,13 +35,23 @@ def record_rows(place: LogPlace, wanted: Wanted, *, hide: bool = True) -> Iterat
         maker.begin(file.kind, file.base_offset)
         tail = len(f',"file":{compact_json(_text(file.name))}}}')
         for found in walk_runs(file.pieces(), file=file.name):
-            parts = [found] if isinstance(found, Damage) else _ascending(found)
-            for part in parts:
-                bases = [] if isinstance(part, Damage) else _bases(part)
-                for text in maker.lines_of(part, file=file.name):
-                    for line in text.split("\n")[:-1]:
-                        yield _row(file.name, line, tail, bases)
+            if isinstance(found, Damage):
+                deque(maker.lines_of(found, file=file.name), maxlen=0)
+                continue
+            for is_wanted, part in ((held, part) for run in _ascending(found) for held, part in times.divided(run)):
+                if is_wanted:
+                    rows = _rows_of(maker, part, file.name, tail)
+                    yield from rows if times == ALL_TIMES else (row for row in rows if times.has(row[_TIME_AT]))
+                else:
+                    maker.pass_over(part)
     maker.end_log()
+
+
+def _rows_of(maker: LineMaker, run: BatchRun, file: str, tail: int) -> Iterator[Row]:
+    bases = _bases(run)
+    for text in maker.lines_of(run, file=file):
+        for line in text.split("\n")[:-1]:
+            yield _row(file, line, tail, bases)
 
 
 def _text(file: str) -> str:

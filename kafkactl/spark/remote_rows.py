@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
 from kafkactl.spark.arrow import batches
@@ -17,7 +17,7 @@ from kafkactl.spark.columns import TABLES
 from kafkactl.spark.finding_rows import finding_row
 from kafkactl.spark.job import Failures, LogError
 from kafkactl.spark.logs import plain, scheme_of
-from kafkactl.tiered.api.load import Loaded, Request, loaded_from, prepared
+from kafkactl.tiered.api.load import Comparison, Loaded, Request, loaded_from, prepared
 from kafkactl.tiered.api.verbs import audit, each_segment
 from kafkactl.tiered.io.spark import Folded, Task, folded, joined, task_of
 
@@ -50,6 +50,13 @@ class RemoteRequest:
         return self.paths[0].rstrip("/").rpartition("/")[2]
 
 
+class Listing(NamedTuple):
+    """Segments of the store's listing, and the comparison of the replicas, for which all of these were read."""
+
+    watched: frozenset[bytes] = frozenset()
+    comparison: Comparison | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ListingJob:
     """The task that lists the metadata partitions, each as one pickled row; none if reading the sources fails, which
@@ -58,7 +65,7 @@ class ListingJob:
     asked: RemoteRequest
 
     def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return a row for each metadata partition, and one with the segments of the store's listing."""
+        """Return a row for each metadata partition, and one about all of them."""
         if not sum(batch.num_rows for batch in rows):
             return
         try:
@@ -67,7 +74,7 @@ class ListingJob:
                 tasks = [task_of(replica, log, stack) for replica, log in found.pairs]
         except KafkactlError:
             return
-        yield _part(-1, found.watched)
+        yield _part(-1, Listing(found.watched, found.comparison))
         for task in tasks:
             yield _part(task.partition, task)
 
@@ -95,6 +102,7 @@ class RemoteJob:
     """The task with the folds of all metadata partitions, which are judged together."""
 
     asked: RemoteRequest
+    comparison: Comparison | None
 
     def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows of the table."""
@@ -105,7 +113,7 @@ class RemoteJob:
     def _rows(self, parts: dict[int, Any]) -> Iterator[Row]:
         asked = self.asked
         try:
-            loaded = _loaded(asked.request, parts)
+            loaded = _loaded(asked.request, self.comparison, parts)
             cluster_id = loaded.case.view.cluster_id
             head = (cluster_id, asked.name or cluster_id or asked.title)
             for row in self._remote(loaded):
@@ -119,9 +127,9 @@ class RemoteJob:
         return (tuple(segment.to_dict().values()) for segment in each_segment(loaded))
 
 
-def _loaded(request: Request, parts: dict[int, Any]) -> Loaded:
+def _loaded(request: Request, comparison: Comparison | None, parts: dict[int, Any]) -> Loaded:
     """Return what the folds come to. Raises as reading the sources does, FailedError `log-changed-while-read`."""
-    found = prepared(request)
+    found = prepared(request, comparison)
     logs = [log for _, log in found.pairs]
     if {log.partition for log in logs} != {partition for partition in parts if partition >= 0}:
         raise FailedError(

@@ -17,6 +17,7 @@ from kafkactl.spark.finding_rows import finding_rows
 from kafkactl.spark.job import Failures, LogError, ReadLog, failed
 from kafkactl.spark.prediction_rows import Question, prediction_rows
 from kafkactl.spark.record_rows import record_rows
+from kafkactl.spark.record_times import ALL_TIMES, Times
 from kafkactl.spark.state_rows import state_rows
 
 Row = tuple[Any, ...]
@@ -30,6 +31,7 @@ class Records:
     wanted: Wanted
     hide: bool
     failures: Failures
+    times: Times = ALL_TIMES
 
     def __call__(self, logs: Logs) -> Iterator[Row]:
         """Return the rows of the logs, one after the other."""
@@ -39,7 +41,7 @@ class Records:
                 continue
             head = (log.source.cluster_id, log.cluster, log.source.node_id)
             try:
-                for row in record_rows(log.source, self.wanted, hide=self.hide):
+                for row in record_rows(log.source, self.wanted, times=self.times, hide=self.hide):
                     yield (*head, *row, None)
             except KafkactlError as error:
                 yield self.failures.row(failed(log, error))

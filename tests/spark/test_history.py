@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +138,27 @@ def test_data_source_gives_the_same_rows_and_takes_over_filters(
         assert [row["offset"] for row in rows_of(limited)] == wanted and wanted
         plan = limited._jdf.queryExecution().executedPlan().toString()
         assert ("TopicRecord" in plan) is (pushdown == "false")
+        times = [row["time"] for row in whole]
+        for condition, has in (
+            ("time >= '{}'", lambda time, limit: time >= limit),
+            ("time > '{}' and type = 'BrokerRegistrationChangeRecord'", lambda time, limit: time > limit),
+            ("time <= '{}'", lambda time, limit: time <= limit),
+            ("time < '{}' and offset > 3", lambda time, limit: time < limit),
+            ("time = '{}'", lambda time, limit: time == limit),
+        ):
+            for limit in (times[len(times) // 2], times[len(times) // 3] + timedelta(microseconds=7)):
+                shown = condition.format(limit.astimezone(UTC).isoformat())
+                expected = [
+                    row
+                    for row in whole
+                    if has(row["time"], limit)
+                    and ("type" not in shown or row["type"] == "BrokerRegistrationChangeRecord")
+                    and ("offset" not in shown or row["offset"] > 3)
+                ]
+                timed = read("records", pushdown).load(str(log)).where(shown)
+                assert rows_of(timed) == expected, shown
+                plan = timed._jdf.queryExecution().executedPlan().toString()
+                assert (re.search(r"time#\d+ [<>=]", plan) is None) is (pushdown == "true"), plan
     session.conf.unset("spark.sql.python.filterPushdown.enabled")
     states = read("partitions").load(str(root / "4.*"))
     expected = rows_of(spark.state(session, str(root / "4.*"), "partitions", cluster_of=CLUSTER_OF))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, Severity
@@ -95,6 +96,11 @@ class Prepared:
         """Return the ids of the segments that have objects in the listing."""
         return frozenset() if self.bucket is None else frozenset(self.bucket.segments)
 
+    @property
+    def comparison(self) -> Comparison:
+        """Return the chosen replicas, and what the comparison of all found."""
+        return [replica for replica, _ in self.pairs], self.compared
+
 
 def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`; on
@@ -108,8 +114,12 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     return changed(loaded_from(found, ledger), engine=engine)
 
 
-def prepared(request: Request) -> Prepared:
-    """Read everything but the records to fold.
+Comparison: TypeAlias = tuple[list[MetadataReplica], Replicas]
+"""The most advanced replica of each metadata partition, and the differences of the others from it."""
+
+
+def prepared(request: Request, comparison: Comparison | None = None) -> Prepared:
+    """Read everything but the records to fold. With the `comparison` of an earlier call no replica is read for it.
 
     Raises InputError for a source that cannot be understood, `sources-of-different-clusters`.
     """
@@ -128,7 +138,7 @@ def prepared(request: Request) -> Prepared:
     if is_alone and not replicas and view.metadata_topic is not None:
         raise without_metadata(request.sources)
     bucket = _bucket(request, saved, view)
-    chosen, compared = _compared(replicas)
+    chosen, compared = comparison or _compared(replicas)
     return Prepared(
         request=request,
         opened=opened,
@@ -309,7 +319,7 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
         yield f"{counted(len(judged), 'partition')} judged by the log of another replica than their leader's"
 
 
-def _compared(replicas: Sequence[MetadataReplica]) -> tuple[list[MetadataReplica], Replicas]:
+def _compared(replicas: Sequence[MetadataReplica]) -> Comparison:
     """Return the most advanced replica of each metadata partition, and the findings about the others."""
     chosen, stale, diverged = [], [], []
     ordered = sorted(replicas, key=lambda replica: (replica.partition, replica.path))
