@@ -16,7 +16,7 @@ from kafkactl.metadata.image.model import Topic
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.steps.epoch import epoch_gate
+from kafkactl.migration.steps.epoch import EpochGate, epoch_gate
 from kafkactl.migration.steps.rollback import Step, plan_rollback
 from kafkactl.migration.steps.rollback_case import Remembered
 from kafkactl.migration.steps.step import File, Move, Progress, Way
@@ -381,3 +381,9 @@ def test_epoch_is_raised_where_a_state_has_the_epoch_of_the_next_controller(
     assert (gate.epoch, gate.highest) == (zk_epoch, state_epoch)
     assert (gate.needed, gate.after_election) == (needed, after_election)
     assert not needed or gate.value == state_epoch + 1
+
+
+@pytest.mark.parametrize(("highest", "needed", "is_beaten"), [(5, True, False), (6, True, True), (6, False, False)])
+def test_epoch_of_a_partition_beats_the_controllers_only_if_it_is_higher(highest: int, needed: bool, is_beaten: bool):
+    gate = EpochGate(epoch=5, highest=highest, needed=needed, after_election=False)
+    assert (gate.is_beaten, gate.value) == (is_beaten, highest + 1)
