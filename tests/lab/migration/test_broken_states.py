@@ -38,7 +38,7 @@ def test_brokers_before_quorum_then_fallen_broker_then_old_quorum(tmp_path: Path
         assert observed_state(operator.look()).state == "brokers-before-quorum"
         cluster.format_controllers()
         cluster.start(3001)
-        cluster.wait_dual_write(30)  # without a further step
+        cluster.wait_dual_write()  # without a further step
         cluster.to_kraft(*cluster.broker_ids)
         cluster.wait_for(lambda: observed_state(operator.look()).state == "M8", "M8", 120)
 

@@ -119,6 +119,7 @@ def test_the_commands_of_the_runbook(kafkactl: Cli, new_cluster: Callable[..., K
         assert run.code == 0, run.stdout + run.stderr
         cluster.node(node_id).start().wait_ready(60)
     runbook.ran(format_line)
+    cluster.wait_complete()
     type_next("quorum reassign")
     assert sorted(cluster.voters()) == [1, 2, 3]
     assert next(lines, None) is None

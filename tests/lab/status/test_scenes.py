@@ -195,8 +195,8 @@ def test_paused_node_is_silent_and_the_rest_is_known(stage: Stage, release: str)
     paused = other_than_leader(stage.cluster)
     try:
         stage.cluster.pause(paused)
-        areas = stage.until(lambda areas: areas["quorum"]["verdict"] == "watch")
-        assert areas["quorum"]["counts"]["alive"] == 2
+        areas = stage.until(lambda areas: areas["quorum"]["counts"]["alive"] == 2)
+        assert areas["quorum"]["verdict"] == "watch"
         assert areas["brokers"]["counts"]["silent"] + areas["brokers"]["counts"]["fenced"] == 1
         assert areas["partitions"]["verdict"] in ("ok", "watch")
         assert areas["levels"]["verdict"] == "ok"
