@@ -147,7 +147,7 @@ def _membership(_image: Image, state: PartitionState) -> Iterator[_Words]:
         yield _Words("duplicate-replica", Severity.WARNING, f"a broker stands twice in the replicas {_shown(replicas)}")
 
 
-def _leadership(_image: Image, state: PartitionState) -> Iterator[_Words]:
+def _leadership(image: Image, state: PartitionState) -> Iterator[_Words]:
     isr, leader, elr, last_known = state[ISR_AT], state[LEADER_AT], state[ELR_AT], state[LAST_KNOWN_ELR_AT]
     if leader != NO_LEADER and leader not in isr:
         text = f"the leader {leader} is not in the ISR {_shown(isr)}"
@@ -156,10 +156,30 @@ def _leadership(_image: Image, state: PartitionState) -> Iterator[_Words]:
         text = "no leader, and no replica is eligible: ISR, ELR and last known leaders are empty"
         yield _Words("stranded-partition", Severity.WARNING, text)
     elif leader == NO_LEADER:
-        yield _Words("leaderless-partition", Severity.WARNING, f"no leader; ISR {_shown(isr)}, ELR {_shown(elr)}")
+        yield _leaderless(image, state)
     if state[RECOVERY_AT] == RECOVERING and leader != NO_LEADER and len(isr) > 1:
         text = f"the leader {leader} recovers from an unclean election, and others are in sync with it already"
         yield _Words("recovering-with-isr", Severity.INFO, text)
+
+
+def _leaderless(image: Image, state: PartitionState) -> _Words:
+    """Judge a partition without a leader by the replicas that Kafka elects as soon as they serve.
+
+    A candidate that serves in a directory of its broker and was not elected has an empty replica there: the broker was
+    unfenced before it assigned the replica to the directory that replaced another. Kafka elects that replica at the
+    broker's next start (measured on 3.9.2 and 4.3.1).
+    """
+    isr, elr = state[ISR_AT], state[ELR_AT]
+    offline = set(_offline_replicas(image, state))
+    candidates = (*isr, *elr) or (state[LAST_KNOWN_ELR_AT] if len(state[LAST_KNOWN_ELR_AT]) == 1 else ())
+    text = f"no leader; ISR {_shown(isr)}, ELR {_shown(elr)}"
+    if lost := [candidate for candidate in candidates if candidate in offline]:
+        text += f"; the directory of the replica that may lead is lost on broker {_shown(lost)}"
+        return _Words("last-copy-in-lost-directory", Severity.WARNING, text)
+    if live := [candidate for candidate in candidates if _serves(image.brokers.get(candidate))]:
+        text += f"; broker {_shown(live)} serves and was not elected: its directory replaced another one"
+        return _Words("live-replica-not-elected", Severity.WARNING, text)
+    return _Words("leaderless-partition", Severity.WARNING, text)
 
 
 def _elr(image: Image, state: PartitionState) -> Iterator[_Words]:
@@ -186,13 +206,24 @@ def _brokers(image: Image, state: PartitionState) -> Iterator[_Words]:
 
 
 def _directories(image: Image, state: PartitionState) -> Iterator[_Words]:
-    """Judge directories. A replica is offline if its directory is lost, or is none of its broker's (KIP-858)."""
-    replicas, raw = state[REPLICAS_AT], state[DIRECTORIES_AT]
-    for at, replica in enumerate(replicas):
-        broker = image.brokers.get(replica)
-        if broker is not None and _is_offline(broker, raw[16 * at : 16 * at + 16]):
+    """Judge directories of partitions with a leader; `_leaderless` judges the others."""
+    if state[LEADER_AT] != NO_LEADER:
+        for replica in _offline_replicas(image, state):
             text = f"the directory of its replica on broker {replica} is not among those that the broker has"
             yield _Words("replica-in-lost-directory", Severity.WARNING, text)
+
+
+def _offline_replicas(image: Image, state: PartitionState) -> Iterator[int]:
+    """Yield the replicas whose directory is lost, or is none of their broker's (KIP-858)."""
+    raw = state[DIRECTORIES_AT]
+    for at, replica in enumerate(state[REPLICAS_AT]):
+        broker = image.brokers.get(replica)
+        if broker is not None and _is_offline(broker, raw[16 * at : 16 * at + 16]):
+            yield replica
+
+
+def _serves(broker: Broker | None) -> bool:
+    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
 
 def _is_offline(broker: Broker, directory: bytes) -> bool:

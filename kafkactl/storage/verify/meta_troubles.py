@@ -19,6 +19,11 @@ from kafkactl.storage.verify.model import (
 )
 
 FORMAT_STEP = "Format the directory (`kafkactl storage format`, or `ensure`) or take it out of log.dirs."
+REPLACED_STEP = (
+    "Is the disk mounted? If it replaces a lost disk, run `kafkactl log lint --from-cluster` first: Kafka elects a "
+    "replica that is empty now where a partition without a leader waits for it, and the others remove their records. "
+    f"Otherwise: {FORMAT_STEP}"
+)
 DATA_STEP = (
     "The directory holds data of a node: do not format it. Bring its meta.properties back, from a backup or from"
     " another directory of the node; the directory.id is the directory's own."
@@ -70,9 +75,17 @@ def not_formatted(context: StartContext, directory: DirectoryFacts) -> RuleResul
         directory_subject(directory.path),
         f"The directory {what}.",
         says=_says_not_formatted(directory.path),
-        next_step=DATA_STEP if data_entries(seen) else "Is the disk mounted? If it is, and new: " + FORMAT_STEP,
+        next_step=DATA_STEP if data_entries(seen) else _step_for_empty(context, directory),
         entries=[entry.name for entry in seen.entries[:10]],
     )
+
+
+def _step_for_empty(context: StartContext, directory: DirectoryFacts) -> str:
+    """Return the next step for a directory without data, by what a broker may have had there."""
+    is_data = directory.path != context.config.metadata_log_dir
+    if is_data and "broker" in context.config.roles and context.topics:
+        return REPLACED_STEP
+    return "Is the disk mounted? If it is, and new: " + FORMAT_STEP
 
 
 def is_metadata_disk_lost(context: StartContext) -> bool:

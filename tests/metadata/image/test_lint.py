@@ -34,9 +34,12 @@ def test_there_is_nothing_to_say_of_a_sound_state():
         ({"Replicas": [1, 2, 2], "Isr": [1, 2]}, "duplicate-replica"),
         ({"Leader": 3, "Isr": [1, 2]}, "leader-not-in-isr"),
         ({"Leader": -1, "Isr": []}, "stranded-partition"),
-        ({"Leader": -1, "Isr": [1]}, "leaderless-partition"),
-        ({"Leader": -1, "Isr": [], "EligibleLeaderReplicas": [1]}, "leaderless-partition"),
-        ({"Leader": -1, "Isr": [], "LastKnownElr": [1]}, "leaderless-partition"),
+        ({"Leader": -1, "Isr": [1]}, "live-replica-not-elected"),
+        ({"Leader": -1, "Isr": [], "EligibleLeaderReplicas": [1]}, "live-replica-not-elected"),
+        ({"Leader": -1, "Isr": [], "LastKnownElr": [1]}, "live-replica-not-elected"),
+        ({"Leader": -1, "Isr": [], "LastKnownElr": [1, 2]}, "leaderless-partition"),
+        ({"Leader": -1, "Isr": [3], "Directories": [uuid(101), uuid(102), uuid(2)]}, "last-copy-in-lost-directory"),
+        ({"Leader": -1, "Isr": [1], "Directories": [uuid(101), uuid(102), uuid(2)]}, "live-replica-not-elected"),
         ({"LeaderRecoveryState": 1}, "recovering-with-isr"),
         ({"EligibleLeaderReplicas": [1]}, "elr-overlaps-isr"),
         ({"Directories": [uuid(101), uuid(102), uuid(2)]}, "replica-in-lost-directory"),
@@ -92,8 +95,15 @@ def test_what_is_wrong_elsewhere(records, id, subject):
     assert [(finding.id, finding.subject) for finding in found] == [(id, subject)]
 
 
+@pytest.mark.parametrize("waiting", [{"Isr": [3]}, {"Isr": [], "EligibleLeaderReplicas": [3]}])
+def test_partition_whose_eligible_broker_is_fenced_has_no_leader_and_no_other_flaw(waiting):
+    state = image_of(ELR, TOPIC, partition(0, Leader=-1, **waiting), record("FenceBroker", Id=3))
+    assert [finding.id for finding in lint(state)] == ["leaderless-partition"]
+
+
 def test_what_is_wrong_everywhere_is_said_once():
-    found = lint(image_of(TOPIC, *(partition(number, Leader=-1) for number in range(1000))))
+    down = [record("FenceBroker", Id=broker) for broker in (1, 2, 3)]
+    found = lint(image_of(TOPIC, *(partition(number, Leader=-1) for number in range(1000)), *down))
     assert [finding.id for finding in found] == ["leaderless-partition"]
     assert found[0].evidence["count"] == 1000
     assert len(found[0].evidence["subjects"]) == SHOWN

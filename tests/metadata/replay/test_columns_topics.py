@@ -148,7 +148,8 @@ def test_lint_finds_what_it_finds_in_topics_that_are_made(seed):
 
 def test_of_those_that_merely_have_no_leader_some_are_listed_and_the_others_counted():
     shape = Shape(records=4_000, partitions=800, brokers=12, elr=True)
-    image = _by_columns(b"".join(LogGenerator(shape).batches())).image()
+    live = _by_columns(b"".join(LogGenerator(shape).batches())).image()
+    image = changed(live, brokers={id: changed(broker, fenced=True) for id, broker in live.brokers.items()})
     every = list(image.topics.suspects(image.brokers, has_elr=True))
     assert len(every) == image.leaderless_count() > 2 * SHOWN
 

@@ -28,6 +28,10 @@ def facts(**changes):
     return Some(**({"observed": blank("/data/d1"), "path": "/data/d1"} | changes))
 
 
+def _node(*, roles: tuple[str, ...] = ("broker",), topics: tuple[str, ...] = ()) -> Some:
+    return Some(config=Some(metadata_log_dir="/other", roles=roles), topics=topics)
+
+
 @pytest.mark.parametrize(
     ("contents", "stop", "is_cut"),
     [
@@ -76,9 +80,7 @@ def test_ten_names_are_enough():
     assert _founds_again("log", names).finding.evidence["traces"] == names[:10]
     entries = tuple(DirectoryEntry(name=name, kind="file", size_bytes=0, mtime_ms=0) for name in names)
     assert (
-        not_formatted(
-            Some(config=Some(metadata_log_dir="/other")), facts(observed=blank("/data/d1", entries=entries))
-        ).finding.evidence["entries"]
+        not_formatted(_node(), facts(observed=blank("/data/d1", entries=entries))).finding.evidence["entries"]
         == names[:10]
     )
 
@@ -91,12 +93,7 @@ def test_ten_names_are_enough():
     ],
 )
 def test_a_missing_directory_is_distinguished_from_one_without_the_file(state, words):
-    assert (
-        not_formatted(
-            Some(config=Some(metadata_log_dir="/other")), facts(observed=blank("/data/d1", state=state))
-        ).finding.message
-        == words
-    )
+    assert not_formatted(_node(), facts(observed=blank("/data/d1", state=state))).finding.message == words
 
 
 @pytest.mark.parametrize(
@@ -148,3 +145,13 @@ def test_a_checkpoint_begins_with_two_numbers(content, words):
     found = checkpoint_problem(content, parts=3)
     assert (found is None) is (words is None)
     assert words is None or found.words.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("roles", "topics", "warned"),
+    [(("broker",), ("orders",), True), (("broker",), (), False), (("controller",), ("orders",), False)],
+)
+def test_empty_data_directory_of_a_broker_with_topics_is_formatted_after_a_look(roles, topics, warned):
+    found = not_formatted(_node(roles=roles, topics=topics), facts())
+    assert ("log lint" in found.finding.next_step) is warned
+    assert "Is the disk mounted?" in found.finding.next_step

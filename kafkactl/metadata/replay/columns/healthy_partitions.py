@@ -3,7 +3,7 @@
 Sound: there is a leader, it is in the ISR, the ISR is among the replicas, none of them is there twice, all are on
 registered brokers and in directories that these have, no member of the ELR is in the ISR, no ELR is left where the
 feature is off, and nothing of a reassignment or a recovery. Of the others many may have no leader and be sound in all
-else, with a broker that could become it: an outage leaves thousands of them.
+else, with a broker that could become it and does not serve: an outage leaves thousands of them.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Soundness:
     def __init__(self, brokers: Mapping[int, Broker], *, has_elr: bool) -> None:
         self._places = _Places(brokers)
         self._has_elr = has_elr
+        serve = (id for id, broker in brokers.items() if not broker.fenced and not broker.in_controlled_shutdown)
+        self._serving = np.array(sorted(serve), np.int64)
 
     def kinds(self, columns: Mapping[str, Array], words: Array) -> Array:
         """Return SOUND, LEADERLESS or SUSPECT for each row of the columns; lists have places in `words`."""
@@ -41,7 +43,7 @@ class Soundness:
             fits &= columns[name] == EMPTY
         if not self._has_elr:
             fits &= (elr == 0) & ~has_last_known
-        led = np.zeros(len(fits), bool)
+        led, served = np.zeros(len(fits), bool), np.zeros(len(fits), bool)
         shape = np.zeros(len(fits), np.int64)
         for counts in (replicas, isr, elr):
             shape = shape << _COUNT_BITS | np.minimum(counts, _MOST_COMPARED + 1)
@@ -49,8 +51,10 @@ class Soundness:
         for found in np.unique(shape, return_counts=True)[0].tolist():
             rows = np.flatnonzero(shape == found)
             fits[rows] &= self._fit({name: column[rows] for name, column in columns.items()}, words, found, led, rows)
+            rows = rows[columns["leader"][rows] == NO_LEADER]
+            served[rows] = self._served({name: column[rows] for name, column in columns.items()}, words, found)
         led &= (columns["leader"] >= 0) & (columns["recovery"] == 0)
-        waits = (columns["leader"] == NO_LEADER) & ((isr > 0) | (elr > 0) | has_last_known)
+        waits = (columns["leader"] == NO_LEADER) & ((isr > 0) | (elr > 0) | has_last_known) & ~served
         kinds: Array = np.where(fits & led, SOUND, np.where(fits & waits, LEADERLESS, SUSPECT))
         return kinds
 
@@ -67,6 +71,21 @@ class Soundness:
         held = _elements(words, columns["directories"], count * DIRECTORIES).view("<u8")
         led[rows] = (isr == columns["leader"][:, None]).any(axis=1)
         return _agree(replicas, isr, elr) & self._places.have(replicas, held)
+
+    def _served(self, columns: Mapping[str, Array], words: Array, shape: int) -> Any:
+        """Mark partitions with a replica that may lead on a broker that serves: in the ISR, the ELR, or as the only
+        last known leader if both are empty."""
+        mask = (1 << _COUNT_BITS) - 1
+        synced, eligible = shape >> _COUNT_BITS & mask, shape & mask
+        if max(synced, eligible) > _MOST_COMPARED:
+            return False
+        if synced or eligible:
+            lists = (_elements(words, columns["isr"], synced), _elements(words, columns["elr"], eligible))
+            return np.isin(np.concatenate(lists, axis=1), self._serving).any(axis=1)
+        is_sole = words[columns["last_known"]] == 1
+        served = np.zeros(len(is_sole), bool)
+        served[is_sole] = np.isin(_elements(words, columns["last_known"][is_sole], 1)[:, 0], self._serving)
+        return served
 
 
 def _elements(words: Array, places: Array, count: int) -> Array:
