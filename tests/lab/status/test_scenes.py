@@ -126,8 +126,9 @@ def test_healthy_cluster_is_ok_and_raises_no_alarm(stage: Stage, kafkactl: Kafka
     assert {area["verdict"] for area in deep.values()} == {"ok"} and {"settings", "next-failure"} < set(deep)
     stage.check_commands(deep)
     file = stage.cluster.config_file(1)
-    host = kafkactl("status", "-c", file, "-o", "json")
-    assert host.code == 0, host
+    host = stage.cluster.wait_for(
+        lambda: (run := kafkactl("status", "-c", file, "-o", "json")).code == 0 and run, "a healthy host"
+    )
     assert areas_of(host)["this-host"]["counts"] == {"nodes": 1, "running": 1}
     assert host.json["found"] == {"by": "config", "files": [str(file)]}
     assert [release.startswith(version) for version in host.json["kafka_versions"]] == [True]
