@@ -48,7 +48,7 @@ def _parse_address(text: str) -> Address:
     bracketed = host.startswith("[") and host.endswith("]")
     if not separator or not host.strip("[]") or not (port.isascii() and port.isdigit()) or int(port) > _MAX_PORT:
         raise _invalid(text)
-    if ":" in host and not bracketed:
+    if (":" in host and not bracketed) or not host.isprintable() or " " in host:
         raise _invalid(text)
     return Address(host.strip("[]"), int(port))
 

@@ -271,7 +271,9 @@ class TestAddresses:
     def test_addresses(self, text: str, expected: list[tuple[str, int]]) -> None:
         assert [(address.host, address.port) for address in parse_addresses(text)] == expected
 
-    @pytest.mark.parametrize("text", ["", ",", "a", "a:", ":1", "a:x", "a:70000", "::1:9092", "a:-1", "a:1;b:2"])
+    @pytest.mark.parametrize(
+        "text", ["", ",", "a", "a:", ":1", "a:x", "a:70000", "::1:9092", "a:-1", "a:1;b:2", "a\x1b[31m:1", "a b:1"]
+    )
     def test_what_is_not_an_address(self, text: str) -> None:
         error = refused(lambda: parse_addresses(text), InputError)
         assert (error.id, error.exit_code) == ("invalid-bootstrap-address", 2)
