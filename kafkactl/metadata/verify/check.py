@@ -379,7 +379,8 @@ def _snapshots(node: NodeLog) -> Iterator[Finding]:
     if start > 0 and (newest is None or newest.offset < start) and facts.state == "directory":
         text = f"The log begins at offset {start}, and no snapshot holds what came before: a node does not start on it."
         yield remark("metadata-log-without-snapshot", _BLOCKER, f"log {node.path}", text)
-    if newest is not None and facts.segments and newest.offset > facts.end_offset:
+    # An emptied log is reported as damaged.
+    if newest is not None and facts.segments and newest.offset > facts.end_offset and not facts.is_emptied:
         text = (
             f"The newest snapshot ends at offset {newest.offset}, the log at {facts.end_offset}:"
             f" a start discards the whole log and continues from the snapshot."

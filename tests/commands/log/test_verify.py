@@ -261,6 +261,11 @@ def test_an_epoch_behind_the_end_shows_that_the_log_lost_its_end(kafkactl, node)
     assert verified(kafkactl, log)[2] == {"snapshot-beyond-log": "warning"}
 
 
+def test_log_emptied_after_its_snapshot_is_damaged_and_nothing_else(kafkactl, node):
+    log = epochs_in(node("n1", {FIRST: b"", f"{10:020}-{6:010}.checkpoint": SNAPSHOT}), "0\n2\n1 0\n3 2\n")
+    assert verified(kafkactl, log)[::2] == (7, {"metadata-log-damaged": "blocker"})
+
+
 def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), "x\n")
     assert verified(kafkactl, log)[::2] == (7, {"broken-leader-epoch-checkpoint": "blocker"})
