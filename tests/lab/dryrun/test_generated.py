@@ -34,9 +34,22 @@ def stage_of(
     return Stage(made.start(), tool)
 
 
+# Settings that a controller stores and no broker uses: what brokers refuse is judged by Kafka's own class elsewhere.
+OF_BROKERS = [
+    ("1", "log.dirs", "/data"),
+    ("1", "ssl.keystore.location", "/data/keys"),
+    ("", "listener.security.protocol.map", "A:SSL"),
+    ("1", "follower.replication.throttled.rate", "10MB"),
+]
+
+
+def set_to(key: str, value: str) -> dict[str, object]:
+    return {"Name": key, "ConfigOperation": 0, "Value": value}
+
+
 def alter(topic: str, key: str, value: str) -> dict[str, object]:
-    configs = [{"Name": key, "ConfigOperation": 0, "Value": value}]
-    return {"Resources": [{"ResourceType": 2, "ResourceName": topic, "Configs": configs}], "ValidateOnly": False}
+    resource = {"ResourceType": 2, "ResourceName": topic, "Configs": [set_to(key, value)]}
+    return {"Resources": [resource], "ValidateOnly": False}
 
 
 @pytest.mark.parametrize("release", ONE)
@@ -118,4 +131,10 @@ def test_settings_of_topics_are_accepted_and_refused_as_predicted(
         error = run("alter-config", world, asked).effects.get("server_error")
         if (error.code if error else 0) != answer["ErrorCode"]:
             wrong.append((REQUESTS[at], error, answer["ErrorCode"], answer["ErrorMessage"]))
+    for name, key, value in OF_BROKERS:
+        resource = {"ResourceType": 4, "ResourceName": name, "Configs": [set_to(key, value)]}
+        answer = stage.ask("IncrementalAlterConfigs", {"Resources": [resource], "ValidateOnly": True})["Responses"][0]
+        found = run("alter-config", world, {"entity": f"broker:{name}" if name else "cluster", "set": {key: value}})
+        if (found.verdict, answer["ErrorCode"]) != (Verdict.DEGRADED, 0):
+            wrong.append((key, found, answer["ErrorCode"], answer["ErrorMessage"]))
     assert not wrong

@@ -16,8 +16,10 @@ import pytest
 
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.files.config_providers import resolve
+from kafkactl.storage.config.dynamic_keys import dynamic_keys
 from kafkactl.storage.config.keys import ServerKey, server_keys
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
+from scripts import import_dynamic_configs
 from scripts.import_server_config import SOURCE, parsed
 from tests.lab.harness import java, maven, releases
 from tests.lab.harness.compiler import compiled
@@ -185,8 +187,31 @@ def test_config_providers(storage_tool: StorageToolServer, tmp_path: Path, relea
 
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_the_table_of_keys_is_that_of_the_jars(release: str):
-    path = os.pathsep.join((maven.class_path(release), str(compiled("server-config", [SOURCE]))))
-    command = [str(java.java_binary()), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", path, "ServerConfig"]
+    found = parsed(printed(release, "ServerConfig", SOURCE))
+    assert {name: ServerKey(name=name, **row) for name, row in found.items()} == dict(
+        server_keys(find_release(release).name)
+    )
+    if release == releases.NEWEST:
+        assert list(found) == list(server_keys(find_release(release).name))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_table_of_dynamic_keys_is_that_of_the_jars(release: str):
+    in_files = server_keys(find_release(release).name)
+    rows = import_dynamic_configs.parsed(
+        printed(release, "DynamicConfigs", import_dynamic_configs.SOURCE), set(in_files)
+    )
+    found = dynamic_keys(find_release(release).name)
+    assert {name: row["scope"] for name, row in rows.items()} == {name: key.scope for name, key in found.items()}
+    outside = {name: (row["type"], row["check"]) for name, row in rows.items() if "type" in row}
+    defined = {name: (found[name].definition.type, found[name].definition.check) for name in outside}
+    assert (defined, len(outside)) == (outside, 3)
+
+
+def printed(release: str, name: str, source: Path) -> str:
+    """Return what a program of `scripts/` prints with the jars of a release."""
+    path = os.pathsep.join((maven.class_path(release), str(compiled(name.lower(), [source]))))
+    command = [str(java.java_binary()), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", path, name]
     run = subprocess.run(
         command,
         env=java.environment(),
@@ -196,9 +221,4 @@ def test_the_table_of_keys_is_that_of_the_jars(release: str):
         timeout=120,
         check=True,
     )
-    found = parsed(run.stdout)
-    assert {name: ServerKey(name=name, **row) for name, row in found.items()} == dict(
-        server_keys(find_release(release).name)
-    )
-    if release == releases.NEWEST:
-        assert list(found) == list(server_keys(find_release(release).name))
+    return run.stdout
