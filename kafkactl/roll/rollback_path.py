@@ -61,7 +61,9 @@ def rollback_path(case: RollCase) -> RollbackPath:
         return _way(None, None, How.NO, "the old release is unknown: neither a node, the journal nor the log show it")
     known = [version for version in case.last.values() if version is not None]
     if known and all(is_same(version, old) for version in known):
-        return _way(old, True, How.NONE_NEEDED, f"every node runs Kafka {old}")
+        is_up = all(node.alive for node in case.observation.nodes)
+        text = f"every node runs Kafka {old}" if is_up else f"no node ran another release than Kafka {old} last"
+        return _way(old, True, How.NONE_NEEDED, text)
     return path_under(case, old, case.levels if case.has_log else None)
 
 
