@@ -207,4 +207,4 @@ def test_the_journal_of_another_user_is_not_to_be_passed_over(tmp_path, monkeypa
     assert caught.value.advice.startswith(f"Run the command as {owner}, whose changes the journal records.")
     with pytest.raises(FailedError) as caught:
         _open(tmp_path / "new.jsonl")
-    assert "name another file with `--journal`" in caught.value.advice
+    assert "Another place for the journal is named by `--journal`" in caught.value.advice
