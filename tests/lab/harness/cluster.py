@@ -275,8 +275,12 @@ class KafkaCluster:
                 node.start().wait_ready(READY_S)
 
     def _describes_controllers(self) -> bool:
-        """Return True if controllers register at this level (3.7-IV0, level 15)."""
-        return any(self.levels(controller).get("metadata.version", 0) >= 15 for controller in self._alive_controllers())
+        """Return True if controllers register at this level (3.7-IV0, level 15), or no level is known yet.
+
+        Until the records of the format are committed, controllers report 3.0-IV1, which no cluster here is founded at.
+        """
+        found = (self.levels(id).get("metadata.version", 0) for id in self._alive_controllers())
+        return any(level >= 15 or level <= 1 for level in found)
 
     def _alive_controllers(self) -> list[int]:
         return [controller_id for controller_id in self.controller_ids if self._nodes[controller_id].alive]
