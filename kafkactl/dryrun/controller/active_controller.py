@@ -76,7 +76,6 @@ class ActiveController:
 
     def settings(self, topic: Topic) -> tuple[int, bool]:
         """Return the effective min ISR of a topic (from 3.7 on at most the replicas of its partition 0), and whether an
-        unclean election is allowed.
         unclean election is allowed."""
         if topic.name not in self._settings:
             states = topic.partitions.states
@@ -90,9 +89,9 @@ class ActiveController:
         return self.settings(topic)[0]
 
     def is_active(self, broker_id: int) -> bool:
-        """Registered, not fenced, not shutting down."""
+        """Return True if a broker is registered and may lead."""
         broker = self.brokers.get(broker_id)
-        return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+        return broker is not None and broker.is_active
 
     def keys(self, wanted: Callable[[Any], bool]) -> list[Key]:
         """Return the partitions that are so, by topic name and number.
@@ -411,7 +410,6 @@ def is_online_in(broker: Broker | None, directory: Uuid) -> bool:
 
 def _leads_uncleanly(before: Partition, change: PartitionChange, made: Partition) -> bool:
     """Return True if the new leader was not known to be in sync. The change itself shows that, unless the partition was
-    RECOVERING before.
     RECOVERING before."""
     if change.leader_recovery_state == RECOVERING:
         return True

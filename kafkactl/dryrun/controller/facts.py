@@ -62,7 +62,6 @@ def facts_of(
     starting: frozenset[int] = frozenset(),
 ) -> Facts:
     """Return the facts of an image. Without `release` it is the one that the active controller registered, or else the
-    lowest that any node registered, or else the newest known.
     lowest that any node registered, or else the newest known."""
     found, how = (release, "") if release is not None else _release(image, leader_id)
     assumptions = [how] if how else []

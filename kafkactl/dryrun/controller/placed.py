@@ -10,8 +10,7 @@ from kafkactl.metadata.image.model import MIGRATING, Partition
 
 def placed(partition: Partition) -> tuple[Partition, tuple[int, ...]]:
     """Return the partition with each broker id replaced by an index, and the ids by index: first the replicas in their
-    order, then ids that appear elsewhere in the partition only. Epochs and directories are left out.
-    then ids that appear elsewhere in the partition only. Epochs and directories are left out."""
+    order, then ids that appear elsewhere in the partition only. Epochs and directories are left out."""
     place = {id: at for at, id in enumerate(partition.replicas)}
 
     def at(ids: Sequence[int]) -> tuple[int, ...]:

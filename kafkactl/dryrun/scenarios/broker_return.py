@@ -97,7 +97,7 @@ def broker_return(
 
 def _is_away(image: Image, broker_id: int) -> bool:
     held = image.brokers.get(broker_id)
-    return held is None or held.fenced or held.in_controlled_shutdown
+    return held is None or not held.is_active
 
 
 def _is_clean(image: Image, broker_id: int, clean: bool | None) -> bool:

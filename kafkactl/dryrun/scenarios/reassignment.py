@@ -96,8 +96,7 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
 
 def _reports(image: Image, moves: Sequence[Move]) -> Iterator[str]:
     """Yield the assumption for brokers with several log directories: which one each chooses, and when it reports that,
-    cannot be predicted. No text if no such broker gets a replica.
-    be predicted. No text if no such broker gets a replica."""
+    cannot be predicted. No text if no such broker gets a replica."""
     added = [
         broker_id
         for move in moves

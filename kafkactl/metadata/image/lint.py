@@ -176,7 +176,7 @@ def _leaderless(image: Image, state: PartitionState) -> _Words:
     if lost := [candidate for candidate in candidates if candidate in offline]:
         text += f"; the directory of the replica that may lead is lost on broker {_shown(lost)}"
         return _Words("last-copy-in-lost-directory", Severity.WARNING, text)
-    if live := [candidate for candidate in candidates if _serves(image.brokers.get(candidate))]:
+    if live := [id for id in candidates if id in image.brokers and image.brokers[id].is_active]:
         text += f"; broker {_shown(live)} serves and was not elected: its directory replaced another one"
         return _Words("live-replica-not-elected", Severity.WARNING, text)
     return _Words("leaderless-partition", Severity.WARNING, text)
@@ -220,10 +220,6 @@ def _offline_replicas(image: Image, state: PartitionState) -> Iterator[int]:
         broker = image.brokers.get(replica)
         if broker is not None and _is_offline(broker, raw[16 * at : 16 * at + 16]):
             yield replica
-
-
-def _serves(broker: Broker | None) -> bool:
-    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
 
 def _is_offline(broker: Broker, directory: bytes) -> bool:

@@ -242,6 +242,11 @@ class Broker:
     directories: tuple[Uuid, ...]
     cordoned: tuple[Uuid, ...] | None
 
+    @property
+    def is_active(self) -> bool:
+        """Return True if the broker may lead: it is not fenced and not in controlled shutdown."""
+        return not self.fenced and not self.in_controlled_shutdown
+
 
 @frozen
 class Controller:

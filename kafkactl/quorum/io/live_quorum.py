@@ -79,8 +79,7 @@ class LiveQuorum(Closing):
 
     def _cluster_seen(self) -> str | None:
         """Return the cluster's id from any node that answers soon; None otherwise. The time is short because a node
-        that hangs delays the observation that follows as well.
-        hangs delays the observation that follows as well."""
+        that hangs delays the observation that follows as well."""
         try:
             soon_ms = min(_SOON_MS, self._patience_ms)
             with QuorumObserver(self._client, identify=False, patience_ms=soon_ms) as observer:
@@ -282,8 +281,7 @@ class _RegistrationReader:
 
     def read(self, client: Client, cluster_id: str | None) -> Registrations:
         """Return the current registrations in that cluster. Raises UnreachableError, DecodeError; the next call then
-        reads from the start.
-        from the start."""
+        reads from the start."""
         from kafkactl.cluster.io.fetched_registrations import read_snapshot
 
         try:

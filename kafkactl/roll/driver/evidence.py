@@ -38,7 +38,7 @@ def is_untouched(case: RollCase, progress: RollProgress, node_id: int) -> bool:
     if node is None or not is_alive(case, node_id) or not case.has_log:
         return False
     broker = case.image.brokers.get(node_id)
-    if node.is_broker and broker is not None and (broker.in_controlled_shutdown or broker.fenced):
+    if node.is_broker and broker is not None and not broker.is_active:
         return False
     return not has_ended(case, progress, node_id)
 

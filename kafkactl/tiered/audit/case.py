@@ -78,7 +78,6 @@ class AuditCase:
     def is_outgrown(self) -> bool:
         """Return True if the metadata topic has more partitions than brokers are configured with. One that starts then
         ends with "Existing topic partition count" in its log and neither copies, deletes nor reads what is remote
-        (`TopicBasedRemoteLogMetadataManager.java`, `isPartitionsCountSameAsConfigured`); those that run go on.
         (`TopicBasedRemoteLogMetadataManager.java`, `isPartitionsCountSameAsConfigured`); those that run go on."""
         return bool(self.configured and self.topic_partitions and self.configured < self.topic_partitions)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tests.repository.tree import nodes, python_files, shown
+from tests.repository.tree import nodes, python_files, shown, text_of
 
 NO_VERB = re.compile(
     r"(A|All|An|Any|As|Both|By|Each|Every|Everything|False|For|From|How|In|It|Its|No|None|Nothing|Of|On|One|Only|Same"
@@ -108,3 +109,14 @@ def test_class_docstring_without_a_noun_is_found(tmp_path, monkeypatch, docstrin
     path = tmp_path / "example.py"
     path.write_text(f'class Leader:\n    """{docstring}"""\n')
     assert without_noun(path) == (["example.py:1"] if is_found else [])
+
+
+def test_docstring_does_not_end_with_a_line_twice():
+    found = []
+    for path in python_files("kafkactl", "commands", "tests", "bench", "scripts"):
+        lines = [line.strip() for line in text_of(path).splitlines()]
+        for number, (before, line) in enumerate(pairwise(lines), start=2):
+            last = line.removesuffix('"""')
+            if last != line and len(last.split()) > 1 and before.endswith(last):
+                found.append(f"{shown(path)}:{number}")
+    assert not found, "the last line repeats the end of the line before"

@@ -31,8 +31,7 @@ class Soundness:
     def __init__(self, brokers: Mapping[int, Broker], *, has_elr: bool) -> None:
         self._places = _Places(brokers)
         self._has_elr = has_elr
-        serve = (id for id, broker in brokers.items() if not broker.fenced and not broker.in_controlled_shutdown)
-        self._serving = np.array(sorted(serve), np.int64)
+        self._active = np.array(sorted(id for id, broker in brokers.items() if broker.is_active), np.int64)
 
     def kinds(self, columns: Mapping[str, Array], words: Array) -> Array:
         """Return SOUND, LEADERLESS or SUSPECT for each row of the columns; lists have places in `words`."""
@@ -81,10 +80,10 @@ class Soundness:
             return False
         if synced or eligible:
             lists = (_elements(words, columns["isr"], synced), _elements(words, columns["elr"], eligible))
-            return np.isin(np.concatenate(lists, axis=1), self._serving).any(axis=1)
+            return np.isin(np.concatenate(lists, axis=1), self._active).any(axis=1)
         is_sole = words[columns["last_known"]] == 1
         served = np.zeros(len(is_sole), bool)
-        served[is_sole] = np.isin(_elements(words, columns["last_known"][is_sole], 1)[:, 0], self._serving)
+        served[is_sole] = np.isin(_elements(words, columns["last_known"][is_sole], 1)[:, 0], self._active)
         return served
 
 
