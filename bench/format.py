@@ -1,4 +1,4 @@
-"""What it costs to format: one node against Kafka's own tool (goal: a tenth), and a fleet of 500 (goal: 5 seconds)."""
+"""Benchmark of `storage format`: one node against Kafka's own tool (goal: a tenth), a fleet of 500 (goal: 5 s)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it costs to look at a live cluster: our commands against Kafka's own, in turn on one node."""
+"""Benchmark of commands that observe a live cluster, against Kafka's own tools, in turn on one node."""
 
 from __future__ import annotations
 

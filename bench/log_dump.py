@@ -1,4 +1,4 @@
-"""What a dump costs: `kafkactl log dump` against Kafka's DumpLogSegments on the same million records, end to end.
+"""Benchmark of `kafkactl log dump` against Kafka's DumpLogSegments on the same million records, end to end.
 
 Both print every record as JSON; the output is thrown away. Two shapes of logs (`bench/log_shape.py`). Goals, in
 records a second on the clock: three times as many for the dump and for `log verify`. By CPU time, which a busy

@@ -1,4 +1,4 @@
-"""What a generated log is like, and what it comes to."""
+"""Shapes of generated metadata logs, and the figures expected of each."""
 
 from __future__ import annotations
 

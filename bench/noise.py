@@ -1,4 +1,4 @@
-"""How quiet the machine is, before anything is measured: what others take of its cores, and how equal runs differ.
+"""Measure of the machine's noise before a benchmark: processor time of other processes, and spread of equal runs.
 
 python -m bench.noise. Ends with 1 where others take more than a tenth of the cores, unless BENCH_ANYWAY is set; the
 figures then say so in docs/proof/bench.md.

@@ -1,4 +1,4 @@
-"""What a dry-run report costs: `kafkactl dryrun report --html` over the log of a cluster of 200,000 partitions.
+"""Benchmark of `kafkactl dryrun report --html` over the log of a cluster of 200,000 partitions.
 
 python -m bench.report [PARTITIONS]. Time on the clock, processor time of all its processes, and the peak memory of
 the largest of them, of three runs.

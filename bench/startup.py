@@ -1,4 +1,4 @@
-"""What it costs to start: `kafkactl --help` against an interpreter that does nothing. Goal: at most 4.0 times."""
+"""Benchmark of `kafkactl --help` against an interpreter that does nothing. Goal: at most 4.0 times."""
 
 from __future__ import annotations
 

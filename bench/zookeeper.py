@@ -1,4 +1,4 @@
-"""What a snapshot of a large ZooKeeper tree costs, against reading it znode by znode, and what its plan costs.
+"""Benchmark of a snapshot of a large ZooKeeper tree, against one read a znode, and of the plan of its copy.
 
 A tree of 100,000 partitions in a ZooKeeper of the lab (3.8.4) on the same machine. One by one is what a script with
 kazoo does: one request, one answer, the next. Both read the same znodes, their data and their children. Goals: at

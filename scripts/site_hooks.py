@@ -1,4 +1,4 @@
-"""What `mkdocs build` adds to docs/: the pages of the root, one page for each id, and folders in the navigation.
+"""Additions of `mkdocs build` to docs/: pages of the root, one page for each id, folders in the navigation.
 
 Pages of the root (README.md as index.md) are linked with `docs/` in front, pages in docs/ with `../`: links are
 rewritten to where the pages are in the site. reference/ids.md, one page of 400 kB, becomes one page for each id.

@@ -1,4 +1,4 @@
-"""What a command prints on a terminal of a given width, colours and all."""
+"""Output of a command on a terminal of a given width, with colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the verbs of `kafkactl config` that write have in common: how a change is shown."""
+"""Answer of the `kafkactl config` commands that write, and its page."""
 
 from __future__ import annotations
 

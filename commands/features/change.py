@@ -1,4 +1,4 @@
-"""What upgrade, downgrade, disable and plan share: from the words of the command line to the answer and its page."""
+"""Common part of upgrade, downgrade, disable and plan: from the command line to the answer and its page."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every command is made of: options, settings, connections, deadlines, failures."""
+"""Building blocks of every command: options, settings, connections, deadlines, failures."""

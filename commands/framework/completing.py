@@ -1,4 +1,4 @@
-"""What shells complete in addition to commands and options: the `shell_complete` of parameters.
+"""Shell completion of values that need no cluster: contexts, releases, ids; the `shell_complete` of parameters.
 
 Here are words that no cluster is asked for; those of a cluster are in `completing_live`.
 

@@ -1,4 +1,4 @@
-"""What shells complete by asking the cluster that the line names: feature levels, node ids, topics.
+"""Shell completion of values of the cluster that the line names: feature levels, node ids, topics.
 
 The functions stand in modules of commands, so nothing here is imported before a word is completed.
 """

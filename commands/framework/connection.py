@@ -1,4 +1,4 @@
-"""How a command says which cluster it means: `--bootstrap-server` and its kin, before or after the sub-command.
+"""Options that name a cluster: `--bootstrap-server` and related ones, before or after the sub-command.
 
 A leaf takes `@connection_options` and gets the parameter `connection`; its group takes the same decorator, so that the
 options may stand in front of the verb, as in Kafka's tools. What is nearer wins: the leaf's options before the

@@ -1,4 +1,4 @@
-"""Where work is done: the options of the commands that may take long."""
+"""Options for the engine of commands that may take long: in process, or on Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connection or a file gives away, on standard error; with `--strict-security` the command is refused."""
+"""Warnings on standard error about exposed secrets and traffic; errors with `--strict-security`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an exception that ended a command is reported: one error object, or a few lines for people; never a secret."""
+"""Report of an exception that ended a command: one error object, or a few lines for people; never a secret."""
 
 from __future__ import annotations
 

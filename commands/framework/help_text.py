@@ -1,4 +1,4 @@
-"""How help shows options: brackets in plain words, and lines that end between words."""
+"""Format of options in help: brackets in plain words, and lines that end between words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command that does something has in common: common options, examples, exit codes, a time limit."""
+"""Base of every leaf command: common options, examples, exit codes, a time limit."""
 
 from __future__ import annotations
 

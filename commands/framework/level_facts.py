@@ -1,4 +1,4 @@
-"""What a release says of feature levels, as Kafka's tools print it: the same for `storage` and for `features`.
+"""Commands that print a release's feature levels as Kafka's tools do, for `storage` and for `features`.
 
 No cluster is asked; the tables of the releases answer.
 """

@@ -1,4 +1,4 @@
-"""How this process uses memory and threads while it reads logs by columns.
+"""Memory and threads of this process while it reads logs by columns.
 
 Only commands ask for this, because it is of the whole process, which belongs to the program that calls the library.
 Arrays of a piece take some hundred kilobytes each. Such memory is given back to the system when it is freed, and has

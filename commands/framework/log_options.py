@@ -1,4 +1,4 @@
-"""What the verbs of `kafkactl log` have in common: where the log comes from, and what of it may be shown."""
+"""Common options of the `kafkactl log` commands: source of the log, point in the log, and display of secrets."""
 
 from __future__ import annotations
 

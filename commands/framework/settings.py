@@ -1,4 +1,4 @@
-"""What the common options say, as one value that lives for one invocation."""
+"""Values of the common options of one invocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `migrate run`, `rollback` and `finalize` share: options, a drive from the first look to the answer, its page."""
+"""Common part of `migrate run`, `rollback` and `finalize`: options, a drive to its answer, and its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command of `kafkactl migrate` looks at: a live cluster by its inventory, or an observation that was saved.
+"""Options for the source of a `kafkactl migrate` command: an inventory, or a saved observation.
 
 @leaf_command("status", ...)
 @observation_options

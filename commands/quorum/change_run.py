@@ -1,4 +1,4 @@
-"""What the four commands that change a quorum share: options, one run from the plan to the answer, and its page."""
+"""Common part of the four commands that change a quorum: options, one run from plan to answer, and its page."""
 
 from __future__ import annotations
 

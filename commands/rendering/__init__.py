@@ -1,1 +1,1 @@
-"""How answers are printed: JSON, plain text, pages on a terminal."""
+"""Output of answers: JSON, plain text, pages on a terminal."""

@@ -1,4 +1,4 @@
-"""What a command shows for people, as blocks: headings, fields, tables, findings, lines.
+"""Page of a command for people, as blocks: headings, fields, tables, findings, lines.
 
 A page knows nothing of terminals. `plain.py` writes it for pipes and files, `terminal.py` for a screen.
 """

@@ -1,4 +1,4 @@
-"""What the simulator of quorums says, on a page: the field `simulation` of an answer."""
+"""Blocks of a page for the field `simulation` of an answer: figures of the simulated quorum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the answer of `apply` is shown to people: every node as it was checked, and as it was then applied."""
+"""Page of the answer of `apply`: every node as checked, and as applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How `format` and `ensure` end: the plan is applied unless it is a dry run, and the answer is shown."""
+"""Last part of `format` and `ensure`: application of the plan unless it is a dry run, and the page of the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the verbs of `kafkactl tiered` have in common: what is read, which part of it is wanted, and the exit codes."""
+"""Common options of the `kafkactl tiered` commands: sources, filters, and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of `kafkactl tiered` have in common: the heading, the totals, a line a partition."""
+"""Common blocks of the `kafkactl tiered` pages: heading, totals, and a row for each partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a support bundle is made of: its parts, the rules for its members, and its manifest. Pure."""
+"""Parts of a support bundle, rules for its members, and its manifest. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts a bundle is to have: from what the operator named, without looking at any of it."""
+"""Plan of a bundle's parts, from the operator's arguments alone."""
 
 from __future__ import annotations
 

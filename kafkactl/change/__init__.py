@@ -1,1 +1,1 @@
-"""What all long changes share: clock, deadline, and the lines of their journals."""
+"""Common part of all long changes: engine, clock, deadline, and the lines of their journals."""

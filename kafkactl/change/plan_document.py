@@ -1,4 +1,4 @@
-"""What every plan file is: one JSON object with its kind, its version and a checksum over everything else in it.
+"""Format of every plan file: one JSON object with kind, version and a checksum of everything else in it.
 
 What this file guards: a plan that is applied is the plan that was reviewed. The checksum finds what was cut off or
 changed by hand; it is made without a key, so it does not prove who made the plan. Therefore each kind of plan is also

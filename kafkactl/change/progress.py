@@ -1,4 +1,4 @@
-"""What a running change reports to the operator: one kind of event for all journeys."""
+"""Events that a running change reports to the operator: one class for all journeys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a node is gone: for what may be done to dead nodes only.
+"""Check that a node no longer runs, for acts that are allowed for dead nodes only.
 
 Rule: the silence of an address proves nothing. A broker that starts registers, is fenced and fetches the metadata
 log for as long as the recovery of its logs takes, and opens its listeners only after that (`BrokerServer.startup`); a

@@ -1,4 +1,4 @@
-"""What a comparison of nodes' settings comes to: differences, nodes that were not read, and what they leave open."""
+"""Result of comparing node settings: differences, nodes that were not read, and questions that these leave open."""
 
 from __future__ import annotations
 

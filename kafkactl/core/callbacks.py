@@ -1,4 +1,4 @@
-"""What an operation says while it works: functions that its caller gives, and what they are without a caller's own.
+"""Callbacks of an operation, given by its caller, and their defaults, which do nothing.
 
 An operation prints nothing. What must be known before it goes on reaches the caller through these.
 """

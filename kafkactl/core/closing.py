@@ -1,4 +1,4 @@
-"""What is open is closed at the end of its `with`, however that ends."""
+"""Base of objects that close at the end of their `with` block."""
 
 from __future__ import annotations
 

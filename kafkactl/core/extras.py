@@ -1,4 +1,4 @@
-"""How an extra of kafkactl is installed: from the wheel of the release, never by a name on an index.
+"""Advice for installing an extra of kafkactl: from the wheel of the release, never by a name on an index.
 
 The owner of a name on an index decides what `pip install NAME` runs, and this advice is followed by root.
 """

@@ -1,4 +1,4 @@
-"""How far work is that may take long: code that reads or counts much reports here, and its caller may listen.
+"""Progress of long work: readers and counters report to the listener of their caller.
 
     with heard_by(bar):
         load_image("/disk1/__cluster_metadata-0")

@@ -1,4 +1,4 @@
-"""What a scenario is: a typed input, a function that simulates it on a state, and what the command line shows of it.
+"""Base of a scenario: a typed input, a function that simulates it on a state, and its description for the command.
 
 Each module of `kafkactl.dryrun.scenarios` is one scenario: a class `Input`, a function `simulate` and a `SCENARIO`.
 That file, a row of the table in `commands/dryrun/__init__.py` and a paragraph of docs/dryrun.md is all that it takes.

@@ -1,4 +1,4 @@
-"""Where new ids, salts and the time come from: the operating system."""
+"""Source of new ids, salts and the time: the operating system."""
 
 from __future__ import annotations
 

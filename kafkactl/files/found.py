@@ -1,4 +1,4 @@
-"""What an earlier run left is brought to the disk before a later one relies on it.
+"""Sync of files and folders that an earlier run left, before a later run relies on them.
 
 A killed run leaves files and folders that other processes see and that a power failure still removes: it ended between
 an operation and its sync. A run that finds them in place syncs them as if they were its own. A sync of what is on

@@ -1,4 +1,4 @@
-"""Why a Spark application failed: the first cause out of what pyspark and the JVM wrote, and where there is more.
+"""Cause of a failed Spark application: the first cause in the output of pyspark and the JVM.
 
 A failed task comes back as several exceptions of which each repeats those before it: the worker's Python traceback or
 an exception of the executor, within the task's failure, within that of the job, each with its stack, and the one that

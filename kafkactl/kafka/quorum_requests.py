@@ -1,4 +1,4 @@
-"""What is asked of the metadata quorum by more than one client of it, as bodies of requests."""
+"""Bodies of requests to the metadata quorum that more than one client sends."""
 
 from __future__ import annotations
 

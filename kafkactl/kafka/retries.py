@@ -1,4 +1,4 @@
-"""When to ask again: how long to wait between rounds, and after which errors it makes sense at all."""
+"""Rules of retries: errors after which a request is sent again, and the wait before it."""
 
 from __future__ import annotations
 

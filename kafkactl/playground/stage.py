@@ -1,4 +1,4 @@
-"""Where the demo takes place: a temporary folder, a cluster, and commands that really run in it.
+"""Place of the demo: a temporary folder, a cluster, and commands that are really run in the folder.
 
 Each command is a process of this interpreter that runs the same kafkactl. Its environment leads nowhere else: home,
 contexts and temporary files are in the folder.

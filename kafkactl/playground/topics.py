@@ -1,4 +1,4 @@
-"""What the cluster of the demo serves: three brokers in three racks, three topics; and that as records of its log."""
+"""Content of the demo's cluster: three brokers in three racks, three topics; and the records of its log."""
 
 from __future__ import annotations
 

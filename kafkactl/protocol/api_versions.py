@@ -1,4 +1,4 @@
-"""What a node says of itself: the requests it knows, the features it supports, the levels that are finalized.
+"""Content of a node's ApiVersions answer: known requests, supported features, finalized levels.
 
 Asked in version 4 first: a server that is asked in an older one hides every feature whose lowest level is 0
 (KAFKA-17492); version 5 adds only what a client says of its target (KIP-1242). A server that does not know the

@@ -1,4 +1,4 @@
-"""How much a batch of a metadata log may hold: above what Kafka can write, below what takes the memory of a host.
+"""Limits of a metadata log's batch: above any batch that Kafka writes, below the memory of a host.
 
 Kafka bounds a metadata batch by its bytes alone: 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`; since 4.1
 `internal.metadata.max.batch.size.in.bytes`, "only for testing"). The 10,000 records that a controller hands over at

@@ -1,4 +1,4 @@
-"""What the generated codecs call: the rarer parts, kept out of their straight line.
+"""Functions that the generated codecs call in rare cases, outside their fast path.
 
 A generated codec knows only the well-formed. Whatever it does not expect it gives up on, with `IrregularError` or by
 stumbling over Python's own errors; `compiled.py` then asks the reference codec, which either reads what is merely

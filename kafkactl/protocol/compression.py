@@ -1,4 +1,6 @@
-"""What a batch's records are wrapped in. Kafka never compresses its metadata log; topics may be compressed.
+"""Decompression of a batch's records.
+
+Kafka never compresses its metadata log; topics may be compressed.
 
 gzip comes with Python; snappy, lz4 and zstd are pyarrow's, which the extra `spark` brings. Without it a batch in one
 of them is an error that says so, never a guess. The output is bounded, absolutely and by the input: a few bytes can

@@ -1,4 +1,4 @@
-"""What both directions of the codecs know of a message's form: versions, least sizes, defaults.
+"""Facts about a message's form that encoders and decoders share: versions, least sizes, defaults.
 
 Rules: the README of Kafka's message definitions and KIP-482.
 """

@@ -1,4 +1,4 @@
-"""Where the values of a usual batch's records are, without making records of them.
+"""Positions of the values in a usual batch, found without decoding its records.
 
 Usual is what Kafka's controllers write: records without key and headers, whose time is that of their batch. Whatever
 is written in another way is left to `record_batch.decode_records`, which reads it or says what is wrong with it.

@@ -1,4 +1,4 @@
-"""How many bytes a record takes in a batch, without writing it."""
+"""Size of a record in a batch, computed without writing the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator should expect of each step: what fails if a node fails now, who leads after it, what waits.
+"""Forecast of each step: effect of a node failure at that moment, next leader, and requests that wait.
 
 Rule: a forecast says what is known and how sure it is; it never promises to be in time. A quorum without commits
 stops the metadata only: produce and fetch continue at the present leaders, but ISRs, registrations, elections, topics

@@ -1,4 +1,4 @@
-"""What forbids a change of voters now, whatever the change: every reason at once, and which flag overrides it.
+"""Blockers of any change of voters: every reason at once, each with the flag that overrides it.
 
 Rule: a refusal without an override protects the quorum itself; one with a flag protects from what may be meant.
 `OVERRIDES` is the whole list of what may be overridden. An overridden blocker stays in the answer as a warning.

@@ -1,4 +1,4 @@
-"""Whether a node may become a voter, and whether the endpoints in the voter set lead where they should.
+"""Checks that a node may become a voter, and that the endpoints in the voter set lead to the right nodes.
 
 Rule: the leader checks none of this. It does not compare the endpoint it is given with the node that answers there
 (KAFKA-20228; it may probe over an open connection and commit a port where no process listens, which 3.9 never repairs),

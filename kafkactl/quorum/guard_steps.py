@@ -1,4 +1,4 @@
-"""What forbids a target or a step: the wedge, thin ice, sizes, and what a removal leaves behind.
+"""Blockers of a target or a step: loss of the majority, a narrow majority, sizes, and effects of a removal.
 
 Invariant: no step may lead to a set of which no majority is alive. Kafka accepts it, the leader appends it, it is in
 force at once, never commits, and the leader resigns; no request can undo it (KIP-853 has no guard; measured on

@@ -1,4 +1,4 @@
-"""What is wrong with a quorum now, for commands that only observe it."""
+"""Findings about a quorum's present health, for commands that only observe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer to a voter change means, and what is known once the quorum was read again.
+"""Outcome of a voter change, from the answer and from the quorum observed afterwards.
 
 Rule: an answer alone never decides. REQUEST_TIMED_OUT says "later", "never" and "perhaps already" with one code;
 "not the leader" may come after the record was appended; no answer at all says nothing. So each answer is looked up in

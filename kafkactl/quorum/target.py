@@ -1,4 +1,4 @@
-"""Which voters are wanted: `--target 1,2,3`, and which of a node's directories that means.
+"""Target of `--target 1,2,3`: the wanted voters, and the directory of each.
 
 Rule: an id that votes and lives keeps its directory. An id whose voting directory is dead while another directory
 of the same node fetches has lost its disk: the new one is meant (KIP-853, disk replacement). Two live directories

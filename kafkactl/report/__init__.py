@@ -1,1 +1,1 @@
-"""What was predicted, drawn for people: one model, and a single HTML file made from it."""
+"""Drawing of predictions for people: one model, and a single HTML file made from it."""

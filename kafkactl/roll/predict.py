@@ -1,4 +1,4 @@
-"""What each stop of a roll does to partitions and quorum: the whole sequence is simulated on the image.
+"""Prediction of each stop's effect on partitions and quorum: the whole sequence is simulated on the image.
 
 The events are those of `dryrun rolling-restart`, a batch those of `dryrun broker-loss --mode controlled`: equal figures
 for equal orders. The figures are those while the nodes are down.

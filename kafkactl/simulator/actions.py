@@ -1,4 +1,4 @@
-"""What the statements of a script do to a world: a function for each verb, found by a table."""
+"""Statements of a script that act on a world: a table with a function for each verb."""
 
 from __future__ import annotations
 

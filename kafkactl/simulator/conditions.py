@@ -1,4 +1,4 @@
-"""What an `expect` or `wait` asks of a world, and what was found in its place."""
+"""Conditions of `expect` and `wait` on a world, and the observed value when one fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must never happen, checked after every event against what the disks hold and what was ever committed.
+"""Invariants of a run, checked after every event against the disks and every record ever committed.
 
 The state of a log up to a batch is a number: the place of that batch in a tree of all logs that this run has seen
 (`_Prefixes`), so that two logs are equal up to an offset if their numbers there are. Nothing is checked again that did

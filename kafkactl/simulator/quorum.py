@@ -1,4 +1,4 @@
-"""What is simulated, and what a leader took: values that the world and those around it share."""
+"""Description of the simulated quorum, and records that a leader appended: values shared by the world and its users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no table says of a quorum: how long an election takes, and what a second failure does in the middle of a step.
+"""Study of a quorum for figures that no table has: time of an election, and a second failure during a step.
 
 Each answer is a count over runs with seeds of their own, and is the same on every machine for the same question, runs
 and seed. A second failure comes at an event that is drawn from the seed, between the request and the end of what it

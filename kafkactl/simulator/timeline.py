@@ -1,4 +1,4 @@
-"""What happened in a run, for people: a line for each change of a node, each fault, each answer."""
+"""Timeline of a run, for people: a line for each change of a node, each fault, each answer."""
 
 from __future__ import annotations
 

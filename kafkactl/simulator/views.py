@@ -1,4 +1,4 @@
-"""What an observer of all nodes at once would say of a world."""
+"""Views of a world for an observer of all nodes at once."""
 
 from __future__ import annotations
 

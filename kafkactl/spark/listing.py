@@ -1,5 +1,7 @@
-"""What the file systems of a session hold: names and sizes by Spark's own listing, and the small files that say whose
-logs they are."""
+"""Files in the file systems of a session.
+
+Names and sizes come from Spark's own listing; the small files that name the owner of a log are read here.
+"""
 
 from __future__ import annotations
 

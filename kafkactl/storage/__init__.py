@@ -1,4 +1,4 @@
-"""What a formatted node looks like, as bytes: plan a format, verify a disk."""
+"""Bytes of a formatted node: plan of a format, verification of a disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `info` says of a node's directories: Kafka's own lines, and the same as values.
+"""Output of `info` about a node's directories: Kafka's own lines, and the same as values.
 
 Rule: the text is that of Kafka's tool of the same release (StorageTool.infoCommand, measured on ten releases). A
 node that came from ZooKeeper keeps meta.properties of version 0 permanently, and starts from them (KRaftServer accepts

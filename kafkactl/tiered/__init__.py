@@ -1,4 +1,4 @@
-"""What `__remote_log_metadata` holds, what brokers derive from it, and what goes wrong (KIP-405). Pure."""
+"""Records of `__remote_log_metadata`, state that brokers derive from them, and defects (KIP-405). Pure."""
 
 from __future__ import annotations
 

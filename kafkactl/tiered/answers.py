@@ -1,4 +1,4 @@
-"""What the commands print: segments, and records as plain values."""
+"""Answers of the `tiered` commands: segments, and records as plain values."""
 
 from __future__ import annotations
 

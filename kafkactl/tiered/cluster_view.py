@@ -1,4 +1,6 @@
-"""What is known of a cluster in addition to its remote log metadata. Every part may be missing: None means unknown.
+"""Facts about a cluster in addition to its remote log metadata.
+
+Every part may be missing: None means unknown.
 
 These are the parts of an observation (`observation.py`). They are read from a broker's log directory, from the
 cluster's metadata log or from the live cluster.

@@ -1,4 +1,4 @@
-"""What each replica would do as leader, having read the metadata topic from its start.
+"""Forecast of each replica as leader, after it has read the metadata topic from its start.
 
 A broker reads the metadata partitions that its own tiered partitions hash to, and keeps from them the records of every
 partition that it has, wherever they lie (`ConsumerTask.java`). So what it knows depends on what else it has.

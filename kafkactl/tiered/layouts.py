@@ -1,4 +1,4 @@
-"""How the keys of objects name segments, and which objects a whole segment has.
+"""Layouts of object keys: the segment that a key names, and the objects of a complete segment.
 
 `local` is LocalTieredStorage of Kafka's own tests, `aiven` the plugin of Aiven (and its five index objects of before
 October 2023); a pattern names any other. A topic's name may have dots and dashes: the ids are found from the end.

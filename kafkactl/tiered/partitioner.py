@@ -1,4 +1,4 @@
-"""Which metadata partition the records of a user partition go to.
+"""Metadata partition of a user partition's records.
 
 Source: `RemoteLogMetadataTopicPartitioner.java`, `TopicIdPartition.hashCode`, `Utils.murmur2`.
 """

@@ -1,4 +1,4 @@
-"""What a report draws of the remote log, as values: where each offset is, and how old orphaned copies are.
+"""Pictures of the remote log in a report, as values: place of each offset, and ages of orphaned copies.
 
 Lists are bounded whatever the number of segments; the sums next to them count every segment.
 """

@@ -1,4 +1,4 @@
-"""How to reach a ZooKeeper: `zookeeper.connect`, and Kafka's `zookeeper.*` properties for TLS and SASL.
+"""Settings of a ZooKeeper client: `zookeeper.connect`, and Kafka's `zookeeper.*` properties for TLS and SASL.
 
 The keys are those of server.properties (core `KafkaConfig`, ZkSslXxxProp), and the Java system properties of the
 ZooKeeper client for what Kafka leaves to them: `java.security.auth.login.config` and `zookeeper.sasl.clientconfig`.

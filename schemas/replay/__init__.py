@@ -1,1 +1,1 @@
-"""What the replay of metadata records knows as data: record versions by level of metadata.version."""
+"""Data for the replay of metadata records: record versions by level of metadata.version."""

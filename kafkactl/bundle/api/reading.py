@@ -1,4 +1,4 @@
-"""What the other commands take from a bundle: an answer that was kept, a metadata log, an observation."""
+"""Contents of a bundle as input of other commands: stored answers, metadata logs, observations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bundle is gathered from."""
+"""Sources from which a bundle is gathered."""
 
 from __future__ import annotations
 

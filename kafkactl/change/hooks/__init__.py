@@ -1,1 +1,1 @@
-"""What a hook is asked, and ready-made hooks."""
+"""Requests to a hook, and ready-made hooks."""

@@ -1,4 +1,4 @@
-"""What an operator without hooks does, as commands that can be pasted whole into a shell of the node's host."""
+"""Commands that replace a hook: an operator can paste them as a whole into a shell of the node's host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a hook of a migration ended, and what it wrote."""
+"""Outcome of a hook's run: its end and its output."""
 
 from __future__ import annotations
 

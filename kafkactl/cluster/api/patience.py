@@ -1,4 +1,4 @@
-"""How long one silent node may hold up an observation of many."""
+"""Time limit for a silent node in an observation of many nodes."""
 
 from __future__ import annotations
 

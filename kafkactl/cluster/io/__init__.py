@@ -1,1 +1,1 @@
-"""What a live cluster says of its features: its nodes, their ranges and levels, and changes as they come."""
+"""Observation of a live cluster: its nodes, their feature ranges and levels, and changes as they occur."""

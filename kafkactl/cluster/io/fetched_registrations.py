@@ -1,4 +1,4 @@
-"""Who is registered, read out of the metadata log of a live cluster."""
+"""Registrations of nodes, read from the metadata log of a live cluster."""
 
 from __future__ import annotations
 

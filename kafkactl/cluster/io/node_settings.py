@@ -1,4 +1,4 @@
-"""What the nodes of a live cluster have for the settings of schemas/node_settings.toml, each asked for its own.
+"""Values on the live nodes of the settings in schemas/node_settings.toml, each node queried for its own.
 
 A broker describes its own configuration at all releases, a controller from 3.7 on (KIP-919), to those who may
 DESCRIBE_CONFIGS on the cluster. Invariant: a node that was not read is named with the reason, and its values are

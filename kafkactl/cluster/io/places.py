@@ -1,4 +1,4 @@
-"""Where every node of a cluster may be asked, in each of its roles, gathered from all who tell.
+"""Addresses of every node of a cluster, for each of its roles, gathered from all sources.
 
 A broker's DescribeCluster names brokers by the listener that was asked, so that comes first; registrations name all
 listeners, of which some may not be for us. Controllers are named by DescribeQuorum (voters, 3.9 on), by another

@@ -1,4 +1,4 @@
-"""What visits and disks could not tell, or tell against each other, as findings."""
+"""Findings of an observed quorum: nodes and disks without an answer, and answers that contradict each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process or disk a voter is: one id with two directories, and disks that are not the voter's."""
+"""Identity of a voter's process and disk: one id with two directories, and disks of another voter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is alive: by what was seen to advance since the observation began, never by what was true some seconds ago.
+"""Liveness of voters, from offsets that advanced during the observation, never from earlier state.
 
 A voter acknowledges a commit by fetching, so for a gate that protects a majority the evidence is a fetch that the
 leader received while it was being watched: between two answers of the same leader in the same epoch the replica's log

@@ -1,4 +1,4 @@
-"""Who votes: the text of `--initial-controllers`, the entries of `controller.quorum.voters`, and their order on disk.
+"""Text of `--initial-controllers`, entries of `controller.quorum.voters`, and the order of voters on disk.
 
 Rule: what Kafka's parsers accept is accepted and means the same; what they refuse is refused with their words.
 Sources: KIP-853, raft `DynamicVoter`, `DynamicVoters`, `QuorumConfig` (up to 3.8 `RaftConfig`), clients `Utils`.

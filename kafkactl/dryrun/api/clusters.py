@@ -1,4 +1,4 @@
-"""Which of the sources of a dry run are replicas of one cluster's log, and which are other clusters.
+"""Grouping of the sources of a dry run: replicas of one cluster's log, and other clusters.
 
 Sources with one cluster id are replicas, and so are those that `--cluster-of` gives one name, or all with
 `--same-cluster`. Any other source is a cluster of its own. Files of one folder that are named one by one are one log.

@@ -1,4 +1,4 @@
-"""Which engine answers: in process or on Spark, by what was asked for and by the work that there is.
+"""Choice of the engine: in process or on Spark, from the option and the amount of work.
 
 Both give the same answer, so `auto` only has to know which is sooner. A task of Spark reads one log, so that Spark is
 sooner only with several logs, and if they take longer than its start; their number alone decides nothing. The figures

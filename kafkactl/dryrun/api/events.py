@@ -1,4 +1,4 @@
-"""What is simulated before the question is asked: earlier answers, or TOML files of scenarios (`--after`)."""
+"""Events simulated before the question (`--after`): earlier answers, or TOML files of scenarios."""
 
 from __future__ import annotations
 

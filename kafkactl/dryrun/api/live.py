@@ -1,4 +1,4 @@
-"""What a dry run takes from a live cluster: its metadata log, and who of the voters follows the leader now."""
+"""Input of a dry run from a live cluster: its metadata log, and the voters that follow the leader."""
 
 from __future__ import annotations
 

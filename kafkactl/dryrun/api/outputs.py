@@ -1,4 +1,4 @@
-"""What a prediction writes in addition to its answer: tables for other programs, and a report as one page."""
+"""Additional outputs of a prediction: tables for other programs, and a report as one page."""
 
 from __future__ import annotations
 

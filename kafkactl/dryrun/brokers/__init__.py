@@ -1,1 +1,1 @@
-"""What becomes of partitions and of the quorum when brokers are lost and come back, for the scenarios about brokers."""
+"""Effects on partitions and quorum when brokers stop and return, for the scenarios about brokers."""

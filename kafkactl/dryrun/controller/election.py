@@ -1,4 +1,4 @@
-"""Which leader, ISR and ELR a partition gets: the rules by which the active controller changes one partition.
+"""Rules by which the active controller changes leader, ISR and ELR of one partition.
 
 One function, `change_partition`, for every cause there is: a broker fenced, shut down, unregistered or back again, an
 election that was asked for, a reassignment, an ISR that its leader reports. What differs is the target (which replicas

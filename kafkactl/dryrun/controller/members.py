@@ -1,4 +1,4 @@
-"""Which broker ids belong to a cluster: those that are registered, and those that were or that partitions name.
+"""Broker ids of a cluster: registered ones, formerly registered ones, and those that partitions name.
 
 Unregistering takes a broker's registration away and nothing else: partitions keep it in their replicas, and when its
 process starts again it registers as a new broker (`ReplicationControlManager.handleBrokerUnregistered`,

@@ -1,4 +1,4 @@
-"""What the simulator says of a change of the voters that a log cannot: times of elections, and a second failure."""
+"""Simulation of a voter change for figures that no log has: times of elections, and a second failure."""
 
 from __future__ import annotations
 

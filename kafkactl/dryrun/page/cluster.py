@@ -1,4 +1,4 @@
-"""What a report shows of an image: who leads and holds how much, and where the timeline's lanes come from."""
+"""Cluster of an image as a report shows it: leaders and replicas of each broker, and the timeline's lanes."""
 
 from __future__ import annotations
 

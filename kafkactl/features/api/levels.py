@@ -1,4 +1,4 @@
-"""What the tables of a release say of feature levels, as Kafka's tools print it. No cluster is asked."""
+"""Feature levels in the tables of a release, as Kafka's tools print them. No cluster is queried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of a feature's level brings about, in words an operator can act on, and whether it can be undone.
+"""Consequences of a change of a feature's level, as text for the operator, and whether it can be undone.
 
 Facts are in schemas/features/*.toml (`about`, `effects`, `off`, `loses`). A downgrade of metadata.version is safe
 where no level that is left changed metadata, and Kafka has no other: the lossy one was never built

@@ -1,4 +1,4 @@
-"""Which records of the metadata log a release can read."""
+"""Types of metadata log records that a release can read."""
 
 from __future__ import annotations
 

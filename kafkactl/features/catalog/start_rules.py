@@ -1,4 +1,4 @@
-"""How a node of a release starts on its disks: schemas/features/start_rules.toml as values."""
+"""Rules for the start of a release's node on its disks: schemas/features/start_rules.toml as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each release's active controller treats a change: schemas/features/update_rules.toml as values.
+"""Rules of each release's active controller for a change: schemas/features/update_rules.toml as values.
 
 No rule of the planner asks for a release number; it asks for a field of `UpdateRules`. Which release a node runs is
 not in any answer, but the range of metadata.version that it advertises says it (`release_of`).

@@ -1,4 +1,4 @@
-"""What became of a feature change: never what was answered, always what is there afterwards.
+"""Outcome of a feature change, from the levels observed afterwards, never from the answer.
 
 A lost answer, a time-out and a controller that resigned with the record on its way all leave it open whether the level
 was written. It is read again, and only where that does not settle it is the outcome called unknown.

@@ -1,4 +1,4 @@
-"""What every check of a feature change is given: the cluster, the wish, and the rules of the active controller."""
+"""Input of every check of a feature change: the cluster, the request, and the rules of the active controller."""
 
 from __future__ import annotations
 

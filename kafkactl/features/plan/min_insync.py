@@ -1,4 +1,4 @@
-"""What enabling eligible leader replicas does to min.insync.replicas, foretold with numbers.
+"""Effect of enabling eligible leader replicas on min.insync.replicas, predicted with numbers.
 
 Source: `ConfigurationControlManager.maybeGenerateElrSafetyRecords` (4.0 on), measured on 4.3.1. With the level the
 active controller writes min.insync.replicas for the whole cluster, with the value of its own file, unless the cluster

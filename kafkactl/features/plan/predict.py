@@ -1,4 +1,4 @@
-"""What the active controller will answer to a change, from what it knows and in the order in which it looks.
+"""Prediction of the active controller's answer to a change, in the order of the controller's own checks.
 
 A second opinion on the plan: the checks say all that is wrong and more than Kafka looks at, this says only whether
 Kafka refuses. Source: `FeatureControlManager.updateFeature` of 3.9 and 4.x.

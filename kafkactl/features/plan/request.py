@@ -1,4 +1,4 @@
-"""What an operator asks for with `features upgrade | downgrade | disable`, in the words of Kafka's own tool.
+"""Request of `features upgrade | downgrade | disable`, in the options of Kafka's own tool.
 
 Flags and their meaning are those of `FeatureCommand` (4.4). One thing differs, on purpose: `--release-version` leaves
 kraft.version out unless the conversion of the quorum is asked for by name, because it cannot be undone (KAFKA-21426).

@@ -1,4 +1,4 @@
-"""What a connection or a file gives away: logins in the clear, host names that are not checked, files others may read.
+"""Findings about exposure: logins without encryption, unchecked host names, files that other users can read.
 
 Findings, never errors: a test cluster has all of this on purpose. A command shows them on standard error, and refuses
 where `--strict-security` asks for it. No finding holds a secret.

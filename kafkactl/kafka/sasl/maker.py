@@ -1,4 +1,4 @@
-"""How a mechanism is made for a connection."""
+"""Type of the function that makes a SASL mechanism for a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a bearer token comes from: a file, an authorization server, or made here without a seal.
+"""Sources of a bearer token: a file, an authorization server, or an unsigned token made here.
 
 Sources: clients `OAuthBearerLoginCallbackHandler` (KIP-768), `JwtBearerJwtRetriever` (KIP-1139, from 4.1 on), client
 assertions (KIP-1258, from 4.3 on), and for tokens without a seal, which only test clusters take,

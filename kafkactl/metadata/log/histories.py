@@ -1,4 +1,4 @@
-"""Which records of a log are proved to be committed, and which other log contradicts that: two histories.
+"""Proof that records of a log are committed, and detection of a log that contradicts them (two histories).
 
 A leader completes its election, and becomes the active controller, after a majority holds the first record of its
 epoch (`KafkaRaftClient.maybeFireLeaderChange`, 3.6 and later). So the first record of an epoch, which is a control

@@ -1,4 +1,4 @@
-"""Whether KRaft has what ZooKeeper has, entity by entity, and whether the copy is the one that was predicted."""
+"""Comparison of KRaft with ZooKeeper, entity by entity, and of the copy with its prediction."""
 
 from __future__ import annotations
 

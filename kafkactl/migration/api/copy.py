@@ -1,4 +1,4 @@
-"""Where a copy is predicted from, a live ZooKeeper or a saved tree, and the predicted records as a log on disk."""
+"""Source of a predicted copy, a live ZooKeeper or a saved tree, and the predicted records as a log on disk."""
 
 from __future__ import annotations
 

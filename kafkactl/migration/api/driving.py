@@ -1,4 +1,4 @@
-"""What every drive of a migration has in common: options, questions, and a run from the first observation on."""
+"""Common part of every drive of a migration: options, questions, and a run from the first observation on."""
 
 from __future__ import annotations
 

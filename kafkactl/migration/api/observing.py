@@ -1,4 +1,4 @@
-"""What a migration is judged by: an inventory, and an observation of the live cluster or one that was saved."""
+"""Input of a migration's commands: an inventory, and an observation, live or saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a migration is, as all nodes' evidence shows it, next to what the driver's journal has."""
+"""Position of a migration, from the evidence of all nodes, next to the state in the driver's journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which known faults of the migration a version of Kafka has: schemas/migration_bugs.toml as values."""
+"""Known bugs of the migration in each release of Kafka: schemas/migration_bugs.toml as values."""
 
 from __future__ import annotations
 

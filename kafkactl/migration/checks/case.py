@@ -1,4 +1,4 @@
-"""What every check looks at: an observation with its tree read and its place in the migration found.
+"""Input of every check: an observation with its ZooKeeper tree and the state of the migration.
 
 A check is a function from a `CheckCase` to findings and `Unknown`s. It never raises for what was observed, and what was
 not observed is unknown: neither right nor wrong.

@@ -1,4 +1,4 @@
-"""What a comparison of ZooKeeper with KRaft looks at, and what it answers.
+"""Input and result of a comparison of ZooKeeper with KRaft.
 
 Invariant: what the observer was not shown is `Unknown`, never a difference; secrets are compared and never shown.
 """

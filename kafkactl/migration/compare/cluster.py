@@ -1,4 +1,4 @@
-"""What the cluster is made of, in ZooKeeper and in the image: brokers, producer ids, release, cluster id.
+"""Comparison of brokers, producer ids, release and cluster id in ZooKeeper and in the image.
 
 Brokers that run on ZooKeeper have a znode and a registration marked as migrating; those on KRaft have no znode.
 """

@@ -1,4 +1,4 @@
-"""What the copy was predicted to write, compared with the log between its begin and its end.
+"""Comparison of the predicted copy with the log between the copy's begin and its end.
 
 The prediction is made of a tree that was saved before the copy. Ids of ACLs are drawn and not compared; no-ops and the
 registrations that the controller writes in between are none of the copy.

@@ -1,4 +1,4 @@
-"""Where a migration stands, as far as a comparison needs it, and which differences that alone explains.
+"""Phase of a migration for a comparison, and the differences that the phase alone explains.
 
 Rule: a phase explains a difference only by what was seen. Before the copy KRaft has nothing yet; behind the end of
 the migration ZooKeeper is not written any more; after a rollback KRaft is not. In between the two must agree, but for

@@ -1,1 +1,1 @@
-"""What Kafka's migration copies from ZooKeeper, and which records it writes."""
+"""Kafka's copy from ZooKeeper: the entities that are copied, and the records that are written."""

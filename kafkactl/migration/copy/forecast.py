@@ -1,4 +1,4 @@
-"""What would come of the copy of a tree: its records, bytes, batches and time, and whether it would come to an end.
+"""Forecast of the copy of a tree: records, bytes, batches and time, and whether the copy completes.
 
 Invariant: what is said of the outcome follows from findings alone, by a table, so that a new kind of poison is one word
 more. Sizes are exact where every value is known. Time is a rough figure: the reads that Kafka makes of ZooKeeper, and

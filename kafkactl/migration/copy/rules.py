@@ -1,4 +1,4 @@
-"""What the copy of a release carries over from ZooKeeper, and how: schemas/features/copy_rules.toml as values."""
+"""Rules of each release for its copy from ZooKeeper: schemas/features/copy_rules.toml as values."""
 
 from __future__ import annotations
 

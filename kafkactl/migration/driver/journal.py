@@ -1,4 +1,4 @@
-"""What the journal of a migration remembers: the fold of its entries.
+"""State in a migration's journal: the fold of its entries.
 
 In addition to the six words of `change/journal` it has facts: `state` (another one was observed), `starting` (a node is
 about to be started with the file of a phase), `original`, `own-file`, `file`, `tree` and `znode` (what is kept next to

@@ -1,4 +1,4 @@
-"""What the driver of a migration needs and gives: the port to its cluster, its waiting times, its result."""
+"""Ports of the migration driver to cluster, lock and files, its waiting times and its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked in the moment before a step: whether this driver still drives alone, and whether the others are alive.
+"""Checks immediately before a step: the driver still holds its lock, and enough other nodes are alive.
 
 A look takes seconds, with hooks and logs; these two questions take milliseconds and are of now.
 """

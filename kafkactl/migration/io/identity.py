@@ -1,4 +1,4 @@
-"""Who answers at an address: cluster, node and role by the node's own word. Nothing is changed by asking.
+"""Identity of the node at an address: cluster, node id and role from the node's own answer. Read-only.
 
 A broker names its cluster to every client (DescribeCluster, from 2.8 on). A controller does so from 3.7 on; any
 controller refuses a Fetch that names another cluster than its own (KIP-595). A node describes only its own

@@ -1,4 +1,4 @@
-"""How far the mirror of a migration has come: the log at the offset in `/migration`, and how long ago that was."""
+"""Progress of a migration's mirror: the log at the offset in `/migration`, and the age of that offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node answers for itself: who it is, and, kept as bytes, ApiVersions and DescribeQuorum.
+"""Answers of a node about itself: its identity, and, kept as bytes, ApiVersions and DescribeQuorum.
 
 A broker on ZooKeeper does not offer DescribeQuorum and hangs up on who asks all the same (and logs an error); that is
 its answer. Nothing here changes anything.

@@ -1,1 +1,1 @@
-"""What was observed of a migrating cluster, as values."""
+"""Observation of a migrating cluster, as values."""

@@ -1,4 +1,4 @@
-"""Who drives a migration: what is written in the driver's lock, the znode `/kafkactl-migration-driver`.
+"""Holder of the driver's lock, as written in the znode `/kafkactl-migration-driver`.
 
 The lock is an ephemeral znode inside the chroot that is none of Kafka's own paths, so brokers, controllers, the copy
 and comparisons do not see it (migration/io/lock.py takes and checks it).

@@ -1,4 +1,4 @@
-"""What a migration asks of a metadata log, folded from its records.
+"""Facts of a metadata log about a migration, folded from its records.
 
 The image has what is; this also has how it came to be: every registration that was ever made (a broker that
 entered the migration and left again still counts for the controller), the copy with its begin and end, what was done

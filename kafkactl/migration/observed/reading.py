@@ -1,4 +1,4 @@
-"""What the raw answers of nodes mean: the way from `RawObservation` to `Observation`.
+"""Decoding of raw answers of nodes: from `RawObservation` to `Observation`.
 
 The mode of a broker is read from its own ApiVersions answer (KIP-866): one on KRaft offers DescribeQuorum, which one
 on ZooKeeper does not even know (it hangs up), and one in migration mode says that it is ready (tag 3).

@@ -1,4 +1,4 @@
-"""How nodes of a release migrate: schemas/features/migration_rules.toml as values."""
+"""Rules of a migration by release: schemas/features/migration_rules.toml as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node's `server.properties` say, as checks ask for it.
+"""Settings of a node's `server.properties` that checks need.
 
 A value that was taken out, or that stands elsewhere (`${env:…}`), is unknown: `given` says None for absent, and
 `is_hidden` distinguishes the two. Defaults are those of core `KafkaConfig` of 3.9.

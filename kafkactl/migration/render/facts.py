@@ -1,4 +1,4 @@
-"""What the configuration files of a cluster say together, as rendering one of them needs it.
+"""Facts of all configuration files of a cluster that rendering one file needs.
 
 Invariant: a value is taken over from other nodes only where those nodes agree on it. Where they do not, or do not say,
 there is a finding and no value: nothing is guessed.

@@ -1,4 +1,4 @@
-"""What each broker is known by: its znode, its registration, its own answers, the quorum's observers, its file.
+"""Evidence about each broker: znode, registration, own answers, place among the quorum's observers, file.
 
 A broker in migration mode has all of four witnesses: `/brokers/ids/N`, a RegisterBrokerRecord with the migrating flag,
 tag 3 in its own ApiVersions answer, a place among the observers of the quorum. None of them alone is enough: a

@@ -1,4 +1,4 @@
-"""What an observation shows, before its meaning is decided: the evidence of ZooKeeper, quorum, log and nodes.
+"""Evidence of ZooKeeper, quorum, log and nodes in an observation, before the state is decided.
 
 Nothing here is the word of one node: the migration state is the most advanced that any live controller or its log
 names, liveness is that of all controllers, and a broker is what its witnesses say together.

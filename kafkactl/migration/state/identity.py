@@ -1,4 +1,4 @@
-"""Whether the nodes that the inventory names are the nodes of this cluster, and all of them.
+"""Check that the inventory names the nodes of this cluster, all of them, and no others.
 
 Invariant: nothing is concluded from a node of another cluster, from another node than the inventory says, or from one
 that does not say who it is, and nothing is done to it. What decides is the node's own answer at its own address; where

@@ -1,4 +1,4 @@
-"""What an observation does not show, and what an earlier try has left behind."""
+"""Evidence that an observation lacks, and leftovers of an earlier attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the evidence says, in JSON values: the side of `migrate status` that was observed."""
+"""Evidence in JSON values: the field of `migrate status` with the observed state."""
 
 from __future__ import annotations
 

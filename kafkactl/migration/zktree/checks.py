@@ -1,4 +1,4 @@
-"""What one look at the tree says about a migration from here, or back.
+"""Checks of one reading of the ZooKeeper tree, for a migration and for its rollback.
 
 C-31, C-34 to C-36, C-38, C-58 and the epoch gate. Each check is a function from the tree to findings; none knows the
 phase, so each speaks only where the tree alone decides. Sources: metadata `KRaftMigrationDriver`

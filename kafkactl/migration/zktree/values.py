@@ -1,4 +1,4 @@
-"""What Kafka keeps in ZooKeeper, as values. Where the image has the same thing, its value is used.
+"""Values of Kafka's znodes. The image's own class is used where it has the same entity.
 
 Numbers of resource types, operations and so on are those of the wire (`clients/.../resource`, `clients/.../acl`).
 Layouts: core `kafka/zk/ZkData.scala` of 3.9.

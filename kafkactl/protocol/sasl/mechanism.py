@@ -1,4 +1,4 @@
-"""What a SASL mechanism is: a state machine of bytes, made for one connection."""
+"""Base of a SASL mechanism: a state machine of bytes, made for one connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a field holds when it is not there.
+"""Default value of a field that a message lacks.
 
 Source: `generator/.../FieldSpec.java` (`fieldDefault`): a default is a text (or a JSON number or truth value); `null`
 means null; without one a number is 0, a text empty, a uuid zero, an array empty, a struct made of its fields'

@@ -1,4 +1,4 @@
-"""What `kafkactl explain` knows: cause, consequence and remedy of every error and finding id.
+"""Texts of `kafkactl explain`: cause, consequence and remedy of every error and finding id.
 
 The texts are data, one table an id, in schemas/explain/*.toml; the files follow the packages, the ids are one space.
 """

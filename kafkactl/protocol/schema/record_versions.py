@@ -1,4 +1,4 @@
-"""What a metadata.version decides about records of the metadata log: schemas/replay/record_versions.toml as values."""
+"""Versions of metadata log records by metadata.version: schemas/replay/record_versions.toml as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message definition says, as checked immutable values.
+"""Message definition, as checked immutable values.
 
 The words are those of Kafka's own JSON dialect (`clients/src/main/resources/common/message/README.md`): a message has
 valid versions, some of them flexible; a field exists in some versions, may be nullable in some, and may be tagged.

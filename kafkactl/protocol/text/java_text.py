@@ -1,4 +1,4 @@
-"""What Java does with text, where Kafka's reading of files and arguments rests on it.
+"""Java's text functions on which Kafka's parsing of files and arguments depends.
 
 Invariant: each function here accepts and refuses exactly what its Java original does (`String.trim`, `String.split`,
 `Integer.parseInt`, `Date.toString`, the order of a `HashMap`); tests/lab/storage/test_inputs.py asks a JVM.

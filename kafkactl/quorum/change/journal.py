@@ -1,4 +1,4 @@
-"""What a change of the quorum writes into its journal in addition to the six words, and what a later run reads of it.
+"""Journal entries of a quorum change, in addition to the engine's six, and their use by a later run.
 
 `begin` has the goal and the voters, `intent` the step and the voter sets that are planned from there on, `answer` the
 error code, `done` and `failed` what is known. An intent without either is a request that may still land: the next run

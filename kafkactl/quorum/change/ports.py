@@ -1,4 +1,4 @@
-"""What a change of the quorum needs and gives: the port to its quorum, its waiting times, its goal, its result."""
+"""Ports of a quorum change to its quorum, its waiting times, its goal, its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the disks of controllers show of their quorum: votes, where each log ends, which voters it has.
+"""Quorum state on the disks of controllers: votes, end of each log, voters.
 
 The disks are only read, and nothing on them raises an error: what cannot be read is None, and a finding says why. A log
 that ends in damage is read up to the damage, because that is what a node keeps when it starts. Only control batches of

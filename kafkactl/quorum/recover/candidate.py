@@ -1,4 +1,4 @@
-"""How far a disk's copy of the metadata log counts: its valid prefix, from offset 0 or from its newest sound snapshot.
+"""Valid prefix of a disk's metadata log, from offset 0 or from its newest valid snapshot.
 
 The rule is what a node that starts would keep (`LogLoader`, `KafkaMetadataLog.truncateToLatestSnapshot`): the first bad
 batch ends the log, a snapshot beyond the end stands alone, and nothing behind a gap is reached. A broken snapshot is

@@ -1,4 +1,4 @@
-"""What refuses a recovery, by cause; each with the option that lets it pass, where there is one.
+"""Reasons to refuse a recovery, by cause, each with the option that overrides the refusal, if any.
 
 Every check is a function of one `Case`, and all are asked: an operator learns every reason at once.
 """

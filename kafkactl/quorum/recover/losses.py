@@ -1,4 +1,4 @@
-"""What a recovery from one disk loses against what other disks show: entity by entity, and never guessed."""
+"""Losses of a recovery from one disk against the content of other disks: entity by entity, never guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which disk, and who votes: disks in Raft's order, the source, and the voters that the last set had."""
+"""Choice of the disk: disks in Raft's order, the source, and the voters of the last voter set."""
 
 from __future__ import annotations
 

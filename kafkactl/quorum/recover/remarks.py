@@ -1,4 +1,4 @@
-"""What a recovery plan says that stops nothing: what is raised, what cannot be known, what must not happen."""
+"""Remarks of a recovery plan that do not stop it: raised values, unknowns, and acts to avoid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator asks of a recovery, and what was read for it: the input of the planner."""
+"""Request for a recovery, and what was read for it: the input of the planner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recovery reads from log directories, as values: who a disk belongs to, its metadata log, its partitions.
+"""Content of log directories for a recovery, as values: owner of the disk, metadata log, partitions.
 
 Nothing here decides. `candidate` says how far a disk's copy of the metadata log counts, `plan` which disk is taken.
 """

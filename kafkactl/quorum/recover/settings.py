@@ -1,4 +1,4 @@
-"""What the settings of topics do to data after a recovery: those of adopted topics, and retention of what is on disk.
+"""Effect of topic settings on data after a recovery: settings of adopted topics, and retention.
 
 A broker deletes what retention allows within a minute of its start. A topic that only folders know has no settings in
 the image, and Kafka's defaults would delete everything that is older than seven days (measured on 4.3.1).

@@ -1,4 +1,4 @@
-"""What people do, in order, around the one directory that the tool writes; with the commands, names filled in."""
+"""Manual steps around the one directory that the tool writes, in order, as complete commands."""
 
 from __future__ import annotations
 

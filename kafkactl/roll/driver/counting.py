@@ -1,4 +1,4 @@
-"""What a stop did to partitions, counted from the metadata log, next to the prediction."""
+"""Effect of a stop on partitions, counted from the metadata log, next to the prediction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an observation shows of a step: files and binaries in place, and processes that ended or were never stopped."""
+"""Evidence of an observation about a step: installed files and binaries, ended processes, processes never stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver of a roll needs: the port to its cluster, its timeouts, and its wish."""
+"""Port of the roll driver to its cluster, its timeouts, and its goal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation of a quorum found, as rows for a page or a report: `simulation` of an answer."""
+"""Result of a quorum simulation, as rows for a page or a report: `simulation` of an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which peer may be sent a request next: one request at a time to each peer, time-outs, the pause after a failure.
+"""Connections to peers: one request at a time to each peer, timeouts, the pause after a failure.
 
 Follows `RequestManager` (3.9 and later; 3.7 has the same rules by node id). A peer is identified by the id under which
 the sender knows it, which is negative for a bootstrap server. `open` follows Kafka's network client: a connection that

@@ -1,4 +1,4 @@
-"""What a node writes, and what is left of it after a crash.
+"""Writes of a node, and the part of them that survives a crash.
 
 A write is carried out by `Disk.apply`. Its class says whether it is durable when it is done (`synced`): then the node
 waits for the device, and whatever follows it in the list of effects happens after that. Other writes are in the page

@@ -1,4 +1,4 @@
-"""What a node returns in addition to messages and writes: draws of random numbers, and notes of what it did.
+"""Results of a node in addition to messages and writes: draws of random numbers, and notes of events.
 
 Every returned object has a class attribute `effect`, so that the surroundings can dispatch by one comparison.
 """

@@ -1,4 +1,4 @@
-"""What a leader knows of its epoch: how far each replica is, what is committed, and what waits to be written.
+"""Leader's state of its epoch: progress of each replica, committed offset, and records waiting to be written.
 
 Follows `LeaderState` and `BatchAccumulator`.
 """

@@ -1,4 +1,4 @@
-"""What a leader does when it is polled: resign, write, announce itself (`pollLeader`)."""
+"""Poll of a leader: resign, write, announce the epoch (`pollLeader`)."""
 
 from __future__ import annotations
 

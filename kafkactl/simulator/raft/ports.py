@@ -1,4 +1,4 @@
-"""What a world around a node may rely on: the calls, the attributes, and their meaning."""
+"""Interface of a replica for the world around it: calls, attributes, and their meaning."""
 
 from __future__ import annotations
 

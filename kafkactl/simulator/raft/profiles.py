@@ -1,4 +1,4 @@
-"""What differs between releases, as a table, and the timeouts of `controller.quorum.*`.
+"""Differences between releases, as a table, and the timeouts of `controller.quorum.*`.
 
 Read from `raft/src/main/java/org/apache/kafka/raft` of 3.7, 3.9 and 4.2: KafkaRaftClient, QuorumState, the states.
 3.9 is its last patch release, 3.9.2, and 4.x is 4.3.1 and 4.4.0; both are compared with the released classes, call by

@@ -1,4 +1,4 @@
-"""What a leader serves: records, snapshots, and the state of its quorum; and fetches that wait for records."""
+"""Answers of a leader: records, snapshots, and the state of its quorum; and fetches that wait for records."""
 
 from __future__ import annotations
 

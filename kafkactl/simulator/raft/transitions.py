@@ -1,4 +1,4 @@
-"""How the states of a node follow each other, and what each change writes (`QuorumState`)."""
+"""Transitions between the states of a node, and the writes of each (`QuorumState`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a format: the request, its users and the owner of what is written."""
+"""Request for a format: its options, its users and the owner of the written files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a node gets in at other nodes: client properties from its own server.properties.
+"""Client properties for other nodes, derived from a node's own server.properties.
 
 As Kafka's own channels read them: `listener.name.NAME.KEY` counts before KEY (`ChannelBuilders.clientChannelBuilder`,
 `AbstractConfig.valuesWithPrefixOverride`), and the login is that of the mechanism between controllers, or between

@@ -1,4 +1,4 @@
-"""How a release judges a configuration: schemas/config/rules.toml as values."""
+"""Rules by which a release judges a configuration: schemas/config/rules.toml as values."""
 
 from __future__ import annotations
 

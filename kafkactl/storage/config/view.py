@@ -1,4 +1,4 @@
-"""What follows from the values of a node's configuration: roles, listeners, who is advertised as what.
+"""Facts derived from the values of a node's configuration: roles, listeners, advertised addresses.
 
 Invariant: everything here is computed as `KafkaConfig` computes it; a rule that asks for something that cannot be
 computed gets `ProblemFound` (reported once) or `Unusable` (reported already). Source: core `KafkaConfig`, server

@@ -1,4 +1,4 @@
-"""Which metadata.version, kraft.version and feature levels a format sets, and what speaks against them.
+"""Levels of metadata.version, kraft.version and other features that a format sets, and the reasons to refuse them.
 
 Source: StorageTool.scala (getMetadataVersion up to 3.8), Formatter.java (calculateEffectiveReleaseVersion,
 calculateEffectiveFeatureLevels, effectiveKRaftFeatureLevel) and Feature.validateVersion from 3.9 on.

@@ -1,4 +1,4 @@
-"""Who else is working on a directory: a running node, or another kafkactl.
+"""Locks on a directory: of a running node, and of another kafkactl.
 
 A Kafka node holds an exclusive POSIX record lock on `.lock` in each of its directories from start to stop
 (LogManager.lockLogDirs, KafkaRaftManager; Java's FileChannel.tryLock). We only look at that lock: were we to hold

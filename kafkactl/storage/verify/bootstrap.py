@@ -1,4 +1,4 @@
-"""Which records found a new cluster: those of bootstrap.checkpoint, those of the 0-0 checkpoint, or a default.
+"""Records that found a new cluster: from bootstrap.checkpoint, from the 0-0 checkpoint, or a default.
 
 Up to 4.3 a node of any role reads bootstrap.checkpoint from its metadata directory, checks no CRC, and exits on what
 does not parse (`BootstrapDirectory`, `BatchFileReader`); without the file it takes a default. 4.4 reads the file too if

@@ -1,4 +1,4 @@
-"""Whether the binary knows the feature levels and record types that it will find in the metadata.
+"""Check that the binary knows the feature levels and record types in the metadata.
 
 A controller replays every FeatureLevelRecord against the range it supports (`FeatureControlManager.replay`), and both
 roles build an image of it (`FeaturesDelta`); on a controller each failure ends the process. A broker alone stays up and

@@ -1,4 +1,4 @@
-"""What does not change a start but matters: leftovers, owners, modes, readable secrets, unequal copies."""
+"""Findings that do not change a start: leftovers, owners, modes, readable secrets, unequal copies."""
 
 from __future__ import annotations
 

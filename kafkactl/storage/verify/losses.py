@@ -1,4 +1,4 @@
-"""What a start would silently create again: a node that has run before and does not find its metadata log.
+"""Losses at a start: a node that has run before, does not find its metadata log and would create it again.
 
 A blank metadata directory is how a new cluster begins, so Kafka founds one without a word if this node can be elected
 alone. That it has run before can be seen from what a first start leaves behind.

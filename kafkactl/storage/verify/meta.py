@@ -1,4 +1,6 @@
-"""What a start makes of the meta.properties of all directories: the first thing a node looks at, and often the last.
+"""Effect of the meta.properties of all directories on a start.
+
+A node checks these files first, and many failed starts end there.
 
 3.7 and later sort directories into good, empty and error and check them together (`MetaPropertiesEnsemble`,
 `KafkaRaftServer.initializeLogDirs`). Up to 3.6 the files were read one by one and compared with each other

@@ -1,4 +1,4 @@
-"""What releases say alike about a directory without a usable meta.properties."""
+"""Findings about a directory without a usable meta.properties that are the same in all releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things lie and who may touch them: the metadata log's place, links, locks, foreign folders, permissions.
+"""Places and permissions: the metadata log's directory, links, locks, foreign folders.
 
 Sources: `KafkaRaftServer.initializeLogDirs`, `KafkaRaftManager`, `LogManager`, `LocalLog.parseTopicPartitionName`.
 A node that is only a controller has no LogManager: it locks its metadata directory and looks at no other content.

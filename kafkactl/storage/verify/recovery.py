@@ -1,4 +1,4 @@
-"""What a recovery makes of the segments of the metadata log, and whether what is left can be read.
+"""Recovery of the metadata log's segments at a start, and whether the rest can be read.
 
 A node recovers that log from its first byte at every start (`KafkaMetadataLog.apply` gives recovery point 0), and cuts
 it at the first batch that is not whole (`LogSegment.recover`, `LogLoader.recoverLog`). It says so in a warning only.

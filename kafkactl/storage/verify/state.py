@@ -1,4 +1,4 @@
-"""What a node of this release holds in memory once it has loaded snapshot and log: its levels, or nothing at all.
+"""State of a node of this release after it has loaded snapshot and log: its levels, or None.
 
 A snapshot replaces everything before its offset; records of the log count from there on.
 """

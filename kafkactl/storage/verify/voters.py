@@ -1,4 +1,4 @@
-"""Who votes, as far as this node knows, and whether there can be a leader.
+"""Voters that this node knows, and whether they can elect a leader.
 
 The voters of the log or of a snapshot override those of the config (`VoterSetHistory`). A node that is not a voter
 waits for a leader indefinitely and logs no error; it looks for one at the bootstrap servers.

@@ -1,4 +1,4 @@
-"""Which engine folds the metadata topic: in process or on Spark, by what was asked for and by what the logs weigh.
+"""Choice of the engine that folds the metadata topic: in process or on Spark, from the option and the size of the logs.
 
 Both give the same answer, so `auto` only has to know which is sooner. The figures are measured, and recorded with the
 machine they are of in docs/decisions/0022-tiered.md.

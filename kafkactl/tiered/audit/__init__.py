@@ -1,1 +1,1 @@
-"""What is wrong with a remote log: one module a kind of evidence, each a function from a case to findings."""
+"""Audit of a remote log: one module for each kind of evidence, each a function from a case to findings."""

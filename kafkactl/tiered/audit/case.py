@@ -1,4 +1,4 @@
-"""What an audit judges: the folded records, what is known of the cluster, and each user partition with both."""
+"""Input of an audit: folded records, known facts about the cluster, and each user partition with both."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where remote log metadata, listings and observations are opened."""
+"""Readers of remote log metadata, listings and observations."""

@@ -1,4 +1,4 @@
-"""What an audit of tiered storage comes to, in a word. It is never better than what was read allows."""
+"""Verdict of an audit of tiered storage, in a word, limited by what was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ids of errors and findings mean."""
+"""Meaning of the ids of errors and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partitions are sound for sure, by columns: the others are for `lint` to judge, one by one.
+"""Partitions that are healthy for certain, by columns; `lint` checks the others one by one.
 
 Sound: there is a leader, it is in the ISR, the ISR is among the replicas, none of them is there twice, all are on
 registered brokers and in directories that these have, no member of the ELR is in the ISR, no ELR is left where the

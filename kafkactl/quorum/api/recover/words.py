@@ -1,4 +1,4 @@
-"""What an operator names of a recovery, as values: the recovered controller, and the addresses that are asked."""
+"""Arguments of a recovery as values: the recovered controller, and the addresses to probe."""
 
 from __future__ import annotations
 
