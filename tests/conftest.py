@@ -1,4 +1,4 @@
-"""What all tests share: running a command line in this process, as the installed command would."""
+"""Fixtures of all tests: a command line runs in this process as the installed command would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries: KAFKACTL_HYPOTHESIS names the profile.
+"""Profiles of hypothesis with their numbers of examples: KAFKACTL_HYPOTHESIS names the profile.
 
 `check` (the default, and `make test`), `mutants` (what a mutant has to survive) and `quick` (`make check`) try the same
 examples every time; `campaign` tries many, others each time. A test with a number of its own says `examples(60)`, of

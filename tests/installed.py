@@ -1,4 +1,4 @@
-"""Where packages are installed, without importing them."""
+"""Places of installed packages, found without importing them."""
 
 from __future__ import annotations
 

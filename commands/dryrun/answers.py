@@ -1,4 +1,4 @@
-"""One answer a cluster: the logs are read, the question is asked of each, and the result is printed.
+"""Answers of a dry run, one for each cluster: logs are read, the question is simulated on each, the result is printed.
 
 One cluster gives the answer itself. Several give an envelope of them (one a line with -o jsonl), and one that cannot be
 answered does not take the others with it.

@@ -1,4 +1,4 @@
-"""One scenario of `kafkactl dryrun` from its input to its answer."""
+"""Run of a scenario of `kafkactl dryrun`, from its input to its answer."""
 
 from __future__ import annotations
 

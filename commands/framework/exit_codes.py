@@ -1,4 +1,4 @@
-"""One table of exit codes for all commands, and the one place that turns an exception into one."""
+"""Table of exit codes for all commands, and the only conversion of exceptions to exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file as it was read: its bytes, or the reason why there are none."""
+"""Result of reading a file: its bytes, or the reason why there are none."""
 
 from __future__ import annotations
 

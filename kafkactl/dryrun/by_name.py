@@ -1,4 +1,4 @@
-"""Every scenario by its name: `run` simulates one on a state, `chain` several, each on what the one before it left.
+"""Scenarios by name: `run` simulates one on a state, `chain` several, each on the state after the one before.
 
 The scenarios are the modules of `kafkactl.dryrun.scenarios`; one is imported when it is asked for.
 """

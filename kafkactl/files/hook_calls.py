@@ -1,4 +1,4 @@
-"""One call of a node's hook: its words, its environment and its folder, the same for the driver and for observations.
+"""Call of a node's hook: its arguments, environment and folder, the same for the driver and for observations.
 
 A hook runs in the inventory's folder, so a relative command or file in its words is relative to the inventory, wherever
 kafkactl was started. Its environment is that of kafkactl (ssh, kubectl and docker need theirs) without the variables of

@@ -1,4 +1,4 @@
-"""One small file of a log directory, read with its owner, mode and time."""
+"""Small file of a log directory, read with its owner, mode and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a `client.properties` file to what a client needs: how to get in, how long to wait, whom to ask first.
+"""Client configuration from a `client.properties` file: security, timeouts, bootstrap servers.
 
 Invariant: the file means what it means to Kafka's own tools. What it asks for and kafkactl cannot do is an error where
 the connection would be another one without it, and a warning elsewhere.

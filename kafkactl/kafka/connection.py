@@ -1,4 +1,4 @@
-"""One connection to one node: opened, secured, its API versions negotiated, then requests and responses in turn.
+"""Connection to one node: opened, secured, its API versions negotiated, then requests and responses in turn.
 
 A call ends by its deadline, with the response or with an error that says what is known. A request that only reads
 raises UnreachableError (exit 4). A request that changes something raises it only if the node cannot have acted on it;

@@ -1,4 +1,4 @@
-"""One connection's conversation without the connection: requests to bytes, bytes to responses.
+"""Protocol of one connection without its socket: requests to bytes, bytes to responses.
 
 Rule: a server answers the requests of a connection in their order, so a response must carry the correlation id of
 the oldest request that is still open; its size is checked before anything is kept for it, and it must be exactly one

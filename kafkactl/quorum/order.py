@@ -1,4 +1,4 @@
-"""In which order voters come and go: the safest one, found by trying all that differ.
+"""Order in which voters are added and removed: the safest one, found by trying all that differ.
 
 Rule: one voter changes at a time (KIP-853), an id is in the set once (`VoterSet.addVoter`), and no set on the
 way may tolerate less than it must. Of all orders that one is best which

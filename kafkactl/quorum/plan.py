@@ -1,4 +1,4 @@
-"""From the voters there are to the voters that are wanted: an ordered plan, of which only the first step is ever taken.
+"""Ordered plan from the present voters to the wanted voters, of which only the first step is ever applied.
 
 Invariant: a plan is made from what is seen now and knows nothing of earlier plans. Applying it means to take its first
 step, to observe the quorum again and to plan again, so to resume after a crash at any instant is the same as beginning.

@@ -1,4 +1,4 @@
-"""One host of a simulation: a process, its disk and its clock."""
+"""Host of a simulation: a process, its disk and its clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run: a script or a plan, carried out in a world of one seed."""
+"""Run of a script or a plan, in a world of one seed."""
 
 from __future__ import annotations
 

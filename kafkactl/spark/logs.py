@@ -1,4 +1,4 @@
-"""From listed files to the logs that tasks read: which files are one log, and which logs are one cluster's."""
+"""Logs for tasks to read, from listed files: grouping of files into logs, and of logs into clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One observation of a cluster, from which the verdicts of all areas follow.
+"""Observation of a cluster, from which the verdicts of all areas follow.
 
 A part that could not be asked is `NotAsked`, with the reason and the step that makes it known.
 """

@@ -1,4 +1,4 @@
-"""All records of `__remote_log_metadata` folded: the user partitions they lead to, and the records that harm brokers.
+"""Fold of all records of `__remote_log_metadata`: the user partitions, and the records that harm brokers.
 
 Records of a user partition lie in one metadata partition, whose order is theirs, unless the number of metadata
 partitions was changed. Then they lie in several, which have no order among each other; such records are folded again,

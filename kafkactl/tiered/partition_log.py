@@ -1,4 +1,4 @@
-"""One user partition: its segments, its epoch index, and which of its records a broker drops.
+"""User partition: its segments, its epoch index, and the records that a broker drops.
 
 Source: `RemoteLogMetadataCache.java` and `RemotePartitionMetadataStore.java`.
 """

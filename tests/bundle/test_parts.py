@@ -1,4 +1,4 @@
-"""Which parts are planned."""
+"""Plan of a bundle's parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator reads of events that say little: nothing is shown that was not given."""
+"""Text of events with few facts: nothing is shown that an event does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every command: none shows a secret of what it reads, and none lets it steer a terminal."""
+"""Rules for every command: none shows a secret of its input, and none lets its input control a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What work says of itself reaches the listener of the body and no other; readers of logs say all that they read."""
+"""Progress of work: it reaches the listener of its body and no other; readers of logs report all that they read."""
 
 from __future__ import annotations
 

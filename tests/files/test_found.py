@@ -1,4 +1,4 @@
-"""What a run that was killed left behind is synced by the run that finds it, before that reports it as done."""
+"""Sync of files that a killed run left, before the next run reports them as done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command refuses before its work because of the folder that it would write in, and what killed ones left."""
+"""Refusals before any work because of the output folder, and leftovers of killed runs in it."""
 
 from __future__ import annotations
 

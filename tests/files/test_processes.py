@@ -1,4 +1,4 @@
-"""Which processes are nodes of Kafka, by their command lines."""
+"""Recognition of Kafka's processes by their command lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files on a host could have been planted by another user."""
+"""Detection of files on a host that another user could have planted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a Spark application that failed: its first cause, and how to see more."""
+"""Report of a failed Spark application: its first cause, and where to see more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decoder makes of bytes, in a form that two decoders can be compared by."""
+"""Outcome of a decoder on given bytes, in a form that allows comparing two decoders."""
 
 from __future__ import annotations
 

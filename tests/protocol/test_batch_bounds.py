@@ -1,4 +1,4 @@
-"""How much a batch may hold: more than Kafka writes, and what is larger is refused before it takes memory."""
+"""Limits of a batch: any batch that Kafka writes is read, and a larger one is refused before it takes memory."""
 
 from __future__ import annotations
 

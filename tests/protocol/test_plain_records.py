@@ -1,4 +1,4 @@
-"""Where the values of usual batches stand: as the codec reads them, and nothing that it reads otherwise."""
+"""Positions of values in usual batches: equal to the codec's, and none in batches that the codec reads differently."""
 
 from __future__ import annotations
 

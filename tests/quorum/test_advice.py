@@ -1,4 +1,4 @@
-"""What is said in addition to the refusal: numbers, directories and the next step that an operator goes by."""
+"""Advice next to a refusal: numbers, directories and the next step."""
 
 from __future__ import annotations
 

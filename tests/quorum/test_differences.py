@@ -1,4 +1,4 @@
-"""What changed between two observations of a quorum."""
+"""Differences between two observations of a quorum."""
 
 from __future__ import annotations
 

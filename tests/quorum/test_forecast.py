@@ -1,4 +1,4 @@
-"""What is foretold: who may not fail, which zone matters, when there is an election."""
+"""Forecasts: nodes that must not fail, the zone that matters, and the time of an election."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is alive by what was seen to advance: nodes that run, are gone, hang, or cannot be reached from here."""
+"""Liveness by offsets that advanced: nodes that run, are gone, hang, or are unreachable from here."""
 
 from __future__ import annotations
 

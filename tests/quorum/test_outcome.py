@@ -1,4 +1,4 @@
-"""What an answer means and what reading then proves: the texts are those of real servers (3.9.2 and 4.3.1)."""
+"""Meaning of an answer, and the proof by a later reading: the texts are those of real servers (3.9.2 and 4.3.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator says of a quorum at hand: times of elections, and a second failure in the middle of a step."""
+"""Study of a given quorum: times of elections, and a second failure in the middle of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the world around the nodes keeps apart."""
+"""Separation of processes, logs and messages by the world around the nodes."""
 
 from __future__ import annotations
 

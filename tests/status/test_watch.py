@@ -1,4 +1,4 @@
-"""One observation of a status from the answers of its questions, some of them late."""
+"""Observation of a status from the answers to its questions, some of them late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What `info` says. That Kafka's tool says the same is shown by tests/lab/storage/test_info_differential.py."""
+"""Output of `info`.
+
+That Kafka's tool prints the same is shown by tests/lab/storage/test_info_differential.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report draws: where offsets are, how old orphans are, and which partitions are chosen."""
+"""Pictures of a report: places of offsets, ages of orphans, and the chosen partitions."""
 
 from __future__ import annotations
 

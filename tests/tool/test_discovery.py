@@ -1,4 +1,4 @@
-"""Which clusters the files of this host belong to, and what an operator chooses from."""
+"""Clusters of this host's files, and the operator's choice among them."""
 
 from __future__ import annotations
 

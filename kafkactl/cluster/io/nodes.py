@@ -1,4 +1,4 @@
-"""Every node of a cluster asked at its own address: what it supports and shows, and whether it is that node.
+"""Observation of every node of a cluster at its own address: supported versions, levels, and identity.
 
 An address is not proof of a node: the node that answers there is asked for its id and its cluster. Another node, or one
 of another cluster, is not the node that is registered with that address. A node that does not report its id (before

@@ -1,4 +1,4 @@
-"""One node asked for all that it knows of the quorum, on a connection that is used for nothing else.
+"""Visit to a node: its complete view of the quorum, over a connection of its own.
 
 A visit does not raise for anything that the node answers or fails to answer: what is missing is None, and `error` or
 `denied` says why. No request changes anything, and none is made as a replica (Fetch is sent with replica id -1, which

@@ -1,4 +1,4 @@
-"""From the logs of clusters to the states on which a dry run simulates: one replica of each is folded.
+"""States on which a dry run simulates, from the logs of clusters: one replica of each is folded.
 
 Which one is `dryrun.replicas`' to say.
 """

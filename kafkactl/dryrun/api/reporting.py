@@ -1,4 +1,4 @@
-"""Every scenario that needs no argument, simulated on one state: `kafkactl dryrun report` as a function."""
+"""Report of every scenario that needs no argument, on one state: `kafkactl dryrun report` as a function."""
 
 from __future__ import annotations
 

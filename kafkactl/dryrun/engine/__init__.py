@@ -1,1 +1,1 @@
-"""From metadata logs to images: the engine that a process and a task of Spark run alike."""
+"""Engine from metadata logs to images, the same in a process and in a task of Spark."""

@@ -1,4 +1,4 @@
-"""From answers of `kafkactl dryrun` to a report: findings first, then what there is to look at.
+"""Report from answers of `kafkactl dryrun`: findings first, then pictures and tables.
 
 An answer is the JSON object of a `dryrun.prediction`; what it does not hold (load of the brokers before and after)
 comes as `Cluster`.

@@ -1,4 +1,4 @@
-"""One feature's change: from which level to which, of what kind, its consequences, and whether it can be undone."""
+"""Change of one feature: its levels, its kind, its consequences, and whether it can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every record that made a topic, broker, configuration or user what it is."""
+"""History of a topic, broker, configuration or user: every record that changed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every danger of a migration that can be seen, in every state of it."""
+"""Checks of a migration, for every state: each danger that an observation shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every step of a migration from here to the end."""
+"""Plan of a migration: every step from the observed state to the end."""
 
 from __future__ import annotations
 

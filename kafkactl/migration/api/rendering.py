@@ -1,4 +1,4 @@
-"""Every node's configuration file for every phase of a migration, and for the rollback."""
+"""Configuration files of every node for every phase of a migration, and for the rollback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One action of a migration carried out: a file swapped, a node restarted, a znode deleted at the version seen.
+"""Actions of a migration: a file swapped, a node restarted, a znode deleted at the observed version.
 
 Invariant: nothing here decides whether an action is due, and no answer here means that it worked: a gate is observed
 for that. What cannot be undone is looked at again in the moment before it is done: no `/controller` goes while a

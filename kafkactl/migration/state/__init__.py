@@ -1,1 +1,1 @@
-"""In which state a migration is, and by which evidence."""
+"""State of a migration, and the evidence for it."""

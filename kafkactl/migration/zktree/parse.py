@@ -1,4 +1,4 @@
-"""From znodes to what a cluster keeps in ZooKeeper: every kind of znode in one walk."""
+"""Parser of znodes into Kafka's entities in ZooKeeper: every kind of znode in one walk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One walk over a tree: reads znodes with the rules of their kind and keeps what there is to say of them."""
+"""Walk over a tree: reads znodes by the rules of their kind and keeps the findings about them."""
 
 from __future__ import annotations
 

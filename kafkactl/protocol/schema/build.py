@@ -1,4 +1,4 @@
-"""From one definition, as plain data, to a checked `MessageSpec`.
+"""Conversion of a definition, as plain data, to a checked `MessageSpec`.
 
 The rules guarded here are those of Kafka's own generator (`generator/.../MessageSpec.java`, `StructSpec.java`,
 `FieldSpec.java`): what they let through has one meaning, and the codecs may rely on it. Broken, a definition could

@@ -1,4 +1,4 @@
-"""In which line a key of a TOML document is set: what a parser of TOML does not say.
+"""Line numbers of keys in a TOML document, which TOML parsers do not report.
 
 The text has been read by a parser already, so only what separates statements is looked at: strings, comments, brackets
 and line ends. A key within an inline table has the line on which its statement begins.

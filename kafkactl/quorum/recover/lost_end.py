@@ -1,4 +1,4 @@
-"""All voters' disks are there, and a broker's copy of the log goes further than every one of them.
+"""Check for a lost end of the log: all voters' disks are there, and a broker's copy is longer than each of them.
 
 A leader appends before another node fetches, so no copy is ahead of all voters unless they lost records, or were copied
 earlier. Started, they lead with the shorter log: running brokers exit, stopped ones cut their copies and rename folders

@@ -1,4 +1,4 @@
-"""One replica of the metadata log: the raft thread of a controller or broker, as a state machine.
+"""Replica of the metadata log: the raft thread of a controller or broker, as a state machine.
 
 Follows `KafkaRaftClient.poll`: after each message the present state is polled, which sends what is due and says how
 long to wait. `elections.py`, `following.py` and `leading.py` say what a node does in each state, `transitions.py` how

@@ -1,4 +1,4 @@
-"""Everything that a fleet's plan is made of, read from files: the inventory, configurations, credentials."""
+"""Inputs of a fleet's plan, read from files: the inventory, configurations, credentials."""
 
 from __future__ import annotations
 

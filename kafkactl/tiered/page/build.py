@@ -1,4 +1,4 @@
-"""From what `kafkactl tiered report` found to a report: findings and what they cost, then the topics, worst first."""
+"""Report from the answer of `kafkactl tiered report`: findings and their cost, then the topics, worst first."""
 
 from __future__ import annotations
 

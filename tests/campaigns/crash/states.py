@@ -1,4 +1,4 @@
-"""What a crash can leave of a recorded run: every tree that a kill or a power loss allows, each once.
+"""States that a crash can leave of a recorded run: every tree that a kill or a power loss allows, each once.
 
 A kill leaves what was done. A power loss leaves a name for certain only where its folder was synced afterwards; of the
 later changes of names any part may have arrived, in order for each name, and a rename arrives as a whole. Content is

@@ -1,4 +1,4 @@
-"""Which inputs of a campaign stay in the tree: few and small ones that together reach what all of them reach."""
+"""Choice of a campaign's inputs for the tree: few and small ones that reach all code that any input reaches."""
 
 from __future__ import annotations
 

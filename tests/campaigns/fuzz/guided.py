@@ -1,4 +1,4 @@
-"""One target under Atheris: `python -m tests.campaigns.fuzz.guided TARGET FOLDER [OPTION OF LIBFUZZER]...`.
+"""Run of one target under Atheris: `python -m tests.campaigns.fuzz.guided TARGET FOLDER [OPTION OF LIBFUZZER]...`.
 
 FOLDER/corpus takes what reaches something new; it begins with the target's own inputs. An input that fails is left in
 FOLDER/found, and the process ends with its error. tests.campaigns.fuzz.campaign runs this, a piece at a time.

@@ -1,4 +1,4 @@
-"""What is fuzzed: a function that takes bytes, and what it may do with any of them.
+"""Fuzzing target: a function that takes bytes, and the outcomes that it may have.
 
 It may give a value or raise a declared error, whose words can be shown, and nothing else. While it reads one input the
 process may take at most 64 MiB more than before. The same `execute` serves Atheris (tests.campaigns.fuzz.guided) and

@@ -1,4 +1,4 @@
-"""What is changed under load, what strikes meanwhile, and on which clusters."""
+"""Changes under load, faults during them, and the clusters they run on."""
 
 from __future__ import annotations
 

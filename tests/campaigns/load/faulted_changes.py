@@ -1,4 +1,4 @@
-"""One run: a change of ours under load, a fault while it runs, the recovery, and the same command again."""
+"""Run of a change under load: a fault during the change, the recovery, and the same command again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong around the driver on real clusters: it stops where it is safe, says what it saw, and goes on.
+"""Faults around the driver on real clusters: it stops where it is safe, reports the observed state, and resumes.
 
 Hooks that misbehave, a ZooKeeper without its quorum, paused, slow or read-only, two drivers, nodes that are killed.
 Each journey is recorded in docs/proof/migration.md.

@@ -1,4 +1,4 @@
-"""What `mypy --strict` says of mutants: many at once, of different modules, for a run takes as long as ten tests.
+"""Type errors of mutants from `mypy --strict`, for many mutants of different modules in one run.
 
 Annotations are not mutated, and strict mode requires them everywhere: a fault in one module changes no type in another,
 but for a constant without an annotation. So an error belongs to the mutant of the module that it names; after an

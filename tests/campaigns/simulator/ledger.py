@@ -1,4 +1,4 @@
-"""What the campaign of runs with random faults is made of, and the file in which it keeps what is done."""
+"""Plan of the campaign of runs with random faults, and the file with the completed runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a node that does not answer is described: by what is seen at its address, and by what others know of it."""
+"""Description of a silent node, from its address and from the answers of other nodes."""
 
 from __future__ import annotations
 

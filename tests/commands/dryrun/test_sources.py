@@ -1,4 +1,4 @@
-"""Which sources of `kafkactl dryrun` are one cluster: replicas are folded once and compared, clusters answered each."""
+"""Grouping of `kafkactl dryrun` sources: replicas are folded once and compared, clusters are answered separately."""
 
 from __future__ import annotations
 

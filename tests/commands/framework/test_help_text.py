@@ -1,4 +1,4 @@
-"""What help shows of an option in brackets, and that its lines end between words."""
+"""Brackets of options in help, and lines that end between words."""
 
 from __future__ import annotations
 

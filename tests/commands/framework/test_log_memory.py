@@ -1,4 +1,4 @@
-"""What a piece of a log has freed stays with the process for the next one."""
+"""Reuse of the memory that a piece of a log has freed."""
 
 from __future__ import annotations
 

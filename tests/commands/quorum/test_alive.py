@@ -1,4 +1,4 @@
-"""What the commands say of voters that are gone, or cannot be reached from here: over sockets, with a fake quorum."""
+"""Commands on voters that are gone or unreachable from here: over sockets, with a fake quorum."""
 
 from __future__ import annotations
 

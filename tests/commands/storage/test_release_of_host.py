@@ -1,4 +1,4 @@
-"""Which release a format is for where none is named: that of the host, or an assumption that is said."""
+"""Release of a format without `--release`: that of the host, or an assumption that is reported."""
 
 from __future__ import annotations
 

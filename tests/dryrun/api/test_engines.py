@@ -1,4 +1,4 @@
-"""Which engine replays a log."""
+"""Choice of the engine that replays a log."""
 
 from __future__ import annotations
 

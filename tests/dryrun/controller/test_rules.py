@@ -1,4 +1,4 @@
-"""Which rules a release and its levels give, and where a setting is looked for."""
+"""Rules of a release and its levels, and places of a setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several voters' logs prove to be committed."""
+"""Committed records that the logs of several voters prove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How log and snapshots grow, by the settings of the controller."""
+"""Growth of log and snapshots, by the settings of the controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write by hand for `--after` is understood as it is meant, or not at all."""
+"""Parsing of hand-written `--after` files: understood as intended, or refused."""
 
 from __future__ import annotations
 

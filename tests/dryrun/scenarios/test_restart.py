@@ -1,4 +1,4 @@
-"""What a starting node makes of a log, where that is not what the controller knows."""
+"""State of a starting node where it differs from the controller's."""
 
 from __future__ import annotations
 

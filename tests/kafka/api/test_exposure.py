@@ -1,4 +1,4 @@
-"""What a connection or a file gives away: each finding where it belongs, and none where all is well."""
+"""Findings about exposed secrets: each where it belongs, and none for a safe connection or file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which configurations are secrets: kafkactl and the jars of each release agree, kind of resource by kind."""
+"""Secret configurations: kafkactl and the jars of each release agree, kind of resource by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Kafka's own client sends to an authorization server for a token, and what kafkactl sends: the same."""
+"""Token requests to an authorization server: kafkactl sends the same as Kafka's own client."""
 
 from __future__ import annotations
 

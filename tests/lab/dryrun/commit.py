@@ -1,4 +1,4 @@
-"""What several voters' logs prove to be committed, against what is left when the quorum goes on.
+"""Committed records that several voters' logs prove, against those that remain when the quorum resumes.
 
 The leader is cut off from its followers, takes a change that can never commit, and all controllers are killed. Then
 the followers continue without it.

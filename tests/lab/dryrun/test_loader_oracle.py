@@ -1,4 +1,4 @@
-"""What a starting node believes: our simulation of Kafka's loader against the loader, on logs full of its traps."""
+"""State of a starting node: our simulation of Kafka's loader against the loader, on logs full of its traps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who decides which setting under KRaft: the table schemas/node_settings.toml, on released Kafka.
+"""Owner of each setting under KRaft: the table schemas/node_settings.toml, on released Kafka.
 
 The files of controllers and brokers differ; and what enabling eligible leader replicas does is foretold and done.
 """

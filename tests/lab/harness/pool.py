@@ -1,4 +1,4 @@
-"""All processes of the lab: how they start, how many there may be, and that none outlives the tests.
+"""Processes of the lab: starts, the limit of their number, and their end before the tests end.
 
 Rule: a process of the lab is in a process group of its own, the watchdog knows it before its first
 instruction runs, and it is taken off the watchdog's list only when it is dead. So it does not matter how

@@ -1,4 +1,4 @@
-"""What the two sides did, as lines of text that can be compared."""
+"""Acts of the two sides, as lines of text that can be compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process twice: our state machine, and a KafkaRaftClient of the release; each call is made to both and compared.
+"""Node in two implementations, our state machine and a KafkaRaftClient of the release: calls to both are compared.
 
 What is compared is all that a world can see: the state, the epoch, the leader, the vote, the high watermark, both ends
 of the log, the voters, when it asks to be woken, and in their order every write, every random number and every byte

@@ -1,4 +1,4 @@
-"""What the enumerations inside the jars of a release say, by way of ``KafkaFacts.java``.
+"""Enumerations inside the jars of a release, printed by ``KafkaFacts.java``.
 
 The Java is compiled once and run once a release and test run.
 """

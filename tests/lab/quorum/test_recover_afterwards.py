@@ -1,4 +1,4 @@
-"""What comes after a recovery: brokers that never stopped, old voters that return, and a quorum of three again."""
+"""Time after a recovery: brokers that never stopped, old voters that return, and a quorum of three again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of a roll on real Kafka share: topics, a counting producer, and words that are accepted."""
+"""Common part of roll tests on real Kafka: topics, a counting producer, and accepted findings."""
 
 from __future__ import annotations
 

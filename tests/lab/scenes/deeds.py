@@ -1,4 +1,4 @@
-"""What is done to the nodes of a scene, and requests that go to Kafka as they are, past every guard of ours."""
+"""Acts on the nodes of a scene, and requests that go to Kafka unchanged, without any of our guards."""
 
 from __future__ import annotations
 

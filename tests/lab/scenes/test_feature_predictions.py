@@ -1,4 +1,4 @@
-"""What is predicted of a feature change, against what real controllers answer to a dry run of it.
+"""Predictions of feature changes, against the answers of real controllers to a dry run of each.
 
 Every level of every feature in each of the three directions, and pairs of features, on a node of each kind of rules.
 """

@@ -1,4 +1,4 @@
-"""What kafkactl predicts of live clusters is what they then do: the same verdict in every scene.
+"""Predictions for live clusters against their later behaviour: the same verdict in every scene.
 
 `make test` runs one course of each kind; the campaign runs all of them and writes docs/proof/live.md.
 """

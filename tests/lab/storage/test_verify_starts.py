@@ -1,4 +1,4 @@
-"""What `storage verify` predicts, a real node then does: starts, ends with the words foretold, waits, or loses.
+"""Predictions of `storage verify` against starts of a real node: it starts, exits with the predicted message, or waits.
 
 The campaign runs the whole catalogue and writes docs/proof/verify.md; `make test` runs a representative of each kind.
 """

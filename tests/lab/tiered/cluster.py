@@ -1,4 +1,4 @@
-"""One broker that tiers within seconds, into a folder, behind a storage that can hold, refuse and lose.
+"""Broker that tiers within seconds, into a folder, behind a storage that can hold, refuse and lose.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What the leaders of a running cluster answer: who leads, offsets, and which offsets can be fetched."""
+"""Answers of a running cluster's leaders: leadership, offsets, and the offsets that can be fetched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the audit says of each scene's topic by every source, compared with what Kafka answers; and what was forecast.
+"""Results of the audit for each scene's topic from every source, compared with Kafka's answers; and forecasts.
 
 A look is repeated until everything agrees or time is up; the last disagreement is what counts.
 """

@@ -1,4 +1,4 @@
-"""What `kafkactl tiered` says of three brokers that tier, and what they then answer and do: one scene of each kind.
+"""Answers of `kafkactl tiered` about three tiering brokers, against the brokers themselves: one scene of each kind.
 
 All scenes, on all releases: test_campaign.py. Nothing here waits for a time; looks are repeated until both sides agree.
 """

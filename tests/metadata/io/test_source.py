@@ -1,4 +1,4 @@
-"""What a path means: a metadata log, or one of the things that are mistaken for it."""
+"""Meaning of a path: a metadata log, or one of the things that are mistaken for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which records of a log are proved to be committed, and which other log was written without them."""
+"""Proof that records of a log are committed, and detection of a log written without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record is about, and following a key through the ids that stand for it."""
+"""Key of a record, and the search for a key through the ids that represent it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two logs part, from their batches alone."""
+"""Divergence point of two logs, from their batches alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many records of all batches are read together."""
+"""Number of records that are read together from batches of all kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One change to a healthy cluster for each danger: the number of the check, the finding, the state, the change."""
+"""Cases of checks, each one change to a healthy cluster: number of the check, finding, state, change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left to do after the end."""
+"""Remaining work after the end of a migration."""
 
 from __future__ import annotations
 

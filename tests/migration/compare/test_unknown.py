@@ -1,4 +1,4 @@
-"""What was not shown is unknown, never different; and no znode, however spoilt, stops a comparison."""
+"""Unread data in a comparison: unknown, never different; and no znode, however damaged, stops a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a copy before it is made: outcome, sizes and time."""
+"""Forecast of a copy before it is made: outcome, sizes and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is predicted of a tree is what real clusters made of it: byte for byte, and batch by batch.
+"""Predicted copies of trees against those of real clusters: byte for byte, and batch by batch.
 
 The files are of real migrations (`tests/campaigns/goldens/migrations.py`). Only ids of ACLs are drawn, and the order is
 that of hash sets.

@@ -1,4 +1,4 @@
-"""What the copy makes of a tree: replayed, it is the tree; and what each release does differently."""
+"""Records of a tree's copy: replayed, they are the tree; and the differences between releases."""
 
 from __future__ import annotations
 

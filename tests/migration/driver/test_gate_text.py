@@ -1,4 +1,4 @@
-"""What an operator reads while a gate is closed: the words for what is seen in place of what is waited for."""
+"""Text for an operator while a gate is closed: the observed state, and the one that is waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is counted before a node is stopped: the voters of the quorum, and the replicas of what was seen."""
+"""Nodes counted before a node is stopped: the voters of the quorum, and the replicas that were observed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rollback --dry-run` shows is what the driver does: one list, from every phase, and where a run was killed."""
+"""Equality of `rollback --dry-run` and the driver: one list, from every phase, and after a killed run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver waits for, and what it reports meanwhile: an operator, nodes that boot, hooks that did nothing."""
+"""Waits of the driver and reports meanwhile: an operator, nodes that boot, hooks that did nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who answers: the cluster by DescribeCluster or a refused Fetch, the id by the node's own word."""
+"""Identity of nodes: the cluster by DescribeCluster or a refused Fetch, the id by the node's own answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a metadata log shows of a migration in addition to its image."""
+"""Facts about a migration in a metadata log, in addition to its image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether anything of a migration is in a broker's file."""
+"""Settings of a migration in a broker's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long M8 has lasted: by the quorum's own times, from the last broker's first registration on KRaft."""
+"""Duration of M8: by the quorum's own times, from the last broker's first registration on KRaft."""
 
 from __future__ import annotations
 

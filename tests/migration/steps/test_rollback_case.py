@@ -1,4 +1,4 @@
-"""What a rollback takes from the journal of an earlier run: nodes that it stopped, and files that it installed."""
+"""Input of a rollback from the journal of an earlier run: nodes that it stopped, and files that it installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tree says about a migration: one row a finding, and the healthy tree that says nothing."""
+"""Checks of a migration on the ZooKeeper tree: one row for each finding, and a healthy tree without findings."""
 
 from __future__ import annotations
 

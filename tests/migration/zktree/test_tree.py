@@ -1,4 +1,4 @@
-"""Which znodes are Kafka's: the chroot, found or named, and what is below what."""
+"""Kafka's znodes in a tree: the chroot, found or named, and the paths below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message looks like on the wire at one version: the fields that are there, with all that decides their bytes.
+"""Layout of a message on the wire at one version: its fields, with everything that decides their bytes.
 
 Two definitions may be written differently and mean the same; they do when their layouts are equal at every version.
 """

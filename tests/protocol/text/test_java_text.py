@@ -1,4 +1,4 @@
-"""What Java does with text: examples here, the JVM itself in tests/lab/storage/test_inputs.py."""
+"""Java's text functions: examples here, the JVM itself in tests/lab/storage/test_inputs.py."""
 
 from __future__ import annotations
 

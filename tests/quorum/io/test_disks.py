@@ -1,4 +1,4 @@
-"""What disks say of a quorum: golden logs of real nodes, logs of our own, and damage of every kind."""
+"""Quorum state on disks: golden logs of real nodes, logs of our own, and damage of every kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan of a recovery says to the operator: whose disk is meant, what would be lost, what to do next."""
+"""Findings of a recovery plan: the disk that is meant, possible losses, next steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator is to do with the old voters: their disks are wiped, but for the data of those that are brokers."""
+"""Advice about the old voters: their disks are wiped, but for the data of those that are brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer says of partitions that are adopted: who has them, who is in sync, which folders get a name back."""
+"""Adopted partitions in an answer: their brokers, their ISR, and the folders that are renamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator does by: steps with their numbers and commands, and what a plan says of voters, disks and tails."""
+"""Steps of a recovery plan with numbers and commands, and its text about voters, disks and tails."""
 
 from __future__ import annotations
 

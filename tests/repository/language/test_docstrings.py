@@ -1,4 +1,4 @@
-"""Docstrings of functions begin with a verb in the imperative, those of classes with a noun phrase."""
+"""Docstrings of functions begin with a verb in the imperative, those of classes and modules with a noun phrase."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def with_a_noun(path: Path) -> list[str]:
 
 
 def without_noun(path: Path) -> list[str]:
-    """Return the places of classes in one file whose docstring begins with a clause."""
+    """Return the places of classes in one file, and of its module, whose docstring begins with a clause."""
     return [
-        f"{shown(path)}:{node.lineno}"
-        for node in nodes(path, ast.ClassDef)
+        f"{shown(path)}:{getattr(node, 'lineno', 1)}"
+        for node in nodes(path, ast.Module, ast.ClassDef)
         if NO_NOUN.match(ast.get_docstring(node) or "")
     ]
 
@@ -75,7 +75,7 @@ def test_tests_have_no_docstring():
     assert not found, "a test's name has subject, condition and result; write the reason as a comment"
 
 
-def test_classes_begin_with_a_noun():
+def test_classes_and_modules_begin_with_a_noun():
     assert not _all(without_noun), "begin with a noun phrase: Result of …, Plan of …"
 
 
@@ -104,10 +104,11 @@ def test_docstring_with_a_noun_is_found(tmp_path, monkeypatch, docstring, is_fou
 @pytest.mark.parametrize(
     ("docstring", "is_found"), [("What leads.", True), ("The same leader.", True), ("The leader.", False)]
 )
-def test_class_docstring_without_a_noun_is_found(tmp_path, monkeypatch, docstring, is_found):
+@pytest.mark.parametrize("text", ['class Leader:\n    """{}"""\n', '"""{}"""\n'], ids=["class", "module"])
+def test_docstring_of_a_class_or_module_without_a_noun_is_found(tmp_path, monkeypatch, text, docstring, is_found):
     monkeypatch.setattr("tests.repository.language.test_docstrings.shown", lambda path: path.name)
     path = tmp_path / "example.py"
-    path.write_text(f'class Leader:\n    """{docstring}"""\n')
+    path.write_text(text.format(docstring))
     assert without_noun(path) == (["example.py:1"] if is_found else [])
 
 

@@ -1,4 +1,4 @@
-"""What to do about an id stands once, in schemas/explain: code gives a next step only where it knows more."""
+"""Next steps of ids are written once, in schemas/explain: code gives one only where it knows more."""
 
 from __future__ import annotations
 

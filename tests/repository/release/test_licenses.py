@@ -1,4 +1,4 @@
-"""What kafkactl needs is freely licensed: no package of it, or of what it needs itself, is under the GPL, LGPL or AGPL.
+"""Licences of dependencies: no package that kafkactl needs, directly or not, is under the GPL, LGPL or AGPL.
 
 A person checks a licence that is not in the table of scripts/licenses.py, and adds it there.
 """

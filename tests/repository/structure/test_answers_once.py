@@ -1,4 +1,4 @@
-"""What an answer says is written once: the fields of a class are its JSON, without a method that copies them.
+"""Fields of an answer are written once: those of a class are its JSON, without a method that copies them.
 
 docs/decisions/0004-output.md has the rule, and why there is an exception.
 """

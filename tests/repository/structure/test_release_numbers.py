@@ -1,4 +1,4 @@
-"""What differs between releases of Kafka is a row of a table in schemas/, not a number in code."""
+"""Differences between releases of Kafka are rows of a table in schemas/, not numbers in code."""
 
 from __future__ import annotations
 

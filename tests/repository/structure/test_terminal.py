@@ -1,4 +1,4 @@
-"""One module writes: foreign text reaches a stream only through `commands/rendering/output.py`, which cleans it."""
+"""Single writer to streams: foreign text passes through `commands/rendering/output.py`, which cleans it."""
 
 from __future__ import annotations
 

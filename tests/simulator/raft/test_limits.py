@@ -1,4 +1,4 @@
-"""What the state machine refuses from the process around it."""
+"""Refusals of the state machine to the process around it."""
 
 from __future__ import annotations
 

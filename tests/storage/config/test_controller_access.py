@@ -1,4 +1,4 @@
-"""How a node's own file lets a client in at the controllers, as Kafka's channel to them reads it."""
+"""Client properties for the controllers from a node's own file, as Kafka's channel to them reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which levels a format sets in each release, and what speaks against them."""
+"""Levels that a format sets in each release, and the reasons to refuse them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen of the quorum against the operator's word that it can do without a controller's lost disk."""
+"""Observed state of the quorum against the operator's statement that a controller's disk is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which blank controllers the quorum has met before, by what it answers."""
+"""Blank controllers that the running quorum knows already, from its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What proves that a node was never started, and what unformat removes then."""
+"""Proof that a node was never started, and the files that unformat then removes."""
 
 from __future__ import annotations
 

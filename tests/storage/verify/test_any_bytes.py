@@ -1,4 +1,4 @@
-"""For any content of the files, verify answers: it never raises, and its answer is consistent."""
+"""Robustness of verify for any content of the files: it never raises, and its answer is consistent."""
 
 from __future__ import annotations
 

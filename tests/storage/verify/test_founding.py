@@ -1,4 +1,4 @@
-"""What verify says of the records that found a cluster: bootstrap.checkpoint and the 0-0 checkpoint."""
+"""Verification of the records that found a cluster: bootstrap.checkpoint and the 0-0 checkpoint."""
 
 from __future__ import annotations
 

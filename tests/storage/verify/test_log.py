@@ -1,4 +1,4 @@
-"""What verify says of the metadata log, and its remarks."""
+"""Verification of the metadata log, and its remarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify says of meta.properties: one row a rule, with its id, phase and Kafka's words.
+"""Verification of meta.properties: one row for each rule, with its id, phase and Kafka's message.
 
 That the words are Kafka's is shown by tests/lab/storage/test_verify_starts.py, which starts real nodes on such disks.
 """

@@ -1,4 +1,4 @@
-"""What verify says of whole disks, and of disks of one release under another.
+"""Verification of whole disks, and of disks of one release under another.
 
 That the words are Kafka's is shown by tests/lab/storage/test_verify_starts.py, which starts real nodes on such disks.
 """

@@ -1,4 +1,4 @@
-"""What verify says of places: moved, named twice, foreign folders, offset checkpoints."""
+"""Verification of places: moved, named twice, foreign folders, offset checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify says of voters and elections."""
+"""Verification of voters and elections."""
 
 from __future__ import annotations
 

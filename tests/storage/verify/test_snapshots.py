@@ -1,4 +1,4 @@
-"""What verify says of snapshots of a cluster that was in use: the newest one covers everything before it."""
+"""Verification of snapshots of a used cluster: the newest one covers everything before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify says of what no test can put on a disk: owners, read-only file systems, other people's locks."""
+"""Verification of states that no test can make on a disk: owners, read-only file systems, locks of other users."""
 
 from __future__ import annotations
 

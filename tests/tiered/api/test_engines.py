@@ -1,4 +1,4 @@
-"""Which engine folds the metadata topic."""
+"""Choice of the engine that folds the metadata topic."""
 
 from __future__ import annotations
 

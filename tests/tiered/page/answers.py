@@ -1,4 +1,4 @@
-"""What `kafkactl tiered report` finds, in a few words: a name in every place that a cluster fills."""
+"""Short answer of `kafkactl tiered report`: a name in every field that a cluster fills."""
 
 from __future__ import annotations
 

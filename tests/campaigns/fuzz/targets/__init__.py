@@ -1,4 +1,4 @@
-"""All targets of the coverage-guided campaigns, by name."""
+"""Targets of the coverage-guided campaigns, by name."""
 
 from __future__ import annotations
 

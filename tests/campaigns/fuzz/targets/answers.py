@@ -1,4 +1,4 @@
-"""What nodes answer, turned into the values that commands decide on: any body that the wire can carry."""
+"""Targets: answers of nodes, decoded into values for commands, with any body that the wire can carry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kafkactl has written and others may have changed: plans, journals, receipts, observations, bundles, a cache."""
+"""Targets: files of kafkactl that others may have changed: plans, journals, receipts, observations, bundles, cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in a log directory, and the bytes of Kafka's protocol."""
+"""Targets: files of a log directory, and the bytes of Kafka's protocol."""
 
 from __future__ import annotations
 

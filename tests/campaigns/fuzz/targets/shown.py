@@ -1,4 +1,4 @@
-"""What kafkactl shows of names that others chose: pages, metrics, and the words that a shell completes."""
+"""Targets: display of names that others chose: pages, metrics, and the completions of a shell."""
 
 from __future__ import annotations
 

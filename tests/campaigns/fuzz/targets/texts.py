@@ -1,4 +1,4 @@
-"""What operators write: configurations, contexts, inventories, logins, scripts, and the words of arguments."""
+"""Targets: texts of operators: configurations, contexts, inventories, logins, scripts, and arguments."""
 
 from __future__ import annotations
 

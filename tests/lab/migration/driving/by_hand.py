@@ -1,4 +1,4 @@
-"""Who drives a migration of the lab: an operator at a terminal without hooks, or with those of a template.
+"""Operators of a lab migration: at a terminal without hooks, or with those of a template.
 
 ::
 
