@@ -153,7 +153,7 @@ def _metadata(wheel: Path) -> Metadata:
 
 
 def _built_at(wheel: Path) -> datetime:
-    """SOURCE_DATE_EPOCH, as the wheel's own times; without it the time of the newest member of the wheel."""
+    """Return SOURCE_DATE_EPOCH, as for the wheel's own times, or the time of the wheel's newest member."""
     if (epoch := os.environ.get("SOURCE_DATE_EPOCH")) is not None:
         return datetime.fromtimestamp(int(epoch), UTC)
     with zipfile.ZipFile(wheel) as archive:

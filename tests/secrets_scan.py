@@ -107,7 +107,7 @@ def processes_are_listened_to() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_secret_is_written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """At the end of the session: no plan, receipt or journal has one."""
+    """Check at the end of the test run that no plan, receipt or journal has a secret."""
     yield
     found = written_leaks(tmp_path_factory.getbasetemp())
     assert not found, found

@@ -14,7 +14,7 @@ _TONES = {"done": "good", "nothing-to-do": "good", "planned": "strong"}
 
 
 def tell(change: ContextChange) -> NoReturn:
-    """Say what came of a change of the contexts, and end the command."""
+    """Print the outcome of a change of the contexts, and end the command."""
     emit("config.change", change, render=_show, exit_code=change.outcome.exit_code)
 
 

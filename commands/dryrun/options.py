@@ -127,7 +127,7 @@ def _common(**given: Any) -> Common:
 
 
 def scenario_options(function: Function) -> Function:
-    """SOURCE... or a live cluster, and what every scenario takes; it arrives as `Common` under the name `common`."""
+    """Add the sources and the common options of every scenario; the parameter `common` gets them as `Common`."""
     where = reading_options, _source_argument(), from_cluster_option, bundle_option, past_damage_option
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 

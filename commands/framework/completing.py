@@ -47,7 +47,7 @@ def refusals(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> I
 
 
 def register() -> None:
-    """Have bash and fish complete by scripts of our own (`shell_scripts`), zsh by click's."""
+    """Install completion: our own scripts (`shell_scripts`) for bash and fish, click's for zsh."""
     from click.shell_completion import add_completion_class
 
     from kafkactl.commands.framework.shell_scripts import BashCompletion, FishCompletion

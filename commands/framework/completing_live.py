@@ -20,14 +20,14 @@ MODE = "KAFKACTL_COMPLETION"
 
 
 def feature_levels(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """NAME=LEVEL."""
+    """Complete NAME=LEVEL."""
     from kafkactl.tool.api.completion import feature_words
 
     return items_of(feature_words(_facts(ctx)), incomplete)
 
 
 def features(ctx: click.Context, _param: click.Parameter, incomplete: str) -> Items:
-    """NAME of a feature that is on."""
+    """Complete NAME of a feature that is on."""
     from kafkactl.tool.api.completion import feature_names
 
     return items_of(feature_names(_facts(ctx)), incomplete)

@@ -38,7 +38,7 @@ def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
 
 
 def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, subject: str) -> Finding | None:
-    """Have the cluster id typed, or given by `--confirm`. `--yes` does not answer this."""
+    """Require the cluster id, typed or given by `--confirm`. `--yes` does not answer this."""
     if confirm is None and not sys.stdin.isatty():
         return _refusal(
             "confirmation-missing",
@@ -60,7 +60,7 @@ def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, s
 
 
 def confirm_count(what: str, count: int, *, given: int | None, option: str, subject: str) -> Finding | None:
-    """Have a number typed, or given by `option`: how much is given up. `--yes` does not answer this."""
+    """Require a number, typed or given by `option`: the amount that is given up. `--yes` does not answer this."""
     if given is None and not sys.stdin.isatty():
         return _refusal(
             "confirmation-missing",

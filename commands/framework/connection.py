@@ -78,12 +78,12 @@ class ConnectionArguments(NamedTuple):
 
 
 def connection_options(function: Function) -> Function:
-    """Decorator for a leaf, which gets the parameter `connection`, and for a group, which gets nothing."""
+    """Add the options of a connection to a leaf, which gets the parameter `connection`, or to a group."""
     return option_group("connection", ConnectionArguments, *address_options(), make=_gathered)(function)
 
 
 def reading_options(function: Function) -> Function:
-    """Decorator like `connection_options`, for a leaf that only reads: with `-c`."""
+    """Add the options of a connection to a leaf that only reads: `connection_options` with `-c`."""
     given = *address_options(), node_config_option("--node-config")
     return option_group("connection", ConnectionArguments, *given, make=_gathered)(function)
 
@@ -264,7 +264,7 @@ def connection_in(ctx: click.Context) -> ConnectionArguments:
 
 
 def _nearest(typed: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Typed words before those of the environment; where they name a cluster, the environment's does not count."""
+    """Return the typed values over those of the environment. A typed cluster replaces that of the environment."""
     if "context" in typed:
         return dict(typed)
     named = _NAMES_CLUSTER & set(typed)

@@ -59,8 +59,9 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def ends_clean() -> Iterator[None]:
-    """Let SIGTERM, and SIGHUP of a terminal that is closed, end the body as Ctrl-C does: what it keeps on this machine
-    goes with it, and a change says how far it came. A SIGHUP that is ignored (`nohup`) stays ignored.
+    """End the body at SIGTERM, and at SIGHUP of a closed terminal, as Ctrl-C does.
+
+    Temporary files are removed, and a change reports its progress. A SIGHUP that is ignored (`nohup`) stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

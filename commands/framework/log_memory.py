@@ -27,7 +27,7 @@ def read_by_columns() -> None:
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Have what one piece has freed for the next. Elsewhere than in the GNU C library nothing is changed."""
+    """Keep the memory that one piece has freed for the next. Only the GNU C library is changed."""
     import ctypes  # numpy loads it, too
 
     try:

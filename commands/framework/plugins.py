@@ -213,7 +213,7 @@ def _cache_file() -> str:
 
 
 def _keep(path: str, data: bytes) -> None:
-    """Put the file in place, whole and synced; where that is not possible, help looks into the folders each time."""
+    """Write the file, whole and synced. If that is not possible, help reads the folders each time."""
     staged = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

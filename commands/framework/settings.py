@@ -35,7 +35,7 @@ class Settings(NamedTuple):
     is_default_output: bool = False
 
     def colors(self, stream: TextIO) -> bool:
-        """May this stream carry colour? An explicit `--color` wins, then NO_COLOR, FORCE_COLOR, the terminal."""
+        """Return True if this stream may have colour: `--color` first, then NO_COLOR, FORCE_COLOR, the terminal."""
         if self.color != "auto":
             return self.color == "always"
         if os.environ.get("NO_COLOR"):
@@ -87,7 +87,7 @@ def _known(word: str | None, known: tuple[str, ...], default: str) -> str:
 
 
 def utf8_glyphs() -> bool:
-    """May we draw with symbols beyond ASCII? Only where the operator's locale says UTF-8.
+    """Return True if the operator's locale is UTF-8, so that symbols beyond ASCII can be drawn.
 
     Python itself coerces the C locale to C.UTF-8 (PEP 538), so an LC_CTYPE of that name says nothing.
     """

@@ -90,5 +90,5 @@ class BashCompletion(BashComplete):
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """Without the pieces that bash keeps."""
+        """Return the item without the pieces that bash keeps."""
         return f"{item.type},{item.value.removeprefix(self._prefix)}"

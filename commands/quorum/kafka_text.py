@@ -66,7 +66,7 @@ def _time(timestamp_ms: int | None, now_ms: int | None) -> str:
 
 
 def _most_behind(state: QuorumState) -> tuple[int, int]:
-    """Lag in records and in time of the voter that is furthest behind; -1 where the leader does not know."""
+    """Return the lag in records and in time of the voter that is furthest behind; -1 if the leader does not know it."""
     leader = state.voter(state.leader_id)
     if leader is None:
         return _UNKNOWN, _UNKNOWN

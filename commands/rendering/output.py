@@ -102,7 +102,7 @@ def say(text: str, tone: str = "plain") -> None:
 
 
 def detail(text: str) -> None:
-    """Progress that is shown only with `--verbose`."""
+    """Print progress that is shown only with `--verbose`."""
     if current_settings().verbose:
         say(text, "dim")
 
@@ -119,7 +119,7 @@ def serialised(item: Mapping[str, Any], output: str) -> str:
 
 
 def yaml_text(item: Any) -> str:
-    """YAML; a text with an unsafe character is in double quotes, where that character is an escape."""
+    """Return YAML; a text with an unsafe character is in double quotes, with that character as an escape."""
     import yaml
 
     return escaped_yaml(yaml.dump(item, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=10_000))
@@ -264,6 +264,6 @@ def _not_written(stream: TextIO, error: OSError) -> FailedError:
 
 
 def _silence(stream: TextIO) -> None:
-    """Point the stream at nothing, so that the interpreter does not fail to flush it on its way out."""
+    """Redirect the stream to the null device, so that the interpreter does not fail to flush it at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

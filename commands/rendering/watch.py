@@ -47,7 +47,7 @@ def watch(
     render: Callable[[Page, Given], None],
     interval_ms: int,
 ) -> NoReturn:
-    """Look, show, wait, and so on; ends the command.
+    """Observe, show and wait in a loop, which ends the command.
 
     `observe` gives the answer, as `emit` takes it, and its exit code. The first one may raise; later a cluster that
     cannot be reached is reported, and observed again. Ctrl-C ends it with 130; a --timeout that was given ends it

@@ -64,7 +64,7 @@ def our_options(function: Function) -> Function:
 
 
 def guard_options(function: Function) -> Function:
-    """Ownership, and what the guard must know: what a plan takes when it is applied."""
+    """Add the options for ownership and for the guard, which a plan needs when it is applied."""
     options = (
         click.option("--owner", metavar="USER:GROUP", help="Owner of the created files."),
         click.option(

@@ -119,7 +119,7 @@ def redacted(value: Any) -> Any:
 
 @contextmanager
 def entries_understood() -> Iterator[None]:
-    """Turn what the body does not find in an entry into InputError `journal-not-understood`.
+    """Convert errors of the body about missing or wrong fields of an entry to InputError `journal-not-understood`.
 
     The chain is a hash without a key: a process that can write the file can write entries that fit and mean nothing.
     """

@@ -30,7 +30,7 @@ def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checksum(document: Mapping[str, Any]) -> str:
-    """Over the canonical JSON of everything but the checksum itself: sorted keys, no blanks, UTF-8."""
+    """Return the SHA-256 of the canonical JSON without the checksum itself: sorted keys, no blanks, UTF-8."""
     rest = {key: value for key, value in document.items() if key != CHECKSUM}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,7 +15,7 @@ class WaitPolicy(Protocol):
 
     @property
     def observe_every_ms(self) -> int:
-        """Between two observations of something that is waited for."""
+        """Return the time between two observations during a wait."""
         ...
 
     @property

@@ -28,4 +28,4 @@ def ignore_note(text: str) -> None:
 
 
 def ignore_moment() -> None:
-    """Do nothing at that moment."""
+    """Ignore the moment."""

@@ -19,11 +19,11 @@ class Listener(Protocol):
     """A listener for the progress of work."""
 
     def expect(self, amount: int) -> None:
-        """There is so much more to do than was said before."""
+        """Add an amount to the work that is expected."""
         ...
 
     def advance(self, amount: int) -> None:
-        """So much more is done."""
+        """Add an amount to the work that is done."""
         ...
 
 
@@ -46,7 +46,7 @@ def is_heard() -> bool:
 
 
 def expect(amount: int) -> None:
-    """Say that so much is still to be done. Work of unknown amount reports nothing."""
+    """Report that this amount is still to be done. Work of unknown amount reports nothing."""
     listener = _LISTENER.get()
     if listener is not None:
         listener.expect(amount)
@@ -64,7 +64,7 @@ def counted(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def advance(amount: int) -> None:
-    """Say that so much is done since it was last said."""
+    """Report the amount that was done since the last report."""
     listener = _LISTENER.get()
     if listener is not None:
         listener.advance(amount)

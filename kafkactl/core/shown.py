@@ -52,19 +52,19 @@ def visible_lines(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """JSON with those characters as escapes."""
+    """Return JSON with those characters as escapes."""
     if text.isascii() and "\x7f" not in text:
         return text  # JSON has escaped C0 itself; line ends and blanks between the values are ours
     return _unsafe_but_line_ends().sub(_in_json, text)
 
 
 def escaped_yaml(text: str) -> str:
-    """YAML in which every text with such a character is in double quotes, with those characters as escapes."""
+    """Return YAML in which every text with such a character is in double quotes, with those characters as escapes."""
     return _unsafe_but_line_ends().sub(_in_yaml, text)
 
 
 def json_text(value: Any, *, indent: int | None = None, compact: bool = False, ascii_only: bool = False) -> str:
-    """JSON, which shows letters beyond ASCII as they are (but for `ascii_only`), and unsafe characters as escapes."""
+    """Return JSON with letters beyond ASCII unchanged (but for `ascii_only`), and unsafe characters as escapes."""
     import json  # not loaded by commands that show none
 
     separators = (",", ":") if compact else None

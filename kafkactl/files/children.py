@@ -92,13 +92,13 @@ def _at_work(waiting: Iterable[tuple[Piece, _Child[Piece] | None]]) -> int:
 
 
 def _wait_for_one(waiting: Iterable[tuple[Piece, _Child[Piece] | None]]) -> None:
-    """Until one of the children that are at work has ended."""
+    """Wait until one of the working children has ended."""
     select.select([child for _, child in waiting if child is not None and not child.has_ended()], [], [])
 
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Let the signals that end a run wait for the end of the block."""
+    """Delay the signals that end a run until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     try:
         yield
@@ -156,7 +156,7 @@ class _Child(Generic[Piece]):
         return _parts(self._memory, size) if os.fstat(self._memory).st_size == size else None
 
     def stop(self) -> None:
-        """Let nothing of it stay behind, done or not."""
+        """Kill the child and release its memory, finished or not."""
         if self._pid is not None:
             pid, self._pid = self._pid, None
             os.close(self._pipe)
@@ -173,7 +173,7 @@ def _parts(memory: int, size: int) -> Iterator[bytes]:
 
 
 def _be_child(pipe: int, memory: int, work: Work[Piece], piece: Piece) -> None:
-    """Do the work, report its size, and end. After an error nothing is reported: the parent then does the piece."""
+    """Run the piece, report its size, and exit. After an error nothing is reported: the parent then does the piece."""
     try:
         for number in _HANDLED:
             if signal.getsignal(number) != signal.SIG_IGN:

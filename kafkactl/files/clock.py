@@ -12,7 +12,7 @@ class SystemClock:
     """The real one."""
 
     def now_ms(self) -> float:
-        """Time since the machine started."""
+        """Return the time since the machine started."""
         return time.monotonic() * 1000
 
     def sleep_ms(self, duration_ms: float) -> None:

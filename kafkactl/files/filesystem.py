@@ -50,7 +50,7 @@ class Filesystem(Protocol):
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Put `source` in the place of `target` in one step, on one file system. EXDEV is an error, never a copy."""
+        """Rename `source` to `target` in one step, on one file system. EXDEV is an error, never a copy."""
         ...
 
     def publish(self, source: str, target: str, *, at: int) -> None:
@@ -82,7 +82,7 @@ class OsFilesystem:
     """The real one."""
 
     def open_folder(self, path: str, *, at: int | None = None) -> int:
-        """O_DIRECTORY, with `at` O_NOFOLLOW: a link in the place of a directory is an error."""
+        """Open a directory, with `at` without following a link: a link in the place of a directory is an error."""
         follow = os.O_NOFOLLOW if at is not None else 0
         return os.open(_name(path, at), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | follow, dir_fd=at)
 
@@ -168,7 +168,7 @@ _NOT_THERE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, err
 
 
 def exchanged(new: Path, old: Path) -> bool:
-    """Let two names of one file system change places, at once; False where the system cannot. Raises OSError."""
+    """Exchange two names of one file system in one step; return False if the system cannot. Raises OSError."""
     return _renameat2(str(new), str(old), _AT_CWD, _EXCHANGE)
 
 

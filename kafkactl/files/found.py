@@ -19,7 +19,7 @@ _NOT_TO_BE_SYNCED = frozenset({errno.ENOENT, errno.EACCES, errno.EPERM, errno.EL
 
 
 def sync_found_name(path: str | Path, files: Filesystem | None = None) -> None:
-    """Bring the name of a file or folder that is there to the disk.
+    """Sync the name of a file or folder that is there to the disk.
 
     Not where this user can have no part in that name: the folder around it cannot be written to, or the name is a mount
     point. Raises OSError.
@@ -32,7 +32,7 @@ def sync_found_name(path: str | Path, files: Filesystem | None = None) -> None:
 
 
 def sync_found_file(path: str | Path, files: Filesystem | None = None, *, at: int | None = None) -> None:
-    """Bring the content of a file to the disk; of nothing, a link, or what this user may not read: nothing is done.
+    """Sync the content of a file to the disk; skip a missing file, a link, or a file that this user must not read.
 
     With `at`, the descriptor of its directory, only the last name of `path` is looked up. Raises OSError.
     """

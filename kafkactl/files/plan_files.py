@@ -18,7 +18,7 @@ def receipts_folder(plan_file: Path) -> Path:
 
 
 def write_plan(path: Path, data: bytes, *, overwrite: bool) -> None:
-    """Put a new plan in place, whole or not at all, readable by its owner only.
+    """Write a new plan, whole or not at all, readable by its owner only.
 
     Raises RefusedError `plan-file-exists` (directory ids of the old one would be lost; `overwrite` allows it) or
     `plan-already-applied` (nodes were formatted by the old one), FailedError `plan-file-not-written`.
@@ -39,7 +39,7 @@ def _plan_not_written(path: Path, error: OSError) -> FailedError:
 
 
 def settle_plan(path: Path) -> None:
-    """Bring a plan that was found to the disk: it may be a copy, or the work of a run that was killed.
+    """Sync a plan that was found to the disk: it may be a copy, or the work of a run that was killed.
 
     Raises FailedError `plan-file-not-written`.
     """

@@ -43,7 +43,7 @@ def check_place(path: Path) -> None:
 def write_whole(
     path: Path, data: bytes, *, mode: int, exclusive: bool = False, owner: tuple[int, int] | None = None
 ) -> None:
-    """Put `data` at `path`, as `whole_file` does. Raises OSError, for `exclusive` FileExistsError."""
+    """Write `data` to `path`, as `whole_file` does. Raises OSError, for `exclusive` FileExistsError."""
     with whole_file(path, mode=mode, exclusive=exclusive, owner=owner) as file:
         file.write(data)
 
@@ -221,7 +221,7 @@ def make_folders(folder: Path, *, mode: int = 0o777) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk. Raises OSError."""
+    """Sync the names in a folder to the disk. Raises OSError."""
     _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 

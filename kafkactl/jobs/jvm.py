@@ -89,7 +89,9 @@ def _safe_path() -> Iterator[None]:
 
 @contextmanager
 def _ended_where_interrupted() -> Iterator[None]:
-    """Lose no signal while pyspark forks the JVM, and no JVM where a signal comes before pyspark is connected to it.
+    """Handle signals while pyspark forks the JVM.
+
+    No signal is lost, and no JVM survives one that comes before pyspark is connected to it.
 
     pyspark has work for the child before it becomes the JVM, so Python calls what modules registered for a fork. An
     exception of such a call is only printed: the signal would be lost, and the lock of `logging` never released. A

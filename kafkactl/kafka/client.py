@@ -131,7 +131,7 @@ class Client(Closing):
         return made
 
     def close(self) -> None:
-        """Hang up everywhere."""
+        """Close all connections."""
         with self._lines_lock:
             lines, self._lines = list(self._lines.values()), {}
         for line in lines:

@@ -44,7 +44,7 @@ class SecurityProtocol(Enum):
 
     @property
     def has_sasl(self) -> bool:
-        """Return True if the client says who it is by SASL."""
+        """Return True if the client authenticates by SASL."""
         return self.value[1]
 
 
@@ -153,7 +153,7 @@ def load_client_config(path: str | None) -> ClientConfig:
 
 
 def read_client_config(data: bytes, *, file: str) -> ClientConfig:
-    """Understand the bytes of a file; values of config providers are looked up.
+    """Parse the bytes of a file; values of config providers are looked up.
 
     Raises InputError `invalid-client-property`, `unresolved-config-provider`, DecodeError `malformed-unicode-escape`.
     """
@@ -164,7 +164,7 @@ def read_client_config(data: bytes, *, file: str) -> ClientConfig:
 
 
 def client_config_of(given: Mapping[str, str], *, file: str, lines: Mapping[str, int] | None = None) -> ClientConfig:
-    """Understand properties that come from `file`, `lines` of it. Raises InputError `invalid-client-property`."""
+    """Parse properties that come from `file`, `lines` of it. Raises InputError `invalid-client-property`."""
     lines = lines or {}
     properties = read_client_properties(given, file=file, lines=lines)
     name = properties.get("security.protocol", "PLAINTEXT").upper()

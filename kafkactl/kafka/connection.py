@@ -101,7 +101,7 @@ class Connection(Closing):
         return expired or self._framing.broken is not None or self._transport.is_stale()
 
     def close(self) -> None:
-        """Hang up; harmless twice."""
+        """Close the connection; a second call does nothing."""
         self._transport.close()
 
     def ask(

@@ -31,7 +31,7 @@ class Backoff:
         return plain * (1 + self.jitter * (2 * randomness() - 1))
 
     def each_round(self, deadline: Deadline, randomness: Callable[[], float]) -> Iterator[int]:
-        """Number the rounds, waiting between them, until there were enough or the time is over."""
+        """Yield the number of each round, with waits between them, until the last round or the deadline."""
         for number in range(self.rounds):
             if number:
                 wait_ms = self.wait_ms(number - 1, randomness)

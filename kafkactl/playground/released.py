@@ -83,7 +83,7 @@ def _java() -> Path:
 
 @contextmanager
 def open_released(kafka: Kafka, folder: Path) -> Iterator[Cluster]:
-    """Three controllers and three brokers with the topics of the demo, everything in `folder`, while the block lasts.
+    """Run three controllers and three brokers with the demo's topics, all files in `folder`, while the block lasts.
 
     Raises FailedError `playground-not-started`.
     """

@@ -61,7 +61,7 @@ class ControlRecord:
 
 
 def encode_control_record(record_type: ControlType, data: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """Key and value. A missing field takes its default; `Version` picks the message's version."""
+    """Encode key and value. A missing field takes its default; `Version` picks the message's version."""
     key = Writer()
     key.number("int16", KEY_VERSION)
     key.number("int16", int(record_type))

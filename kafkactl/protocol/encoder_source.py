@@ -113,7 +113,7 @@ def _tagged_fields(out: SourceLines, fields: Sequence[FieldSpec], form: Form, va
 
 
 def _tagged_field(out: SourceLines, field: FieldSpec, form: Form, held: str) -> None:
-    """Tag, size, content; where the size is not known before, a byte is kept free for it."""
+    """Yield code for tag, size and content; if the size is not known in advance, a byte is kept free for it."""
     out.add(f"out += {base128(field.tag or 0)!r}")
     if is_fixed(field):
         out.add(f"out.append({layout([field]).size})")

@@ -33,7 +33,7 @@ def response_header_version(spec: MessageSpec, version: int) -> int:
 def encode_request(
     spec: MessageSpec, version: int, body: Mapping[str, Any], *, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """Header and body of a request, without the size that goes before them on the wire.
+    """Encode header and body of a request, without the size that precedes them on the wire.
 
     Raises EncodeError `unsupported-message-version` for a version that the definition does not have, and whatever the
     codec finds wrong with `body`.

@@ -29,7 +29,7 @@ MECHANISM_NAMES: Mapping[int, str] = MappingProxyType({found.type: name for name
 
 
 def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
-    """RFC 5802 `Hi`: PBKDF2 with one block, over the password's UTF-8 bytes."""
+    """Compute `Hi` of RFC 5802: PBKDF2 with one block, over the password's UTF-8 bytes."""
     import hashlib  # with OpenSSL behind it: a format without users need not load that
 
     return hashlib.pbkdf2_hmac(mechanism.hash, password.encode("utf-8", "replace"), salt, iterations)

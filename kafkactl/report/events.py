@@ -90,7 +90,7 @@ def _of_batch(data: bytes, position: int) -> Iterator[tuple[int, int, MetadataRe
 
 
 def _values(data: bytes, header: BatchHeader) -> Iterator[tuple[int, int, bytes]]:
-    """Offset, time and value of each record of these types."""
+    """Return offset, time and value of each record of these types."""
     try:
         spans = _plain_spans(data, header)
     except IrregularError:

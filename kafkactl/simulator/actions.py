@@ -120,7 +120,7 @@ class Operator:
         self.world.note(None, "answer", text, "good" if answer == "NONE" else "warn")
 
     def append(self, records: int) -> None:
-        """Let the leader append records; nothing where none leads."""
+        """Append records through the leader; do nothing without a leader."""
         while records > 0:
             leader = self.world.leader()
             if leader is None or leader.process is None or leader.busy:

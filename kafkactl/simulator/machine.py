@@ -100,7 +100,7 @@ class Machine:
         return self.base_global + -(-elapsed * PER_THOUSAND // pace)
 
     def set_drift(self, now: int, drift: int) -> None:
-        """Let the clock run by `drift` parts per thousand faster than the world, from now on; it does not jump."""
+        """Set the clock to run faster than the world by `drift` parts per thousand, from now on; it does not jump."""
         self.base_local, self.base_global = self.local(now), now
         self.drift = drift
 
@@ -112,7 +112,7 @@ class Machine:
         self.shadow = Shadow()
 
     def format(self, snapshot: Snapshot) -> None:
-        """Put the snapshot 0-0 on an empty disk (`kafka-storage format --initial-controllers`)."""
+        """Write the snapshot 0-0 to an empty disk (`kafka-storage format --initial-controllers`)."""
         self.disk.snapshots.append(snapshot)
 
     @property

@@ -66,7 +66,7 @@ class Network:
         self.cuts.update(pairs)
 
     def heal(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Mend links, each in one direction."""
+        """Repair links, each in one direction."""
         self.cuts.difference_update(pairs)
 
     def _judge(self) -> None:

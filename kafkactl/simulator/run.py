@@ -111,7 +111,7 @@ class _Run:
         self.unmet.append(Unmet(line=step.line, text=step.text, time_us=self.world.now, found=found))
 
     def remark(self, step: Step) -> None:
-        """Say of a statement what it found done: who wrote it believed in another state of the quorum.
+        """Add a remark about a statement that had no effect: its author expected another state of the quorum.
 
         A plan of faults that are drawn says nothing of it: there it is one of the things that happen.
         """
@@ -157,7 +157,7 @@ class _Run:
         return min(end_us, self.restart_us) if waits else end_us
 
     def settle(self, step: Step) -> None:
-        """Mend everything, then demand that a record is committed in time.
+        """Repair everything, then require that a record is committed in time.
 
         A process may still end: by a shutdown that began before, or by a fault of its raft thread. Of a quorum that is
         lost nothing is demanded, and its nodes would go on asking each other in vain.

@@ -137,13 +137,13 @@ class World:
         self._static = self._voters() if self.quorum.is_static else None
 
     def drift(self, machine: Machine, drift: int) -> None:
-        """Let a clock run faster or slower from now on, in parts per thousand."""
+        """Set a clock to run faster or slower from now on, in parts per thousand."""
         machine.set_drift(self.now, drift)
         if machine.process is not None and not machine.busy and not machine.is_paused:
             self._schedule_wake(machine)
 
     def run_until(self, time_us: int, stops: Callable[[], bool] | None = None) -> bool:
-        """Let events happen up to a time; True if `stops` became true, False when the time is reached.
+        """Process events up to a time; return True if `stops` became true, False when the time is reached.
 
         Also ends at the first event behind which an invariant is broken.
         """
@@ -264,7 +264,7 @@ class World:
         self.push(self.now + machine.sync_us, SYNCED, machine, None, machine.life)
 
     def send(self, machine: Machine, message: Any) -> None:
-        """Put a message that a node sends on its way."""
+        """Send a message of a node over the network."""
         if message.is_request:
             target = self._target(message)
             if target is None:
@@ -388,7 +388,7 @@ class World:
         self.appended = waiting
 
     def note(self, node: int | None, kind: HappeningKind, text: str, tone: str = "plain") -> None:
-        """Put something on the timeline, where there is one."""
+        """Add an entry to the timeline, if there is one."""
         if self.timeline is not None:
             self.timeline.add(Happening(self.now, node, kind, text, tone))
 
@@ -402,6 +402,6 @@ class World:
         return found
 
     def push(self, at: int, kind: int, machine: Machine, thing: Any, life: int) -> None:
-        """Put an event into the queue, behind all others of its moment."""
+        """Add an event to the queue, after all others of its moment."""
         self._sequence += 1
         heappush(self.queue, (at, self._sequence, kind, machine, thing, life))

@@ -305,7 +305,7 @@ class EpochState:
         return made
 
     def hold(self, segment: Segment) -> None:
-        """Know it, as from the start of its copy on. It is not in the map, or no more."""
+        """Add a segment that is not in the map, or no longer, as from the start of its copy on."""
         if not self.unreferenced:
             self.unreferenced = {segment.segment_id: segment}
             segment.listed += 1
@@ -326,7 +326,7 @@ class EpochState:
             self.highest = end
 
     def _put(self, start: int, end: int, segment: Segment) -> None:
-        """Into the map where another begins at the same offset or later."""
+        """Insert a segment into the map where another begins at the same offset or later."""
         while self._last >= start and (self.highest is None or self.highest <= end):
             taken = self._mapped.pop()
             assert taken is not None

@@ -158,7 +158,7 @@ class PartitionLog:
         return count
 
     def _copy_again(self, segment: Segment, *, is_new: bool) -> None:
-        """Other copies that have not ended begin at the same offset."""
+        """Mark unfinished copies that begin at the same offset."""
         copies = self._copies_at(segment.start_offset)
         if is_new:
             for earlier in copies:

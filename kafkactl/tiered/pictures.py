@@ -175,7 +175,7 @@ def _other(what: str, segments: Sequence[Segment]) -> OtherSegments:
 
 
 def few(ranges: Ranges, most: int = MOST_RANGES) -> Ranges:
-    """Ascending ranges, the nearest neighbours joined until `most` are left.
+    """Return ascending ranges, the nearest neighbours joined until `most` are left.
 
     >>> few([(0, 1), (3, 4), (90, 99)], most=2)
     [(0, 4), (90, 99)]

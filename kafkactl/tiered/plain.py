@@ -75,7 +75,7 @@ class PlainReader:
                 self._places[value[3:end]] = record.topic, record.key
 
     def take(self, data: bytes, positions: Sequence[int], first: int) -> tuple[PlainRecords | None, int]:
-        """Plain records from `positions[first]` on, None where there are none; and which position comes next."""
+        """Return plain records from `positions[first]` on, None if there are none; and the next position."""
         made: list[BaseRecord | UpdateRecord] = []
         layouts, places = self._layouts, self._places
         expected = newest = -1
@@ -106,7 +106,10 @@ class PlainReader:
         return (PlainRecords(expected - len(made), expected, newest, made) if made else None), at
 
     def _single(self, data: bytes, position: int) -> tuple[int, int, Made]:
-        """Offset, timestamp and record of a batch of any size; one that is like it is read sooner from now on."""
+        """Return offset, timestamp and record of a batch of any size.
+
+        Later batches of the same layout are read faster.
+        """
         offset, length, attributes, last_delta, time_ms, count = _BATCH.unpack_from(data, position)
         head = self._heads.get(length) or self._head(length)
         begin = position + HEADER_BYTES
@@ -210,7 +213,7 @@ def _base(data: bytes, at: int, end: int, place: tuple[str, PartitionKey]) -> Ba
 
 
 def _epochs(data: bytes, at: int, count: int) -> tuple[EpochStarts, int] | None:
-    """Several epochs in ascending order, and where they end."""
+    """Return several epochs in ascending order, and their end; None for any other form."""
     if not 2 < count < 0x80:
         return None
     found: list[tuple[int, int]] = []

@@ -169,7 +169,7 @@ class Link:
         return self.wait(self.send(request), deadline)
 
     def await_return(self, deadline: Deadline) -> None:
-        """After a loss: until there is a connection again. Raises UnreachableError."""
+        """Wait after a loss until there is a connection again. Raises UnreachableError."""
         while not self._client.connected:
             if self._too_large is not None:
                 raise self._too_large

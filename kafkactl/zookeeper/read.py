@@ -67,7 +67,7 @@ class Reader:
         self._multi: bool | None = None  # whether the server knows multiRead
 
     def sync(self) -> int:
-        """Have the server catch up with its leader; the zxid afterwards. Raises UnreachableError."""
+        """Sync the server with its leader, and return the zxid afterwards. Raises UnreachableError."""
         from kazoo.protocol.serialization import Sync
 
         if self._link.is_read_only:
@@ -209,7 +209,7 @@ class Reader:
             return error.code
 
     def _again(self, ask: Any) -> Any:
-        """Reading may be done again after a loss, some times."""
+        """Repeat a read after a loss, a limited number of times."""
         failure: UnreachableError | None = None
         for _ in range(_RETRIES):
             try:

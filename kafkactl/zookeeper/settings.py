@@ -150,7 +150,7 @@ def _store(properties: Mapping[str, str], name: str) -> Store | None:
 
 
 def _wrong(key: str, expected: str) -> InputError:
-    """Without the value: behind a lost line break it holds the login line that follows."""
+    """Omit the value: after a missing line break it contains the login line."""
     return InputError(f"{key} has a value that is not understood; expected {expected}", id="invalid-zookeeper-setting")
 
 

@@ -265,7 +265,7 @@ def _read_acl(value: object) -> tuple[ZnodeAcl, ...]:
 
 @functools.lru_cache(maxsize=_NAMES_AT_MOST)
 def _acl(entries: tuple[tuple[int, str, str], ...]) -> tuple[ZnodeAcl, ...]:
-    """Nearly all znodes have one of a few."""
+    """Return the ACL of these entries, cached: nearly all znodes have one of a few."""
     return tuple(ZnodeAcl(perms=perms, scheme=scheme, id=id) for perms, scheme, id in entries)
 
 

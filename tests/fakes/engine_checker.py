@@ -125,7 +125,7 @@ class EngineChecker:
 
 
 def attach_to_every_engine() -> None:
-    """Have each engine that is made in this process checked."""
+    """Attach the checker to each engine that is made in this process."""
     usual = Engine.__init__
 
     def checked(self: Engine[Any, Any, Any, Any], *given: Any, **named: Any) -> None:

@@ -194,7 +194,7 @@ class FakeCluster:
         self.tick()
 
     def stop(self, id: int) -> bool:
-        """SIGTERM; False where the process does not end (it waits for controllers that are gone)."""
+        """Send SIGTERM; return False if the process does not end (it waits for controllers that are gone)."""
         node = self.nodes[id]
         if not node.running:
             return True
@@ -209,7 +209,7 @@ class FakeCluster:
         return True
 
     def kill(self, id: int) -> None:
-        """SIGKILL; the session, if any, ends later."""
+        """Send SIGKILL; the session, if any, ends later."""
         self.nodes[id].running, self.nodes[id].killed_ms = False, self.now_ms
         self.leader = None if id == self.leader else self.leader
 

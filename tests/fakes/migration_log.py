@@ -69,7 +69,7 @@ class FakeLog:
         )
 
     def register_controller(self, id: int, *, ready: bool) -> None:
-        """KIP-919."""
+        """Register a controller (KIP-919)."""
         fields = {"ControllerId": id, "IncarnationId": Uuid(bytes(14) + id.to_bytes(2, "big")),
                   "ZkMigrationReady": ready, "EndPoints": [], "Features": _ranges(1, 21)}  # fmt: skip
         self.append((REGISTER_CONTROLLER, 0, fields))

@@ -111,7 +111,7 @@ class TroubledQuorum(FaultyQuorum):
         return _Door(node.address, _Plan(self, node.node_id))
 
     def await_moment(self, moment: Moment, api_key: int, *, spare: int) -> None:
-        """Let it happen at a request, after so many of its kind."""
+        """Schedule the moment at a request, after so many of its kind."""
         self._awaited = (moment, api_key, spare)
 
     def has_passed_on(self, node_id: int, opened_at: float) -> bool:

@@ -52,7 +52,7 @@ class Question:
 
     @property
     def quorum(self) -> dict[str, object]:
-        """Three voters and a controller that only follows."""
+        """Return a quorum of three voters and a controller that only follows."""
         return {"controllers": 4, "voters": (1, 2, 3), "metadata_version": 25}
 
 

@@ -131,7 +131,7 @@ class World:
         return self
 
     def no_znode(self, *paths: str) -> Self:
-        """Without znodes."""
+        """Return the observation without znodes."""
         self.data = without(self.data, paths)
         return self
 

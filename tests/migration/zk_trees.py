@@ -18,7 +18,7 @@ CREDENTIAL = f"salt={_SALT},stored_key={_STORED},server_key={_SERVER},iterations
 
 
 def text(value: object) -> bytes:
-    """JSON as Jackson writes it: no blanks."""
+    """Return JSON as Jackson writes it: no blanks."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 

@@ -49,7 +49,7 @@ def values(spec: MessageSpec, version: int) -> Iterator[dict[str, Any]]:
 
 
 def _plausible(value: Any) -> Any:
-    """Without unknown tags, which both drop, and within what kio takes for an error code or a time span."""
+    """Remove unknown tags, which both drop, and replace error codes and time spans that kio lacks."""
     if isinstance(value, list):
         return [_plausible(part) for part in value]
     if not isinstance(value, dict):

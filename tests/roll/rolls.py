@@ -89,7 +89,7 @@ class Roll:
         return self
 
     def runs(self, release: str, *ids: int, registered: bool = True) -> Roll:
-        """Let nodes run another release, registered with its ranges."""
+        """Replace the release of nodes, registered with its ranges."""
         for id in ids or tuple(self.nodes):
             supported = ranges(find_release(release))
             self.change(id, release=release, features=supported)

@@ -185,7 +185,7 @@ def _holds_lock(place: Path) -> bool:
 
 
 def check_asks_for_ignore_formatted(root: Path, scenario: Scenario) -> None:
-    """Without -g, what was finished before the failure is a refusal that names the way on."""
+    """Check that a run without -g refuses what was finished before the failure, and names the next command."""
     plan = scenario.plan(root, again=False)
     if plan.outcome is Outcome.REFUSED:
         stops = [finding for finding in plan.findings if finding.severity is Severity.BLOCKER]

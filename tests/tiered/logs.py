@@ -119,7 +119,7 @@ class LogOf:
         return self
 
     def batch(self, values: Sequence[bytes | None]) -> LogOf:
-        """Several records in one batch."""
+        """Add several records in one batch."""
         self.clock_ms += 1000
         records = [(None, value) for value in values]
         self.data += encode_batch(records, base_offset=self.next_offset, timestamp_ms=self.clock_ms)

@@ -138,7 +138,7 @@ class Gatherer:
         return PROBLEMS if found.is_broken else SOUND
 
     def features(self, part: Part) -> int:
-        """Feature levels as all nodes show them."""
+        """Return the feature levels that all nodes report."""
         from kafkactl.features.api.description import describe
 
         self._answer(part, describe(self._client, timeout_ms=self._timeout_ms).to_dict())

@@ -72,7 +72,7 @@ class Logs:
         self._stack.close()
 
     def answers(self, part: Part) -> Iterator[tuple[str, str, Mapping[str, Any], int]]:
-        """Kind, name, answer and exit code of what a log comes to, and of what does not fit together in it."""
+        """Yield kind, name, answer and exit code of each answer about a log: its image and its contradictions."""
         log = self._open(part)
         loaded = load_image(log.source)
         self.releases |= set(_releases(loaded.image))

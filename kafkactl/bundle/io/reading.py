@@ -131,7 +131,7 @@ def _check_compression(archive: zipfile.ZipFile, path: str) -> None:
 
 
 def _check_end(file: BinaryIO, size: int, path: str) -> None:
-    """Look at the end of the archive before the library makes an object of every entry that it names."""
+    """Check the end of the archive before the library makes an object of every entry that it names."""
     file.seek(max(0, size - _END.size - _END64_BYTES))
     tail = file.read(_END.size + _END64_BYTES)
     if len(tail) < _END.size or not tail[-_END.size :].startswith(_END_SIGNATURE):

@@ -37,7 +37,7 @@ class StagedMembers:
         self._end = 0
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all files."""
         self._file.close()
 
     @property
@@ -111,7 +111,7 @@ def check_bundle_target(path: Path, *, force: bool) -> None:
 
 
 def write_bundle(path: Path, staged: StagedMembers, manifest: Manifest, *, force: bool = False) -> tuple[int, str]:
-    """Put the archive at `path`; its size in bytes and its SHA-256.
+    """Write the archive to `path`, and return its size in bytes and its SHA-256.
 
     Raises RefusedError `bundle-file-exists`, FailedError `bundle-not-written`, `bundle-too-large`.
     """

@@ -82,7 +82,7 @@ class QuorumObserver(Closing):
         self._latest: list[Visit] = []  # the same, as of the last sample
 
     def close(self) -> None:
-        """Hang up everywhere."""
+        """Close all connections."""
         self._is_closed = True
         lines, self._lines = list(self._lines.values()), {}
         for line in lines:

@@ -200,7 +200,7 @@ def watch(
     needed: Iterable[ReplicaKey] = (),
     watch_ms: float = WATCH_MS,
 ) -> Observation | None:
-    """Look again and again until every voter, and who else is `needed`, is proven alive, or the time is over.
+    """Observe repeatedly until every voter, and each node in `needed`, is proven alive, or the time has expired.
 
     `before` is what nodes answered just before. A healthy quorum takes one interval of its no-ops, about half a
     second. The result may end with another leader than it began with; None where no node leads.

@@ -59,7 +59,7 @@ class Question:
 
     @property
     def passes(self) -> float:
-        """Work on a log, in replays of it: measured on a log of 400,000 records about 20,000 partitions."""
+        """Return the work on a log, in replays of it. Measured on a log of 400,000 records about 20,000 partitions."""
         if self.scenario is None:
             return 6
         return 2 if self.restarts else 1.4

@@ -174,7 +174,7 @@ def _opened(paths: Mapping[str, str]) -> Iterator[LogSource]:
 
 
 def _joined(logs: Iterator[LogSource]) -> list[tuple[LogSource, tuple[str, ...]]]:
-    """Single files of one folder as one log, at the place of the first; each log with the paths that named it."""
+    """Return single files of one folder as one log, in the place of the first. Each log has the paths that named it."""
     found: list[tuple[LogSource, tuple[str, ...]]] = []
     places: dict[Path, int] = {}
     for log in logs:

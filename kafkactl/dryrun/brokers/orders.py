@@ -161,7 +161,7 @@ def _harm(kind: Kind) -> Harm:
 
 
 def _without(kind: Kind, broker: int, live: Collection[int]) -> Kind:
-    """While a broker is down. The last replica in sync stays the one that may lead."""
+    """Return a partition while a broker is down. The last replica in sync stays the one that may lead."""
     in_sync = kind.in_sync - {broker} or kind.in_sync
     leader = kind.leader if kind.leader != broker else _first(kind.replicas, in_sync - {broker}, live)
     return kind._replace(in_sync=in_sync, leader=leader)

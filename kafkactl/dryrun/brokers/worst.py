@@ -67,7 +67,7 @@ class Loss:
 
     @property
     def sort_key(self) -> tuple[int, int, int, int]:
-        """More harm is greater: the quorum first, then leaders lost, then writes lost, then leaders moved."""
+        """Return a key that grows with the harm: the quorum first, then leaders lost, writes lost, leaders moved."""
         return self.loses_majority, *self.harm
 
     to_dict = json_of(

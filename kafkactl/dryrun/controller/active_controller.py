@@ -346,8 +346,7 @@ class ActiveController:
     def _update(
         self, keys: Iterable[Key], *, remove: int = NO_LEADER, add: int = NO_LEADER, unclean: int = NO_LEADER
     ) -> list[Changed]:
-        """Leader and ISR of these partitions, with a broker gone, back, or back after an unclean shutdown
-        (`generateLeaderAndIsrUpdates`)."""
+        """Return the changes of leader and ISR when a broker stops or returns (`generateLeaderAndIsrUpdates`)."""
 
         def may_lead(broker_id: int) -> bool:
             return broker_id not in (remove, unclean) and (broker_id == add or self.is_active(broker_id))

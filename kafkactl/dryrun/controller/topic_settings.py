@@ -184,7 +184,7 @@ class _Values:
         return bool(parse_boolean(self._own.get(name, "false")))
 
     def list(self, name: str) -> list[str]:
-        """Return a list of a topic."""
+        """Return a topic's setting as a list."""
         default = self._static.get("log.cleanup.policy", "delete") if name == POLICY else ""
         return split_list(self._own.get(name, default))
 

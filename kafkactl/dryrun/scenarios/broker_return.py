@@ -270,7 +270,7 @@ def _still_leaderless(
 
 
 def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[Finding]:
-    """RF 1: nothing ever takes the mark away, and it means nothing there."""
+    """Report partitions with RF 1 in recovery: Kafka never removes that mark, and it has no effect there."""
     brokers = set(back)
     keys = controller.keys(
         lambda fields: (

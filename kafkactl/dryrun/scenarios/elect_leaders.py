@@ -102,7 +102,7 @@ def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, b
 
 
 def _asked(image: Image, wanted: Wanted) -> list[tuple[str, int | None, Key | None]]:
-    """Topic, partition and where it is found, for each partition that is asked for."""
+    """Return topic, partition and location for each partition of the request."""
     names = wanted or [(name, None) for name in sorted(image.topic_ids)]
     found: list[tuple[str, int | None, Key | None]] = []
     for name, number in names:

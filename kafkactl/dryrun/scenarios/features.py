@@ -131,7 +131,7 @@ def _of_a_log(finding: Finding) -> Finding:
 
 
 def _verdict(findings: Sequence[Finding], accepted: Mapping[str, bool | None]) -> Verdict:
-    """Refused where nothing is accepted or a blocker is against all of it, unknown where only the leader can know.
+    """Return refused if nothing is accepted or a blocker concerns all of it, unknown if only the leader can decide.
 
     Where Kafka takes a part of the request (3.x), the reasons against the rest are warnings.
     """
@@ -265,7 +265,7 @@ def _operations(image: Image, facts: Facts, levels: Mapping[str, int]) -> Iterat
 
 
 def _elr_configs(image: Image, facts: Facts) -> Iterator[MetadataRecord]:
-    """ELR goes on: a min.insync.replicas for the cluster if there is none, and none for single brokers any more."""
+    """Yield the records of enabling ELR: min.insync.replicas for a cluster without one, and its removal for brokers."""
     if MIN_ISR not in image.configs.get((BROKER_CONFIG, ""), {}):
         yield _min_isr("", facts.static.get(MIN_ISR, "1"))
     for (kind, name), held in sorted(image.configs.items()):

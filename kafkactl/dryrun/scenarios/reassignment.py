@@ -138,7 +138,7 @@ def _start(controller: ActiveController, move: Move) -> tuple[int, str | None, l
 
 
 def _cancel(controller: ActiveController, key: Key, partition: Partition) -> tuple[int, str | None, list[Any]]:
-    """Back to the replicas before; the ISR without those that were being added."""
+    """Restore the earlier replicas; the ISR loses the replicas that were being added."""
     if not (partition.adding_replicas or partition.removing_replicas):
         return NO_REASSIGNMENT, None, []  # the text that every client has for this code is not sent
     topic = controller.image.topics[key[0]]
@@ -181,7 +181,7 @@ def _invalid(controller: ActiveController, replicas: Sequence[int]) -> str:
 
 
 def _finish(controller: ActiveController, started: Sequence[Key]) -> list[Key]:
-    """Let the added replicas catch up; the partitions that are still under way afterwards."""
+    """Simulate that the added replicas catch up, and return the partitions that are still being moved afterwards."""
     brokers = {replica for key in started for replica in controller.partition(key).adding_replicas}
     waiting = [key for key in started if _under_way(controller.partition(key))]
     if waiting:

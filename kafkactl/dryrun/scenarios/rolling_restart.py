@@ -67,7 +67,10 @@ def safest_order(image: Image, facts: Facts) -> list[int]:
 
 
 def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[Step, Verdict, list[Finding]]:
-    """Down and up again; the partitions are compared between before and down."""
+    """Simulate a stop and a start of the broker.
+
+    Partitions before the stop are compared with those while it is down.
+    """
     controller.mark()
     written = controller.written
     held = controller.brokers.get(broker_id)

@@ -287,5 +287,5 @@ def _proxy(host: str) -> str | None:
 
 
 def every(findings: Iterable[Finding]) -> str:
-    """Several findings as one sentence."""
+    """Return several findings as one sentence."""
     return "; ".join(finding.message for finding in findings)

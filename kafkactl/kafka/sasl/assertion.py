@@ -83,7 +83,7 @@ def _signed(header: Mapping[str, Any], payload: Mapping[str, Any], sign: Sign) -
 
 
 def encoded(data: bytes) -> str:
-    """Base64 for addresses, without padding (RFC 7515)."""
+    """Return base64url without padding (RFC 7515)."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 

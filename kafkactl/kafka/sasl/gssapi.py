@@ -47,7 +47,7 @@ class Login:
 
 
 def read_login(entry: JaasEntry, properties: ClientProperties) -> Login:
-    """Understand a login line. Raises InputError `invalid-kerberos-login`, `kerberos-service-not-named`."""
+    """Parse a login line. Raises InputError `invalid-kerberos-login`, `kerberos-service-not-named`."""
     if entry.short_name != "Krb5LoginModule":
         raise _invalid(
             f"sasl.mechanism is GSSAPI (or not set, which is the same), so a Krb5LoginModule is needed, and "

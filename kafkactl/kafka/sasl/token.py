@@ -158,7 +158,7 @@ def _posting(url: str, entry: JaasEntry, request: Callable[[], tuple[Mapping[str
 
 
 def _endpoint_context(entry: JaasEntry) -> ssl.SSLContext:
-    """TLS towards the authorization server has its own `ssl.*` settings, among the options of the login line."""
+    """Return the TLS context for the authorization server, from the `ssl.*` options of the login line."""
     from kafkactl.net.tls import make_context
     from kafkactl.net.tls_properties import tls_settings
 

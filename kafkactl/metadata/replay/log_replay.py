@@ -295,7 +295,7 @@ class LogReplay(Replaying):
         return stretch
 
     def _end_by_columns(self, offset: int) -> bool:
-        """Let what the open transaction withheld take effect; return False if nothing was done, because it is odd.
+        """Apply the withheld records of the open transaction; return False, without a change, if a record is irregular.
 
         Such a transaction did not end in the stretch in which it began: to write the columns back for it would take as
         long as many pieces.

@@ -47,7 +47,7 @@ def run(
     on_event: EventCallback = ignore_event,
     on_request: NoteCallback = ignore_note,
 ) -> DriveResult:
-    """Bring a cluster from ZooKeeper to KRaft, up to the state `until` (M2 to M8): observe, check, take one step.
+    """Migrate a cluster from ZooKeeper to KRaft, up to the state `until` (M2 to M8): observe, check, apply one step.
 
     A run that was interrupted is resumed by the next. It never finalizes. `on_event` gets the progress, `on_request`
     what the operator is asked to do where the inventory has no hook. Raises UnreachableError where nothing was

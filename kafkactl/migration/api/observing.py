@@ -67,7 +67,7 @@ def load_observation(folder: str | os.PathLike[str]) -> Observation:
 
 
 def _nothing_reached(captured: Captured) -> UnreachableError:
-    """Neither ZooKeeper nor a node: there is no answer, and the first reason of each is what can be reported."""
+    """Return the error for an observation that reached neither ZooKeeper nor a node, with the first reason of each."""
     findings = [*captured.raw.findings, *captured.findings]
     reasons = [f"{finding.subject}: {finding.message}" for finding in findings if finding.id in _NOT_MET]
     return UnreachableError("nothing of the cluster was reached: " + "; ".join(reasons), id="cluster-not-reached")

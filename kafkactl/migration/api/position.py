@@ -71,7 +71,7 @@ class MigrationStatus:
 
     @property
     def state(self) -> State:
-        """M0 to M11, M4L, or the name of a state that no procedure leads to."""
+        """Return M0 to M11, M4L, or the name of a state that no procedure leads to."""
         return self.observed_state.state
 
     @property

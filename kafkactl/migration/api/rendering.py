@@ -204,7 +204,7 @@ def _no_nodes() -> InputError:
 
 
 def _outcome(findings: Iterable[Finding], dry_run: bool) -> RenderOutcome:
-    """Refused for any blocker; files that can only be looked at make it partial."""
+    """Return refused for any blocker, partial if some files can only be shown."""
     ids = {finding.id for finding in blockers(findings)}
     if ids - {_ONLY_SHOWN}:
         return Outcome.REFUSED

@@ -50,7 +50,7 @@ _CHILD_BYTES: Final = 4  # next to its name
 
 
 def _authorizers(case: CheckCase) -> Said:
-    """C-14. Controllers have an authorizer if brokers do, and one that needs no ZooKeeper."""
+    """Check C-14: controllers have an authorizer if brokers do, and one that needs no ZooKeeper."""
     classes = {text for broker in case.brokers if (text := given(broker, _AUTHORIZER))}
     for node in case.controllers:
         if node.config is None:
@@ -73,7 +73,7 @@ def _authorizers(case: CheckCase) -> Said:
 
 
 def _brokers_at_controllers(case: CheckCase) -> Said:
-    """C-14. Before the copy controllers have no ACLs: brokers, and they themselves, must be super users there."""
+    """Check C-14: before the copy controllers have no ACLs, so brokers and controllers must be super users there."""
     known = set() if case.log is None else {*case.log.registrations, *case.log.controllers}
     for node in case.controllers:
         if given(node, _AUTHORIZER) is None or is_on(node, "allow.everyone.if.no.acl.found"):
@@ -90,7 +90,7 @@ def _brokers_at_controllers(case: CheckCase) -> Said:
 
 
 def _credentials(case: CheckCase) -> Iterator[Finding]:
-    """C-14. Where a listener of the other kind of node asks for SASL, the caller's own file has the credentials."""
+    """Check C-14: a node's file has credentials for the SASL listeners of nodes of the other kind."""
     for name, (listener, protocol, key) in _without_credentials(case).items():
         kind = "controllers'" if name.startswith("broker") else "brokers'"
         yield warning(
@@ -175,7 +175,7 @@ def _at_controllers(caller: NodeSeen, controller: NodeSeen) -> str | None:
 
 
 def _controllers_at_brokers(case: CheckCase) -> Iterator[Finding]:
-    """C-14. Controllers send brokers on ZooKeeper their orders, which need ClusterAction there."""
+    """Check C-14: controllers send orders to brokers on ZooKeeper, which requires ClusterAction there."""
     allowed_by_acl = _with_cluster_action(case, of_zookeeper=True)
     for node in case.brokers:
         users = super_users(node)
@@ -219,7 +219,7 @@ def _with_cluster_action(case: CheckCase, *, of_zookeeper: bool) -> frozenset[st
 
 
 def _zookeeper_rights(case: CheckCase) -> Said:
-    """C-15. Where znodes belong to the brokers, controllers have to come as the same identity."""
+    """Check C-15: if znodes belong to the brokers, controllers must authenticate as the same identity."""
     tree = case.observation.tree
     closed = []
     if tree is not None:
@@ -250,7 +250,7 @@ def _zookeeper_rights(case: CheckCase) -> Said:
 
 
 def _encoder_secret(case: CheckCase) -> Said:
-    """C-16. Without the brokers' secret controllers copy cipher text for passwords; with a wrong one they die."""
+    """Check C-16: without the brokers' secret controllers copy cipher text as passwords; with a wrong one they exit."""
     if case.tree is None:
         yield Unknown("the ZooKeeper tree was not observed: whether it contains encrypted passwords is unknown")
         return
@@ -314,7 +314,7 @@ def _unseen(tree: KafkaTree, parent: str) -> int:
 
 
 def _cipher_text_copied(case: CheckCase) -> Iterator[Finding]:
-    """C-16, afterwards. A password in KRaft that is still encrypted was copied without the secret."""
+    """Check C-16 after the copy: a password in KRaft that is still encrypted was copied without the secret."""
     found = [
         f"broker {id or '(default)'} {key}"
         for (kind, id), config in ({} if case.image is None else case.image.configs).items()
@@ -333,7 +333,7 @@ def _cipher_text_copied(case: CheckCase) -> Iterator[Finding]:
 
 
 def _token_key(case: CheckCase) -> Said:
-    """C-17. Tokens are verified with a key that all nodes share."""
+    """Check C-17: tokens are verified with a key that all nodes share."""
     if case.tree is None:
         yield Unknown("the ZooKeeper tree was not observed: whether it contains delegation tokens is unknown")
         return
@@ -362,7 +362,7 @@ def _token_key_of(node: NodeSeen) -> str | None:
 
 
 def _sizes(case: CheckCase) -> Said:
-    """C-18. What the controllers read and write in one piece fits jute.maxbuffer, which is not in any file."""
+    """Check C-18: each request of the controllers fits jute.maxbuffer, which is not in any file."""
     tree = case.observation.tree
     if tree is None:
         yield Unknown("the ZooKeeper tree was not observed")
@@ -386,7 +386,7 @@ def _sizes(case: CheckCase) -> Said:
 
 
 def _too_large_to_mirror(case: CheckCase) -> Iterator[Finding]:
-    """C-18, in dual write. A topic that KRaft has and whose znode ZooKeeper would not take stops all that follows."""
+    """Check C-18 in dual write: a topic in KRaft whose znode is too large for ZooKeeper stops all later writes."""
     if case.image is None or case.tree is None:
         return
     for topic in case.image.topics.values():

@@ -15,7 +15,7 @@ from kafkactl.zookeeper.connect import ConnectString, chroot_of, parse_connect_s
 
 
 def _chroot(case: CheckCase) -> Said:
-    """C-02. Controllers with another chroot see an empty tree, and make Kafka's roots and /migration there."""
+    """Check C-02: controllers with another chroot find an empty tree, and create Kafka's roots and /migration there."""
     connects = [(node, given(node, CONNECT)) for node in case.observation.nodes]
     known = [(node, text) for node, text in connects if text is not None and not is_hidden(text)]
     observed = _observed_chroot(case)
@@ -60,7 +60,7 @@ def _most_common(texts: list[str]) -> str | None:
 
 
 def _ensembles(case: CheckCase) -> Iterator[Finding]:
-    """C-02, the other half: the same servers. Names can be aliases, so this only warns."""
+    """Check C-02: all nodes name the same servers. Names can be aliases, so this only warns."""
     servers: dict[frozenset[str], list[str]] = {}
     for node in case.observation.nodes:
         text = given(node, CONNECT)
@@ -84,7 +84,7 @@ def _servers(connect: str) -> frozenset[str]:
 
 
 def _refused_connects(case: CheckCase) -> Iterator[Finding]:
-    """C-02, before both: a text that ZooKeeper's client refuses, or whose servers cannot exist, ends a node's start."""
+    """Check C-02: ZooKeeper's client refuses the text, or its servers cannot exist, which ends a node's start."""
     for node in case.observation.nodes:
         text = given(node, CONNECT)
         if text is None or is_hidden(text):

@@ -36,7 +36,7 @@ from kafkactl.migration.observed.settings import (
 
 
 def _controller_file(case: CheckCase) -> Said:
-    """C-13. A controller is nothing else, has the flag and ZooKeeper, and knows how brokers are called."""
+    """Check C-13: a controller has no other role, has the flag and ZooKeeper, and knows the brokers' listener."""
     for node in case.controllers:
         if node.config is None:
             yield Unknown(f"the file of {node.name} was not observed")
@@ -57,7 +57,7 @@ def _controller_file(case: CheckCase) -> Said:
 
 
 def _inter_broker_listener(case: CheckCase) -> Said:
-    """C-13. Controllers call brokers by this name; a broker that does not advertise it is not registered."""
+    """Check C-13: controllers find brokers by this listener; a broker without it is not registered."""
     if not case.on_zookeeper and case.stage is Stage.DUAL:
         return
     for node in case.controllers:
@@ -107,7 +107,7 @@ def _offered(case: CheckCase) -> dict[int, set[str]]:
 
 
 def _zookeeper_settings(case: CheckCase) -> Iterator[Finding]:
-    """C-13. Controllers reach ZooKeeper as brokers do."""
+    """Check C-13: controllers reach ZooKeeper with the brokers' settings."""
     keys = sorted({key for broker in case.brokers for key in (broker.config or {}) if _is_zookeeper_setting(key)})
     brokers = [broker for broker in case.brokers if broker.config is not None and not is_kraft_file(broker)]
     for node in case.controllers:
@@ -137,7 +137,7 @@ def _shows(node: NodeSeen, key: str) -> bool:
 
 
 def _flag_of_controllers(case: CheckCase) -> Said:
-    """C-13. A controller without the flag: burnt before the quorum is up, finalizes when it leads in dual write.
+    """Check C-13: a controller without the flag spoils a new quorum, and finalizes when it leads in dual write.
 
     A disk that is formatted already may be started next, so there the file counts that is in its place.
     """
@@ -184,7 +184,7 @@ def _may_finalize(case: CheckCase, node: NodeSeen, where: str) -> Finding:
 
 
 def _planned_files(case: CheckCase) -> Iterator[Finding]:
-    """C-13. What `run` will put in place of the controllers' files, and what keeps it from making them."""
+    """Check C-13: report the files that `run` will install for the controllers, and problems that prevent them."""
     yield from case.planned.findings
 
 

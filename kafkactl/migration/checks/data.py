@@ -77,7 +77,7 @@ def _is_registered(case: CheckCase, path: str) -> bool:
 
 
 def _epochs(case: CheckCase) -> Said:
-    """C-38, KAFKA-20488. What a rollback would need of /controller_epoch, reported while there is time."""
+    """Check C-38, KAFKA-20488: report the /controller_epoch that a rollback would need, while there is time."""
     tree = case.tree
     if tree is None or tree.controller_epoch is None:
         yield Unknown("/controller_epoch was not observed")
@@ -103,7 +103,7 @@ def _epochs(case: CheckCase) -> Said:
 
 
 def _migration_znode(case: CheckCase) -> Iterator[Finding]:
-    """C-58. The driver makes /migration 2 s after its start, and needs it until the end."""
+    """Check C-58: the driver makes /migration 2 s after its start, and needs it until the end."""
     if not case.lacks("/migration"):
         return
     if case.stage is Stage.QUORUM and case.quorum is not None:
@@ -123,7 +123,7 @@ def _migration_znode(case: CheckCase) -> Iterator[Finding]:
 
 
 def _stale_in_progress(case: CheckCase) -> Iterator[Finding]:
-    """C-58. PRE_MIGRATION, /controller taken, an offset, and no copy in the log: ZooKeeper is about to be emptied."""
+    """Check C-58: PRE_MIGRATION, /controller taken, an offset, and no copy: ZooKeeper is about to be emptied."""
     migration = None if case.tree is None else case.tree.migration
     if migration is None or migration.metadata_offset <= 0 or case.stage is not Stage.COPY:
         return
@@ -151,7 +151,7 @@ def _high_watermark(case: CheckCase) -> int | None:
 
 
 def _copy(case: CheckCase) -> Said:
-    """C-59. KRaft holds /controller and nothing is copied: a copy that fails, or a leftover that cannot be claimed."""
+    """Check C-59: KRaft holds /controller and copies nothing, because the copy fails or a leftover blocks it."""
     if case.log is None:
         yield Unknown("the metadata log was not observed: the progress of the copy is unknown")
         return
@@ -205,7 +205,7 @@ def _is_own(holder: ZkController, quorum: QuorumSeen) -> bool:
 
 
 def _persistent_controller(case: CheckCase) -> Iterator[Finding]:
-    """C-59. A ZooKeeper controller's znode belongs to its session."""
+    """Check that the /controller znode of a ZooKeeper controller belongs to its session (C-59)."""
     holder = None if case.tree is None else case.tree.controller
     if holder is not None and not holder.is_kraft and holder.ephemeral is False:
         yield blocker(
@@ -216,7 +216,7 @@ def _persistent_controller(case: CheckCase) -> Iterator[Finding]:
 
 
 def _names(case: CheckCase) -> Iterator[Finding]:
-    """C-54. In dual write KRaft writes under the escaped name; another spelling would then be next to it."""
+    """Check C-54: in dual write KRaft writes under the escaped name, next to a znode with another spelling."""
     tree = case.observation.tree
     odd = [] if tree is None else [path for path, name in _entity_names(tree) if _sanitized(name) not in (name, None)]
     if odd:
@@ -249,7 +249,7 @@ def _sanitized(name: str) -> str | None:
 
 
 def _producer_ids(case: CheckCase) -> Iterator[Finding]:
-    """C-56. Ids are never given out twice: KRaft is never behind ZooKeeper's block."""
+    """Check C-56: no producer id is assigned twice, since KRaft is never behind ZooKeeper's block."""
     block = None if case.tree is None else case.tree.producer_ids
     if block is None:
         return
@@ -270,7 +270,7 @@ def _producer_ids(case: CheckCase) -> Iterator[Finding]:
 
 
 def _tokens(case: CheckCase) -> Iterator[Finding]:
-    """C-57. Expired tokens are copied, too."""
+    """Check C-57: expired tokens are copied, too."""
     tokens = {} if case.tree is None else case.tree.delegation_tokens
     now_ms = case.observation.time_ms
     expired = [id for id, token in tokens.items() if token.expiration_timestamp_ms < now_ms]

@@ -60,7 +60,7 @@ def cluster_configs(case: CheckCase) -> Mapping[str, str]:
 
 
 def _is_reported_elsewhere(case: CheckCase, difference: Difference) -> bool:
-    """C-20 reports a policy that controllers lack while ZooKeeper is there."""
+    """Return True if C-20 reports a policy that controllers lack while ZooKeeper is there."""
     is_policy = difference.setting.type == "class" and difference.setting.key.endswith("policy.class.name")
     return is_policy and case.stage is not Stage.FINAL and "" in difference.controllers
 

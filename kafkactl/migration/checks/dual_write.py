@@ -84,7 +84,7 @@ def _is_stuck(case: CheckCase) -> bool:
 
 
 def _lag_metric(case: CheckCase) -> Iterator[Finding]:
-    """While ZooKeeper is away this metric does grow."""
+    """Report a large ZkWriteBehindLag, which grows while ZooKeeper is slow or unreachable."""
     for node in case.controllers:
         lag = metric(node, "ZkWriteBehindLag")
         if lag is not None and lag > _STUCK_RECORDS:
@@ -147,7 +147,7 @@ def _quota_name(entity: QuotaEntity) -> str:
 
 
 def _topics(case: CheckCase) -> Iterator[Finding]:
-    """D2, D3, split brain: topics that the two sides do not have in common."""
+    """Report topics that only one side has (D2, D3, split brain)."""
     image, tree, raw = _whole(case), case.tree, case.observation.tree
     if image is None or tree is None or raw is None or not ("/brokers/topics" in raw.znodes or tree.topics):
         return

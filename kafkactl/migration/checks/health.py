@@ -81,7 +81,7 @@ def _parts(case: CheckCase) -> list[_Part] | None:
 
 
 def _one_controller(case: CheckCase) -> Said:
-    """C-31. Exactly one controller, on the side where it belongs."""
+    """Check C-31: exactly one controller, on the expected side."""
     if case.tree is None:
         yield Unknown("/controller was not observed")
     elif case.lacks("/controller"):
@@ -97,7 +97,7 @@ def _one_controller(case: CheckCase) -> Said:
 
 
 def _split_brain(case: CheckCase) -> Iterator[Finding]:
-    """C-31, measured: a broker takes /controller within 10 ms of its deletion, whichever node leads the quorum."""
+    """Check C-31: a broker takes /controller within 10 ms of its deletion, whichever node leads (measured)."""
     holder = None if case.tree is None else case.tree.controller
     if case.stage is not Stage.DUAL or holder is None or holder.is_kraft or case.controllers_down:
         return
@@ -111,7 +111,7 @@ def _split_brain(case: CheckCase) -> Iterator[Finding]:
 
 
 def _quorum_leads(case: CheckCase) -> Said:
-    """C-31, of the quorum: it has a leader, and that is who holds /controller."""
+    """Check C-31 for the quorum: its leader is the node that holds /controller."""
     unknown = leader_unknown(case.observation)
     has_majority = case.evidence.controllers not in (Quorum.MINORITY, Quorum.DOWN)
     if case.quorum is None and has_majority and (unknown or not case.controllers):
@@ -139,7 +139,7 @@ def _quorum_leads(case: CheckCase) -> Said:
 
 
 def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
-    """C-31, of the quorum: how many it can lose."""
+    """Check C-31 for the quorum: the number of controllers that it can lose."""
     down = [controller.name for controller in case.controllers if controller.alive is False]
     if down and len(down) < len(case.controllers):
         yield warning(
@@ -159,7 +159,7 @@ def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
 
 
 def _brokers_alive(case: CheckCase) -> Said:
-    """C-32. Every broker that should be there is."""
+    """Check C-32: every expected broker is alive."""
     down = [broker for broker in case.brokers if broker.alive is False]
     for node in down:
         yield blocker("broker-down", node.name, f"{node.name} does not respond")
@@ -191,7 +191,7 @@ def _hidden_brokers(paths: Iterable[str]) -> set[int]:
 
 
 def _partitions(case: CheckCase) -> Said:
-    """C-33. No partition is without a leader or short of a replica."""
+    """Check C-33: each partition has a leader and all replicas in sync."""
     parts = _parts(case)
     if parts is None:
         yield Unknown("the states of the partitions were not observed")
@@ -268,7 +268,7 @@ def _living(case: CheckCase) -> set[int]:
 
 
 def _moves(case: CheckCase) -> Iterator[Finding]:
-    """C-34. Nothing is being moved, before the copy above all.
+    """Check C-34: no partition is being moved, above all before the copy.
 
     A reassignment in progress is migrated, and may complete only when its brokers run on KRaft: so it is not a blocker
     after the copy, and can be accepted before it.
@@ -295,7 +295,7 @@ def _moves(case: CheckCase) -> Iterator[Finding]:
 
 
 def _deletions(case: CheckCase) -> Iterator[Finding]:
-    """C-35. Topics that wait for their deletion are not copied."""
+    """Check C-35: topics that wait for their deletion are not copied."""
     tree = case.tree
     if tree is None or not tree.pending_deletions:
         return
@@ -311,7 +311,7 @@ def _deletions(case: CheckCase) -> Iterator[Finding]:
 
 
 def _absent_replicas(case: CheckCase) -> Iterator[Finding]:
-    """C-36. Every id in a replica list is a broker that can register; from the copy on, that is registered."""
+    """Check C-36: every id in a replica list is a broker that can register; from the copy on, a registered broker."""
     image, log = case.image, case.log
     if case.stage is Stage.DUAL and image is not None and log is not None:
         missing: dict[int, list[str]] = {}
@@ -330,7 +330,7 @@ def _absent_replicas(case: CheckCase) -> Iterator[Finding]:
 
 
 def _elections(case: CheckCase) -> Iterator[Finding]:
-    """C-39. What waits in ZooKeeper to be read."""
+    """Check C-39: elections that wait in ZooKeeper."""
     tree = case.tree
     if tree is None:
         return

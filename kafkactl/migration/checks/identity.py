@@ -49,7 +49,7 @@ _DYNAMIC_FLOOR: Final = 21  # 3.9-IV0: kraft.version 1
 
 
 def _cluster_id(case: CheckCase) -> Said:
-    """C-01. Controllers of another cluster start and answer "ready"; nothing of Kafka compares the two ids in time."""
+    """Check C-01: controllers of another cluster start and answer "ready"; Kafka compares the two ids too late."""
     expected = None if case.tree is None else case.tree.cluster_id
     seen = [(node, (node.meta_properties or {}).get("cluster.id")) for node in case.observation.nodes]
     reported = [(node, id) for node, id in seen if id]
@@ -83,12 +83,12 @@ def _cluster_id(case: CheckCase) -> Said:
 
 
 def _strangers(case: CheckCase) -> Said:
-    """C-01, of what was observed: the log of one cluster and the znodes of another."""
+    """Check C-01 for the observation: the log of one cluster and the znodes of another."""
     yield from different_clusters(case.evidence)
 
 
 def _who_they_are(case: CheckCase) -> Said:
-    """C-01. Every node is asked who it is, and the inventory is compared with whatever names nodes."""
+    """Check C-01 by asking every node for its identity, and compare the inventory with every source of node ids."""
     yield from case.evidence.identities.findings
     for node in case.observation.nodes:
         if node.alive is True and node.identity is not None and not is_known(node):
@@ -96,7 +96,7 @@ def _who_they_are(case: CheckCase) -> Said:
 
 
 def _versions(case: CheckCase) -> Said:
-    """C-03. One release everywhere, new enough; and which known faults it has."""
+    """Check C-03: all nodes run one release, new enough; and report the release's known bugs."""
     versions = [(node, version_of(node)) for node in case.observation.nodes]
     known = [(node, version) for node, version in versions if version is not None]
     # Before its first start the version that a controller will run is unknown.
@@ -178,7 +178,7 @@ def _contents(case: CheckCase) -> frozenset[str]:
 
 
 def _ibp(case: CheckCase) -> Said:
-    """C-04. inter.broker.protocol.version is the same everywhere and high enough for what the cluster has."""
+    """Check C-04: inter.broker.protocol.version is equal on all nodes and high enough for the cluster's data."""
     brokers = [broker for broker in case.brokers if is_zookeeper_broker(broker)]
     levels = [(broker, ibp_level(broker)) for broker in brokers]
     known = [(node, level) for node, level in levels if level is not None]
@@ -248,7 +248,7 @@ def _cure_of_level(case: CheckCase) -> str:
 
 
 def _metadata_version(case: CheckCase) -> Said:
-    """C-05. A migrating broker registers [IBP, IBP] for metadata.version; the finalized level must lie in it."""
+    """Check C-05: a migrating broker registers [IBP, IBP] for metadata.version; the finalized level is within it."""
     finalized = case.metadata_version
     if finalized is None:
         if case.stage is not Stage.BEFORE or any(controller.meta_properties for controller in case.controllers):
@@ -280,7 +280,7 @@ def _metadata_version(case: CheckCase) -> Said:
 
 
 def _features(case: CheckCase) -> Said:
-    """C-06. /feature is not migrated; what is finalized in it would be gone."""
+    """Check C-06: /feature is not migrated, so that its finalized features would be lost."""
     if case.tree is None:
         yield Unknown("the ZooKeeper tree was not observed")
     elif case.tree.features is not None and case.tree.features.levels:
@@ -293,7 +293,7 @@ def _features(case: CheckCase) -> Said:
 
 
 def _quorum_kind(case: CheckCase) -> Iterator[Finding]:
-    """C-07. A dynamic quorum (kraft.version 1) needs metadata.version 3.9-IV0; one style everywhere."""
+    """Check C-07: a dynamic quorum (kraft.version 1) needs metadata.version 3.9-IV0; all nodes use one style."""
     level = case.metadata_version
     planned = [dynamic_quorum(controller) for controller in case.controllers]
     kraft_version = None if case.image is None else case.image.kraft_version
@@ -319,7 +319,7 @@ def _quorum_kind(case: CheckCase) -> Iterator[Finding]:
 
 
 def _voters(case: CheckCase) -> Iterator[Finding]:
-    """C-07, the other half: all nodes name the same voters, and these are the controllers."""
+    """Check C-07 for the voters: all nodes name the same voters, and these are the controllers."""
     named: dict[frozenset[int], list[str]] = {}
     for node in case.observation.nodes:
         text = given(node, VOTERS)
@@ -345,7 +345,7 @@ def _voter_ids(text: str) -> frozenset[int]:
 
 
 def _used_disks(case: CheckCase) -> Iterator[Finding]:
-    """C-08. A quorum that was active before must not be started for a new attempt."""
+    """Check C-08: a quorum that was active before must not be started for a new attempt."""
     for id, log in case.observation.logs.items():
         used = [word for word, found in (
             ("the copy of an earlier attempt", log.copy_begin is not None or (log.migration_state or 0) == 1),

@@ -35,7 +35,7 @@ _KEYS: Final = (_ADVERTISED, _LISTENERS, _MAP)
 
 
 def _dynamic(case: CheckCase) -> Said:
-    """C-64. What /config/brokers/N says of listeners is in the broker's file, too."""
+    """Check C-64: listener settings in /config/brokers/N are in the broker's file, too."""
     names = _controller_names(case)
     for node in case.brokers:
         dynamic = {key: text for key, text in _configs_of(case, node.id).items() if key in _KEYS}
@@ -120,7 +120,7 @@ def _into_the_file(node: NodeSeen, dynamic: Mapping[str, str]) -> str:
 
 
 def _moved(case: CheckCase) -> Iterator[Finding]:
-    """C-64, after the restart of a broker on KRaft: it is registered with the addresses that it had before."""
+    """Check C-64 after the restart of a broker on KRaft: it is registered with its earlier addresses."""
     for id, held in sorted(({} if case.log is None else case.log.registrations).items()):
         before = {listener.name: host_port(listener.host, listener.port) for listener in held.endpoints_before_kraft}
         now = {listener.name: host_port(listener.host, listener.port) for listener in held.endpoints}
@@ -136,7 +136,7 @@ def _moved(case: CheckCase) -> Iterator[Finding]:
 
 
 def _scram(case: CheckCase) -> Iterator[Finding]:
-    """C-65. A login at the quorum with SCRAM fails before the copy has brought the users."""
+    """Check C-65: a SCRAM login at the quorum fails until the copy has brought the users."""
     for node in case.controllers:
         listener = controller_listener(node)
         if listener is None or not protocols(node).get(listener, "").startswith("SASL"):

@@ -20,7 +20,7 @@ from kafkactl.migration.state.evidence import metric
 
 
 def _ensemble(case: CheckCase) -> Said:
-    """C-30."""
+    """Check C-30: every ZooKeeper server answers, and exactly one leads."""
     servers = case.observation.servers
     if case.observation.tree is None:
         yield Unknown("ZooKeeper could not be read, or was not observed")
@@ -44,7 +44,7 @@ def _ensemble(case: CheckCase) -> Said:
 
 
 def _log_dirs(case: CheckCase) -> Said:
-    """C-40. A broker in migration mode halts when a directory of it fails, whatever the others are."""
+    """Check C-40: a broker in migration mode halts when one of its directories fails, even if the others work."""
     silent = []
     for node in case.brokers:
         offline = metric(node, "OfflineLogDirectoryCount")
@@ -61,12 +61,12 @@ def _log_dirs(case: CheckCase) -> Said:
 
 
 def _automation(_: CheckCase) -> Iterator[Unknown]:
-    """C-41. Only the operator knows."""
+    """Report C-41 as unknown: only the operator knows it."""
     yield Unknown("kafkactl cannot see whether rebalancers, operators, topic and ACL synchronisation are paused")
 
 
 def _reach(case: CheckCase) -> Iterator[Unknown]:
-    """C-42. Seen where all brokers are registered and followed; before that, only the machines can tell."""
+    """Report C-42 as unknown for brokers that are not yet registered. A registration proves the connection."""
     entered = set() if case.log is None else set(case.log.registrations)
     apart = [broker.name for broker in case.brokers if broker.id not in entered]
     if apart:

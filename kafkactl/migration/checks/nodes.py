@@ -55,7 +55,7 @@ _POLICIES: Final = ("create.topic.policy.class.name", "alter.config.policy.class
 
 
 def _broker_ids(case: CheckCase) -> Said:
-    """C-10. A broker has an id that is written down, the same in its file, on its disks and in ZooKeeper."""
+    """Check C-10: a broker has an explicit id, the same in its file, on its disks and in ZooKeeper."""
     for node in case.brokers:
         if node.config is None:
             yield Unknown(f"the file of {node.name} was not observed")
@@ -100,7 +100,7 @@ def _reserved(node: NodeSeen) -> Iterator[Finding]:
 
 
 def _ids_apart(case: CheckCase) -> Iterator[Finding]:
-    """C-11. No controller has the id of a broker, of those that are gone either."""
+    """Check C-11: no controller has the id of a broker, removed brokers included."""
     held: dict[int, str] = {broker.id: "a broker" for broker in case.brokers}
     tree = case.tree
     if tree is not None:
@@ -122,7 +122,7 @@ def _ids_apart(case: CheckCase) -> Iterator[Finding]:
 
 
 def _migrating_file(case: CheckCase) -> Iterator[Finding]:
-    """C-12. A file with the flag has all that a broker in migration mode needs; one without has none of it."""
+    """Check C-12: a file with the flag has all settings of a broker in migration mode; a file without it has none."""
     for node in case.brokers:
         if node.config is None or is_kraft_file(node):
             continue
@@ -153,7 +153,7 @@ def _too_much_for_zookeeper(node: NodeSeen) -> Iterator[str]:
 
 
 def _kraft_too_early(case: CheckCase) -> Said:
-    """C-19. Started with a KRaft file before the copy, a broker renames every partition to *-stray."""
+    """Check C-19: a broker started with a KRaft file before the copy renames every partition to *-stray."""
     for node in case.brokers:
         if not (is_kraft_file(node) or node.mode is Mode.KRAFT):
             continue
@@ -169,7 +169,7 @@ def _kraft_too_early(case: CheckCase) -> Said:
 
 
 def _kraft_file(case: CheckCase) -> Iterator[Finding]:
-    """C-19. The KRaft file of a broker: nothing of ZooKeeper left, the id kept, an authorizer that KRaft has."""
+    """Check C-19: the KRaft file of a broker has no ZooKeeper setting, the same id, and a KRaft authorizer."""
     for node in case.brokers:
         if node.config is None or not is_kraft_file(node):
             continue
@@ -195,7 +195,7 @@ def _kraft_file(case: CheckCase) -> Iterator[Finding]:
 
 
 def _control_plane(case: CheckCase) -> Iterator[Finding]:
-    """C-19, KAFKA-17788, KAFKA-17790. control.plane.listener.name is of ZooKeeper only."""
+    """Check C-19, KAFKA-17788, KAFKA-17790: control.plane.listener.name exists with ZooKeeper only."""
     for node in case.brokers:
         if not given(node, CONTROL_PLANE) or is_kraft_file(node):
             continue
@@ -219,7 +219,7 @@ def _control_plane(case: CheckCase) -> Iterator[Finding]:
 
 
 def _plugins(case: CheckCase) -> Iterator[Finding]:
-    """C-20. Policies are asked by the controllers from the copy on."""
+    """Check C-20: controllers apply policies from the copy on."""
     for key in _POLICIES:
         classes = sorted({text for broker in case.brokers if (text := given(broker, key))})
         if classes and any(
@@ -240,7 +240,7 @@ def _plugins(case: CheckCase) -> Iterator[Finding]:
 
 
 def _files(case: CheckCase) -> Iterator[Finding]:
-    """C-21. Files are read as Java reads them; what Kafka would not load is reported before a restart finds out."""
+    """Check C-21: files are read as Java reads them; a file that Kafka would not load is reported before a restart."""
     from kafkactl.storage.config.node_config import ConfigError, read_node_config
 
     for node in case.observation.nodes:
@@ -271,7 +271,7 @@ def _is_unseen(node: NodeSeen, finding: Finding) -> bool:
 
 
 def _in_force(case: CheckCase) -> Iterator[Finding]:
-    """C-22. The file that was read is the one that the running process was started with."""
+    """Check C-22: the running process was started with the file that was read."""
     for node in case.brokers:
         if node.api_versions is None or node.config is None or is_kraft_file(node):
             continue

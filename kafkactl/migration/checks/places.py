@@ -16,7 +16,7 @@ _LOOPBACK: Final = frozenset({"localhost", "::1"})
 
 
 def _shared_directories(case: CheckCase) -> Iterator[Finding]:
-    """C-62. A controller formatted on a broker's disk, or inside a log directory, ends the broker's next start.
+    """Check C-62: a controller formatted on a broker's disk, or inside a log directory, ends the broker's next start.
 
     Measured on 3.9.2: "Found directory .../kraft, 'kraft' is not in the form of topic-partition".
     """

@@ -17,7 +17,7 @@ from kafkactl.migration.render.facts import PRINCIPAL_RULES
 
 
 def _rules(case: CheckCase) -> Iterator[Finding]:
-    """C-14. The controllers have the brokers' rules, in their file or in the one that `run` installs."""
+    """Check C-14: controllers have the brokers' mapping rules, in their file or in the file that `run` installs."""
     before = {node.id: node for node in case.evidence.observation.controllers}
     for key in PRINCIPAL_RULES:
         values = {_value(broker, key) for broker in case.brokers if broker.config is not None}

@@ -24,7 +24,7 @@ _NAMES_ZOOKEEPER: Final = re.compile(r"(?i)zookeeper|(?:^|[^a-z])zk(?:[^a-z]|$)"
 
 
 def _unresolved_names(case: CheckCase) -> Iterator[Finding]:
-    """C-63, measured on 3.9.2: a broker on ZooKeeper resolves the entity of every ip quota when it starts."""
+    """Check C-63: a broker on ZooKeeper resolves the entity of every ip quota at its start (measured on 3.9.2)."""
     tree = case.observation.tree
     if tree is None:
         return
@@ -48,7 +48,7 @@ def _is_address(name: str) -> bool:
 
 
 def _servers_in_chroot(case: CheckCase) -> Iterator[Finding]:
-    """C-02. ZooKeeper's client takes all that follows the first slash as the chroot."""
+    """Check C-02: ZooKeeper's client takes everything after the first slash as the chroot."""
     connects = {"the inventory": case.observation.connect}
     connects |= {node.name: given(node, CONNECT) for node in case.observation.nodes}
     found: dict[str, list[str]] = {}
@@ -80,7 +80,7 @@ def _first_servers(text: str) -> str:
 
 
 def _missing_partitions(case: CheckCase) -> Iterator[Finding]:
-    """C-37, measured on 3.9.2: CreatePartitions counts partitions, and writes one that exists a second time."""
+    """Check C-37: CreatePartitions counts partitions, and overwrites one that exists (measured on 3.9.2)."""
     for name, topic in ({} if case.tree is None else case.tree.topics).items():
         numbers = sorted(topic.partitions)
         missing = sorted(set(range(numbers[-1] + 1)) - set(numbers)) if numbers else []
@@ -96,7 +96,7 @@ def _missing_partitions(case: CheckCase) -> Iterator[Finding]:
 
 
 def _settings_of_zookeeper(case: CheckCase) -> Iterator[Finding]:
-    """C-19. A setting of a vendor or a plugin, which Kafka does not know and a KRaft file therefore keeps."""
+    """Check C-19: a setting of a vendor or a plugin, unknown to Kafka, stays in a KRaft file."""
     keys: dict[str, list[str]] = {}
     for node in case.brokers:
         for key, value in (node.config or {}).items():

@@ -18,7 +18,7 @@ _BEFORE_COPY: Final = FORWARD | {Stage.COPY}
 
 
 def _denied_questions(case: CheckCase) -> Iterator[Finding]:
-    """C-31. The leader of the quorum is asked of controllers by DescribeQuorum, which needs DESCRIBE on the cluster."""
+    """Check C-31: DescribeQuorum, which finds the leader at the controllers, needs DESCRIBE on the cluster."""
     denied = denying(case.controllers)
     if not denied or case.quorum is not None:
         return

@@ -43,7 +43,7 @@ def ids_on_disks(brokers: Iterable[NodeSeen]) -> dict[str, dict[str, list[str]]]
 
 
 def _without_id(case: CheckCase) -> Said:
-    """C-37. A topic without an id gets a new one at the next election, whatever the disks have."""
+    """Check C-37: a topic without an id gets a new one at the next election, even if the disks have one."""
     if case.tree is None:
         return
     missing = [topic for _, topic in _staying(case) if topic.id is None]
@@ -132,7 +132,7 @@ def _expected(case: CheckCase) -> dict[str, str] | None:
 
 
 def _disks(case: CheckCase) -> Said:
-    """C-43. Every folder has the id that ZooKeeper, and after the copy the metadata log, has for its topic."""
+    """Check C-43: every folder has the id of its topic in ZooKeeper, and after the copy in the metadata log."""
     expected = _expected(case)
     if expected is None:
         yield Unknown("the ids of topics were not observed, so those on the disks are compared with nothing")
@@ -227,7 +227,7 @@ _BEFORE_COPY: Final = "with its file of ZooKeeper or migration mode, not with th
 
 
 def _strays(case: CheckCase) -> Said:
-    """X-5.2. Strays stop the migration, and only the disks show them; the metadata shows the cause of each."""
+    """Check X-5.2: strays, which only the disks show, stop the migration; the metadata shows the cause of each."""
     for node in case.brokers:
         by_cause: dict[_Cause, list[str]] = {}
         for path in node.strays or ():

@@ -106,7 +106,7 @@ def _has_znode(case: CheckCase, id: int) -> bool | None:
 
 
 def _before_copy(case: CheckCase) -> Said:
-    """M3 to M4L: who entered, and did every broker that has entered stay?"""
+    """Check M3 to M4L: every broker that entered the migration is still in it."""
     if case.log is None:
         yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
@@ -175,7 +175,7 @@ def _disagree(witnesses: Witnesses, text: str) -> Finding:
 
 
 def _after_copy(case: CheckCase) -> Said:
-    """M6 to M9: each broker is on one side, and KRaft knows it."""
+    """Check M6 to M9: each broker is on one side, and registered in KRaft."""
     if case.log is None:
         yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
@@ -257,7 +257,7 @@ def _unknown_to_kraft(witnesses: Witnesses) -> Finding | None:
 
 
 def _finalized(case: CheckCase) -> Iterator[Finding]:
-    """M10, M11, measured: nothing guards the end, and a broker on ZooKeeper learns nothing from then on."""
+    """Check M10, M11: nothing guards the end, and a broker on ZooKeeper gets no more updates (measured)."""
     for witnesses in witnesses_of(case):
         node = witnesses.node
         answers = node is not None and (node.mode in (Mode.ZK, Mode.MIGRATING) or bool(witnesses.tag))
@@ -272,7 +272,7 @@ def _finalized(case: CheckCase) -> Iterator[Finding]:
 
 
 def _burnt(_: CheckCase) -> Iterator[Finding]:
-    """X-4. ZkMigrationState NONE is written once and never changes."""
+    """Check X-4: ZkMigrationState NONE is written once and never changes."""
     yield blocker(
         "quorum-started-without-flag",
         "quorum",
@@ -282,7 +282,7 @@ def _burnt(_: CheckCase) -> Iterator[Finding]:
 
 
 def _flag_again(case: CheckCase) -> Iterator[Finding]:
-    """X-4. After POST_MIGRATION the flag has no effect except log messages."""
+    """Check X-4: after POST_MIGRATION the flag has no effect except log messages."""
     left = [
         controller.name
         for controller in case.controllers
@@ -297,7 +297,7 @@ def _flag_again(case: CheckCase) -> Iterator[Finding]:
 
 
 def _directories(case: CheckCase) -> Iterator[Finding]:
-    """Cloned disks: two brokers with one directory id are not both registered (from 3.7-IV2 on).
+    """Check for cloned disks: two brokers with one directory id are not both registered (from 3.7-IV2 on).
 
     A disk with a directory that another broker registered alone is not a clone: `disk-of-another-node` reports it.
     """

@@ -78,7 +78,9 @@ def _registration(broker: Broker) -> dict[str, Any]:
 
 
 def producer_ids(case: Case) -> Iterator[Answer]:
-    """KRaft goes on behind ZooKeeper's last block, or at the start of a block that its own mirror wrote.
+    """Compare producer ids.
+
+    KRaft continues after ZooKeeper's last block, or at the start of a block that its mirror wrote.
 
     A KRaft that is behind gives ids out twice (KAFKA-15552).
     """

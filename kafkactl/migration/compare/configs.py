@@ -30,7 +30,7 @@ _OTHER_RESOURCES: Final = {16: "client-metrics", 32: "group"}
 
 
 def broker_configs(case: Case) -> Iterator[Answer]:
-    """Dynamic configs of brokers, and their default."""
+    """Compare dynamic configs of brokers, and their default."""
     if not case.is_kept(_BROKERS):
         yield Unknown(entity=BROKER_CONFIGS, key="*", reason=f"{_BROKERS} is not in the observation")
         return
@@ -65,7 +65,7 @@ class Configs(NamedTuple):
 
 
 def config_differences(case: Case, configs: Configs) -> Iterator[Answer]:
-    """At most one difference, with the keys that differ; what is unknown is reported for each key."""
+    """Yield at most one difference, with the keys that differ; what is unknown is reported for each key."""
     named = {"entity": configs.entity, "key": configs.key}
     if case.is_hidden(configs.path):
         yield Unknown(**named, reason="its znode is not shown")

@@ -48,8 +48,9 @@ _MOVES: Final = frozenset({"Isr", "Leader", "LeaderEpoch", "LeaderRecoveryState"
 def copy_compared(
     tree: KafkaTree, records: Iterable[MetadataRecord], rules: CopyRules, *, secrets: tuple[str, ...] = ()
 ) -> tuple[tuple[Difference, ...], tuple[Unknown, ...]]:
-    """Predicted records (`zookeeper`) against those of the copy (`kraft`), by type of record and key; and what could
-    not be compared: a value that was taken out of the tree or of the log.
+    """Compare predicted records (`zookeeper`) with those of the copy (`kraft`), by type of record and key.
+
+    Values that were removed from the tree or the log are reported as not comparable.
     """
     batches = copy_batches(tree, rules, acl_id=_no_id, decode_password=lambda value: _opened(value, secrets))
     predicted = _by_key(_through_bytes(record) for batch in batches for record in batch)

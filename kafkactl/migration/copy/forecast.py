@@ -165,7 +165,7 @@ def sizes_of(tree: KafkaTree) -> dict[str, int]:
 
 
 def _acl_id(number: int) -> Uuid:
-    """Kafka draws them; all that counts is that no two are the same."""
+    """Return an id for an ACL. Kafka draws ids at random; it only matters that no two are equal."""
     return Uuid((number + 1).to_bytes(16, "big"))
 
 

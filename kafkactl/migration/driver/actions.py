@@ -168,7 +168,7 @@ def format_disk(world: MigrationPort, place: Place, *, cluster_id: str, release:
 
 
 def wipe_disk(world: MigrationPort, place: Place, *, metadata_dir: str, cluster_id: str = "") -> Applied:
-    """Put the metadata log of a stopped node out of the way; `cluster_id` is whose it has to be."""
+    """Move the metadata log of a stopped node out of the way; `cluster_id` is the cluster it must belong to."""
     if (running := is_running(world, place)) or (running is None and world.listens(place.node)):
         return Applied(finding=_still_runs(place))
     instruction = f"move {metadata_dir} of {place.name} out of the way: the next try needs empty disks"

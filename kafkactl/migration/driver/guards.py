@@ -108,7 +108,7 @@ class NoGuard:
         return ()
 
     def pass_by(self, _seen: Observation, _route: StepPlan, _step: Step) -> None:
-        """Do nothing."""
+        """Ignore the step."""
 
     def hopeless(self, _seen: Observation) -> Finding | None:
         """Return None: the plan reports such findings."""
@@ -147,7 +147,7 @@ class BackGuard:
         return found
 
     def pass_by(self, _seen: Observation, _route: StepPlan, _step: Step) -> None:
-        """Do nothing."""
+        """Ignore the step."""
 
     def hopeless(self, _seen: Observation) -> Finding | None:
         """Return None: the plan reports such findings."""

@@ -89,7 +89,10 @@ class JournalState(JournalFold):
         self.is_finalizing = self.is_finalizing or bool(data.get("irreversible"))
 
     def settles(self, flight: InFlight, entry: Entry) -> None:
-        """Done, failed, or given up by a later run, which leaves open whether a node was started."""
+        """Record the end of an action: done, failed, or given up by a later run.
+
+        The last one leaves open if a node was started.
+        """
         pending, is_withdrawn = _pending(flight), entry.data.get("known") == WITHDRAWN
         if entry.entry == DONE:
             self.done = (*self.done, (pending.action, pending.target))

@@ -25,7 +25,7 @@ class DriverLock(Protocol):
     """Lock by which this driver alone drives the cluster's migration; a context manager that releases it."""
 
     def __enter__(self) -> Self:
-        """Held already."""
+        """Return the lock, which is held already."""
         ...
 
     def __exit__(self, *_: object) -> None:
@@ -38,7 +38,7 @@ class DriverLock(Protocol):
         ...
 
     def check(self) -> None:
-        """See that it is still held. Raises RefusedError `migration-lock-lost`, UnreachableError."""
+        """Check that the lock is still held. Raises RefusedError `migration-lock-lost`, UnreachableError."""
         ...
 
 
@@ -67,7 +67,7 @@ class MigrationPort(Protocol):
         ...
 
     def ask(self, request: Request) -> HookRun:
-        """Have a hook run, or tell the operator. Never raises for what the hook does."""
+        """Run a hook, or ask the operator. Never raises for a hook's failure."""
         ...
 
     def has_hook(self, verb: Verb, node: int) -> bool:

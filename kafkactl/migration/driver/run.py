@@ -196,7 +196,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return step.action, step.target, step.file
 
     def may_pass(self, plan: StepPlan) -> bool:
-        """Between two steps of this run some troubles are over soon."""
+        """Return True between two steps of this run, when some blockers disappear soon."""
         return self.run.began and plan.state not in STOP_AT_ONCE
 
     def waits(self, plan: StepPlan) -> None:
@@ -274,7 +274,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             self.context.tell(Event(kind="note", text=line, state=self.state))
 
     def prepare(self, ready: Ready) -> None:
-        """Let the guard save what is the last of its kind."""
+        """Save the last copies through the guard."""
         step: Step = ready.step
         self.guard.pass_by(ready.seen.seen, ready.seen.route, step)
         self.context.tell(Event(kind="action", text=f"{step.action} {step.target}", state=self.state))
@@ -340,7 +340,9 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return problem is None or (False if problem.id in _NOT_UP else problem)
 
     def _act(self, step: Step, seq: int, seen: Observation) -> Applied:
-        """Do it; begun again, which is harmless, where ZooKeeper was away for a moment and nothing was written there.
+        """Apply the step.
+
+        It is repeated, which is harmless, if ZooKeeper was unreachable for a moment and nothing was written.
 
         A broker that is stopped, and brokers that have no controller, wait for what comes next.
         """

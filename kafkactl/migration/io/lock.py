@@ -61,7 +61,7 @@ class ZooKeeperLock(Closing):
         return self.holder.words + taken
 
     def check(self) -> None:
-        """See that the lock is still this session's.
+        """Check that the lock is still this session's.
 
         Raises RefusedError `migration-lock-lost` where it is not, UnreachableError where ZooKeeper does not answer.
         """

@@ -58,7 +58,7 @@ def observe(
     with_logs: bool = True,
     clock: Clock | None = None,
 ) -> Captured:
-    """Look at everything that the inventory names.
+    """Observe everything that the inventory names.
 
     A broker on ZooKeeper logs an error for each DescribeQuorum: who looks again and again leaves that question out
     (`asks_zookeeper_brokers`). Raises InputError for files that the inventory names and that cannot be read: those of

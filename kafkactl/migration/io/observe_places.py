@@ -221,6 +221,6 @@ def _has_log(paths: Iterable[str]) -> bool:
 
 
 def strays_in(listed: Listed) -> tuple[str, ...] | None:
-    """Partition directories that the node has put aside as strays, sorted; None where no directory exists."""
+    """Return the partition directories that the node has renamed as strays, sorted; None if no directory exists."""
     known = [paths for paths in listed.values() if paths is not None]
     return tuple(sorted(path for paths in known for path in paths if path.endswith(_STRAY))) if known else None

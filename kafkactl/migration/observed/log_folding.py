@@ -169,7 +169,7 @@ class LogFolding:
             self._apply(entry)
 
     def _close(self, entry: LogRecord) -> None:
-        """EndTransactionRecord or AbortTransactionRecord; a copy that was there before it is gone from the log."""
+        """Handle EndTransactionRecord or AbortTransactionRecord; an earlier copy is then gone from the log."""
         closed, self._transaction = self._transaction, None
         if closed is None:
             return

@@ -79,7 +79,7 @@ def dynamic_quorum(node: NodeSeen) -> bool | None:
 
 
 def protocols(node: NodeSeen) -> Mapping[str, str]:
-    """Security protocols by listener name in capitals."""
+    """Return the security protocols by listener name in capitals."""
     text = given(node, "listener.security.protocol.map")
     if text is None:
         # A KRaft node then takes its controllers' listeners for plain ones (KafkaConfig).

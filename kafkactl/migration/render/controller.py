@@ -138,7 +138,7 @@ def _between(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> di
 
 
 def _mechanisms(node: NodeFile, facts: ClusterFacts, listener: str) -> dict[str, str]:
-    """Kafka requires the mechanism between brokers among those that are enabled, of a controller as well."""
+    """Return the enabled mechanisms with the one between brokers, which Kafka requires of a controller as well."""
     wanted = {}
     if facts.between_sasl is not None and BROKER_SASL not in node.given:
         wanted[BROKER_SASL] = facts.between_sasl

@@ -98,7 +98,7 @@ def _line_end(data: bytes) -> str:
 
 
 def _rewritten(piece: _Piece, key: str, value: str) -> _Piece:
-    """Another value behind the key as it was written: `key = value` stays so."""
+    """Return another value after the key as written: `key = value` keeps its form."""
     text = _value(value)
     head = _HEAD.match(piece.raw)
     last = next((ending for ending in _ENDS if piece.raw.endswith(ending)), "")

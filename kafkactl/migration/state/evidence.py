@@ -315,8 +315,10 @@ def _kraft_state(observation: Observation, log: LogFacts | None, marker: CopyMar
 
 
 def _state_in_log(observation: Observation, log: LogFacts | None, marker: CopyMarker) -> int | None:
-    """Kafka 3.4 writes one state alone, where the copy begins: PRE_MIGRATION, whose number it takes to be 1
-    (`ZkMigrationRecord.json`). So there 1 is MIGRATION only once `/migration` says that the copy is done.
+    """Return the state in the log.
+
+    Kafka 3.4 writes one state only, at the begin of the copy: PRE_MIGRATION with number 1 (`ZkMigrationRecord.json`).
+    So 1 means MIGRATION there only after `/migration` shows that the copy is done.
     """
     if (
         log is None

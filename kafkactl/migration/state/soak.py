@@ -95,7 +95,7 @@ def election_between(earlier: Evidence, now: Evidence) -> Iterator[Finding]:
 
 
 def _arrival(log: LogFacts, broker_id: int) -> tuple[int, int] | None:
-    """Offset and time of a broker's first registration on KRaft behind its last one in migration mode."""
+    """Return offset and time of a broker's first registration on KRaft after its last one in migration mode."""
     found: tuple[int, int] | None = None
     for event in log.registration_events:
         if event.id != broker_id or event.what != "register" or event.at_ms is None:

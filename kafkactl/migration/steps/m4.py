@@ -133,7 +133,7 @@ def witnesses(broker: BrokerEvidence) -> dict[str, bool | None]:
 
 
 def undo(case: RollbackCase) -> Iterator[Step]:
-    """Bring the brokers back to ZooKeeper mode; without a started quorum none of them ever left it."""
+    """Plan the restart of the brokers in ZooKeeper mode; without a started quorum none of them ever left it."""
     if case.is_quorum_started:
         yield from brokers_back(case, frozenset(step.node for step in m7.started_before(case)))
     else:

@@ -128,7 +128,7 @@ def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
 
 
 def undo(case: RollbackCase) -> Iterator[Step]:
-    """Bring each broker on KRaft back to migration mode while the quorum lives; only a live quorum accepts it."""
+    """Plan the return of each broker on KRaft to migration mode while the quorum lives, which must accept it."""
     yield from started_before(case)
     yield from _back_to_migration_mode(case)
 

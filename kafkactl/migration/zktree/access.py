@@ -112,7 +112,7 @@ def _of_type(reader: TreeReader, path: str, resource_type: int, pattern_type: in
 
 
 def _entries(znode: Znode) -> tuple[tuple[str, str, int, int], ...]:
-    """Principal, host, operation, permission of each entry, every one once."""
+    """Yield principal, host, operation and permission of each entry, without duplicates."""
     if not znode.data:
         return ()
     fields = as_object(parse_json(znode.data))
@@ -149,7 +149,7 @@ def _note_words(reader: TreeReader, path: str, principal: str, operation: int, p
 
 
 def read_tokens(reader: TreeReader) -> dict[str, DelegationToken]:
-    """Delegation tokens by id."""
+    """Read delegation tokens by id."""
     found = {}
     for name in reader.tree.children(_TOKENS):
         token = reader.read(

@@ -89,7 +89,7 @@ def _reassignments(znode: Znode) -> tuple[ZkReassignment, ...]:
 
 
 def read_preferred_elections(reader: TreeReader) -> tuple[tuple[str, int], ...]:
-    """Topic and partition of the elections of preferred leaders that were asked for in ZooKeeper."""
+    """Read topic and partition of the preferred leader elections that were requested in ZooKeeper."""
     found = reader.read(
         "/admin/preferred_replica_election",
         lambda znode: tuple(

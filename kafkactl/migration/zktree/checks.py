@@ -71,7 +71,7 @@ def _stale_migration(tree: KafkaTree) -> Iterator[Finding]:
 
 
 def _absent_brokers(tree: KafkaTree) -> Iterator[Finding]:
-    """Before the copy only: afterwards brokers leave ZooKeeper one by one, as they should."""
+    """Report absent brokers before the copy only: after it brokers leave ZooKeeper one by one, as intended."""
     copied = _is_claimed(tree) and tree.migration is not None and tree.migration.metadata_offset > 0
     if copied or not tree.knows_brokers:
         return

@@ -115,7 +115,7 @@ def _key(digest: str, secret: str, salt: bytes, iterations: int, size: int) -> b
 
 
 def _without_padding(data: bytes) -> bytes | None:
-    """PKCS#5; None where the padding is none."""
+    """Remove PKCS#5 padding; return None if the padding is invalid."""
     size = data[-1]
     return data[:-size] if 1 <= size <= _BLOCK and data.endswith(bytes([size]) * size) else None
 
@@ -201,7 +201,7 @@ def _xor(left: bytes, right: bytes) -> bytes:
 
 
 def decrypt_cbc(key: bytes, vector: bytes, data: bytes) -> bytes:
-    """AES in CBC mode; `key` of 16, 24 or 32 bytes, `data` of whole blocks. The padding stays."""
+    """Decrypt AES in CBC mode; `key` of 16, 24 or 32 bytes, `data` of whole blocks. The padding stays."""
     keys = _round_keys(key)
     blocks = [vector, *(data[at : at + _BLOCK] for at in range(0, len(data), _BLOCK))]
     pairs = zip(blocks[1:], blocks, strict=False)

@@ -147,7 +147,7 @@ def read_client_settings(reader: TreeReader) -> ClientSettings:
 
 
 def _entities(reader: TreeReader) -> Iterator[tuple[str, tuple[tuple[str, str], ...], bool]]:
-    """Path, (entity type, name of the znode) and whether SCRAM credentials are looked for, in Kafka's order."""
+    """Yield path, (entity type, name of the znode) and a flag for SCRAM credentials, in Kafka's order."""
     tree = reader.tree
     users = tree.children("/config/users")
     for user in users:

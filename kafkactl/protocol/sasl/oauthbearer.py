@@ -26,7 +26,7 @@ class OAuthBearer:
         return self._message
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """Anything that follows is the server's reason for not taking the token."""
+        """Return None for an empty challenge. Raise the server's reason for refusing the token for any other."""
         if not challenge:
             return None
         raise UnreachableError(

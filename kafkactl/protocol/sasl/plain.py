@@ -13,7 +13,7 @@ class Plain:
         self._message = f"\0{username}\0{password}".encode("utf-8", "replace")
 
     def first(self) -> bytes:
-        """User and password."""
+        """Return the message with user and password."""
         return self._message
 
     def answer(self, challenge: bytes) -> bytes | None:

@@ -33,7 +33,7 @@ class Scram:
         self._expected_signature: bytes | None = None
 
     def first(self) -> bytes:
-        """User and nonce."""
+        """Return the message with user and nonce."""
         return (_HEADER + self._first_bare).encode("utf-8", "replace")
 
     def answer(self, challenge: bytes) -> bytes | None:

@@ -137,7 +137,7 @@ def _field(definition: Mapping[str, Any], context: _Context, *, within: Versions
 
 
 def _type(definition: Mapping[str, Any], context: _Context, where: str) -> tuple[str, bool, str]:
-    """Kind, whether an array, and the type's own name."""
+    """Return the kind, True for an array, and the type's own name."""
     text = definition.get("type")
     if not isinstance(text, str):
         raise invalid(f"{where}: a field needs a type, found {text!r}")

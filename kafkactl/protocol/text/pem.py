@@ -44,7 +44,10 @@ def read_pem(text: str) -> PemText:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Label and body of each block: from a begin to the first end of the same label; a begin without one is text."""
+    """Yield label and body of each block, from a begin to the first end of the same label.
+
+    A begin without an end is text.
+    """
     ends: dict[str, deque[re.Match[str]]] = {}
     for match in _END.finditer(text):
         ends.setdefault(match[1], deque()).append(match)

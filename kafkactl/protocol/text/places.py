@@ -25,7 +25,7 @@ def place(file: str, key: str, lines: Mapping[str, int]) -> str:
 
 @contextmanager
 def placed(file: str, lines: Mapping[str, int]) -> Iterator[None]:
-    """Put the place before the message of an InputError that names a key and not yet the file.
+    """Add the place to the message of an InputError that names a key and not yet the file.
 
     The place is that of the first key in the message that the file has; without one, it is the file.
     """

@@ -145,7 +145,7 @@ def _entry(text: str, line: int, offset: int, file: str | None) -> Entry:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Key and value, both still escaped: split at the first `=`, `:` or blank that no backslash escapes."""
+    """Return key and value, both still escaped: split at the first `=`, `:` or blank that no backslash escapes."""
     at = next(re.finditer(_KEY, text)).end()  # which is found at the beginning, be it empty
     key, rest = text[:at], text[at:].lstrip(_BLANKS)
     if rest[:1] in ("=", ":"):

@@ -37,7 +37,7 @@ def planned_sets(steps: Iterable[Step]) -> tuple[VoterKeys, ...]:
 
 
 def before_conversion(watcher: QuorumWatcher, step: Step) -> Finding | None:
-    """Have the leader rehearse a conversion (validateOnly) until it would take it; the reason where it does not.
+    """Send a rehearsal of a conversion (validateOnly) until the leader accepts it; return the reason if it does not.
 
     The leader takes it once every voter has reported its directory, some seconds after its election; nothing shows
     when, so it is asked.

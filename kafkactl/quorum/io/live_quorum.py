@@ -101,7 +101,7 @@ class LiveQuorum(Closing):
         return isinstance(self._cluster, str)
 
     def close(self) -> None:
-        """Hang up everywhere but on the client."""
+        """Close all connections but the client."""
         self._watcher.close()
         self._observer.close()
         if self._near is not None:

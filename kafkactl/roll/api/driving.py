@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def agree(_act: Act, _cluster_id: str | None) -> Finding | None:
-    """Agree to every act."""
+    """Accept every act."""
     return None
 
 

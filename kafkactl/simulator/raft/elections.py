@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def handle_vote_request(node: Node, now: int, request: VoteRequest) -> None:
-    """Vote (`KafkaRaftClient.handleVoteRequest`): a higher epoch is adopted first, even if the vote is refused."""
+    """Answer a vote request (`handleVoteRequest`): a higher epoch is adopted first, even if the vote is refused."""
     if request.cluster_id is not None and request.cluster_id != node.cluster_id:
         _answer_vote(node, request, errors.NONE, False, errors.INCONSISTENT_CLUSTER_ID)
         return
@@ -233,7 +233,7 @@ def backoff_drawn(node: Node, purpose: Purpose, number: int) -> None:
 
 
 def _lose_pre_vote(node: Node, now: int) -> None:
-    """Back to the leader that is still known, or to waiting (`prospectiveTransitionAfterElectionLoss`)."""
+    """Follow the known leader again, or wait (`prospectiveTransitionAfterElectionLoss`)."""
     if node.leader_id != NO_LEADER and node.leader_endpoints:
         transitions.to_follower(node, now, node.epoch, node.leader_id, node.leader_endpoints)
     else:
@@ -351,7 +351,7 @@ def vote_request(node: Node, voter_id: int, correlation_id: int, address: Endpoi
 
 
 def poll_resigned(node: Node, now: int) -> int:
-    """Tell the voters, until each acknowledged it, and wait for an election."""
+    """Send the end of the epoch to the voters, until each acknowledged it, and wait for an election."""
     shortest = NEVER
     for voter_id in sorted(node.unacknowledged & node.voters.by_id.keys()):
         endpoint = node.default_endpoint(node.voters.endpoints(voter_id))

@@ -60,7 +60,7 @@ def _is_consistent(node: Node, leader_id: int, epoch: int) -> bool:
 
 
 def handle_common(node: Node, now: int, response: Any, endpoints: tuple[Endpoint, ...] | None = None) -> bool | None:
-    """React to the epoch and leader of a response; None if the rest is still to be read (`maybeHandleCommonResponse`).
+    """Adopt epoch and leader of a response; return None if the rest is to be read (`maybeHandleCommonResponse`).
 
     Raises RaftThreadError for INVALID_REQUEST, as Kafka throws: this is how a broker that was made a voter exits.
     """

@@ -133,7 +133,9 @@ class Leader:
     # what waits to be written
 
     def accumulate(self, now: int, content: object, records: int, size: int) -> int:
-        """Data that is written after the linger. The offset of its last record. Raises ValueError for no records.
+        """Queue data that is written after the linger, and return the offset of its last record.
+
+        Raises ValueError for no records.
 
         What is offered within a linger goes into one batch while it fits; a batch that is full ends the linger
         (`BatchAccumulator.maybeAllocateBatch`, `timeUntilDrain`).
@@ -155,7 +157,7 @@ class Leader:
         return end - 1
 
     def append_control(self, records: tuple[ControlRecord, ...]) -> int:
-        """Control records, written at once and all that waits with them. The offset of the last one."""
+        """Append control records, written at once with everything that waits, and return the offset of the last one."""
         size = CONTROL_RECORD_BYTES * len(records)
         batch = Batch(self.next_offset, self.next_offset + len(records), UNKNOWN, RecordKind.CONTROL, records, size)
         self.waiting.append(batch)
@@ -164,7 +166,7 @@ class Leader:
         return batch.end - 1
 
     def append_start_of_epoch(self, node: Node, _now: int, granting: tuple[int, ...]) -> None:
-        """LeaderChange; and the voters, if they come from the snapshot 0-0 or the own entry is out of date."""
+        """Append LeaderChange, and the voters if the snapshot 0-0 has them or the leader's entry is outdated."""
         voters = node.voters
         records: list[ControlRecord] = [LeaderChange(node.id, tuple(voters.by_id), granting)]
         if node.log.kraft_version:
@@ -206,7 +208,7 @@ class Leader:
         return observer, False
 
     def voter_fetched(self, now: int, node_id: int, is_voter: bool, check_quorum: int) -> None:
-        """Check-quorum: a majority of the voters fetched since the last time (`updateCheckQuorumForFollowingVoter`)."""
+        """Note a voter's fetch: a majority must fetch in each period (`updateCheckQuorumForFollowingVoter`)."""
         fetched = self.fetched_voters
         if is_voter:
             fetched.add(node_id)

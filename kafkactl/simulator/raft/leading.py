@@ -47,7 +47,7 @@ def _write_waiting(node: Node, now: int, leader: Leader) -> None:
 
 
 def _announce(node: Node, now: int, leader: Leader) -> int:
-    """BeginQuorumEpoch, to the voters and at the pace of the release. How long until the next."""
+    """Send BeginQuorumEpoch to the voters at the pace of the release, and return the time until the next."""
     if node.profile.begin_pacing is BeginPacing.UNACKNOWLEDGED:
         silent = [key for key in node.voters.keys if not leader.replicas[key.node_id].acknowledged]
         return _send_begin(node, now, silent) if silent else NEVER

@@ -70,7 +70,7 @@ class Export:
 
 
 def _replace(new: Path, place: Path) -> None:
-    """Put a folder in its place. An earlier folder stays next to it if the process is killed between two renames."""
+    """Replace a folder. An earlier folder stays next to it if the process is killed between two renames."""
     old = place.with_name(f".{place.name}.old")
     put_in_place(new, place, old)
     shutil.rmtree(old, ignore_errors=True)

@@ -83,7 +83,7 @@ class StatusWatch(Closing):
         self._questions = {name: Question(ask) for name, ask in self._asked().items()}
 
     def close(self) -> None:
-        """Hang up everywhere; pending requests end with that."""
+        """Close all connections, which ends pending requests."""
         if self._quorum is not None:
             self._quorum.__exit__(None, None, None)
         for client in (self._client, self._log_client, self._leader, self._quorum_client):

@@ -30,7 +30,7 @@ class LeaderSource(Closing):
         self._controllers: Client | None = None
 
     def close(self) -> None:
-        """Hang up everywhere."""
+        """Close all connections."""
         for client in (self._client, self._controllers):
             if client is not None:
                 client.close()

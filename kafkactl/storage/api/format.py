@@ -53,7 +53,7 @@ class WrittenFile:
 
     @property
     def mode(self) -> str | None:
-        """Permission bits, four octal digits; None where the umask decides."""
+        """Return the permission bits, four octal digits; None if the umask decides."""
         return None if self.planned.mode is None else f"{self.planned.mode:04o}"
 
     @property

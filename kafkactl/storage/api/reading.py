@@ -147,7 +147,7 @@ def _overrides(host: HostOverrides | None) -> Mapping[str, str] | None:
 
 
 def _class_paths(node: NodeConfig) -> dict[str, ClassPathFacts]:
-    """Look at the class paths that the file gives plugins of tiered storage."""
+    """Inspect the class paths that the file gives plugins of tiered storage."""
     from kafkactl.storage.io.class_paths import look_for_class
     from kafkactl.storage.verify.classes import classes_with_path
 

@@ -23,7 +23,7 @@ _USERS = "the file of SCRAM users"
 
 
 def parse_scram_users(data: bytes, *, source: str) -> tuple[str, ...]:
-    """SCRAM arguments in Kafka's grammar, one a line, as `FormatRequest.scram` takes them; `source` names the data.
+    """Parse SCRAM arguments in Kafka's grammar, one a line, for `FormatRequest.scram`; `source` names the data.
 
     Raises InputError for data that is not text.
     """

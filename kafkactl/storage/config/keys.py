@@ -147,7 +147,7 @@ class ReadingRules:
 def read_values(
     given: Mapping[str, str], keys: Mapping[str, ServerKey], rules: ReadingRules, *, unresolved: frozenset[str]
 ) -> tuple[Values, list[Problem]]:
-    """Type and check every key; the problems come in Kafka's order.
+    """Parse and check every key; the problems come in Kafka's order.
 
     `unresolved` are keys whose text is not known yet, because a config provider has it.
     """

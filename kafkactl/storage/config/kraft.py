@@ -117,7 +117,7 @@ def check_zookeeper(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_quorum(view: ConfigView) -> Iterator[Problem]:
-    """There must be a way to the controllers, and a node must be a voter exactly if it is a controller."""
+    """Check that the configuration names controllers, and that a node is a voter exactly if it is a controller."""
     if not view.is_kraft:
         return
     knows_bootstrap = BOOTSTRAP_SERVERS in view.values.keys
@@ -212,7 +212,7 @@ def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_advertised_controllers(view: ConfigView) -> Iterator[Problem]:
-    """Before 3.9, clients of a broker got everything in advertised.listeners, so no controller may be."""
+    """Check that no controller is in advertised.listeners before 3.9, when clients of a broker got all of them."""
     if view.rules.advertises_controllers or "broker" not in view.roles:
         return
     if any(listener.name in view.controller_listener_names for listener in view.advertised_broker_listeners):

@@ -131,7 +131,7 @@ def check_group_limits(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_rack_tags(view: ConfigView) -> Iterator[Problem]:
-    """Kafka looks at the text, whose duplicates the list does not have any more."""
+    """Check the text for duplicates, as Kafka does; the parsed list has lost them."""
     key = "group.streams.rack.aware.assignment.tags"
     tags = split_list(view.values.given.get(key, "")) if key in view.values.keys else []
     if len(set(tags)) < len(tags):
@@ -139,7 +139,7 @@ def check_rack_tags(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_cordoned(view: ConfigView) -> Iterator[Problem]:
-    """KIP-1066: a broker compares the paths as they are written; controllers do not look."""
+    """Check the paths as they are written (KIP-1066), on brokers only; controllers do not check them."""
     key = "cordoned.log.dirs"
     named = view.get(key) or []
     if "broker" not in view.roles or not named:

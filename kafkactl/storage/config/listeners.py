@@ -134,7 +134,7 @@ def protocol_of(text: str, key: str) -> str:
 def security_protocols(
     text: str, *, explicit: bool, controller_names: Iterable[str], listener_items: Iterable[str], unique_names: bool
 ) -> dict[str, str]:
-    """Listener name -> security protocol.
+    """Return the security protocol of each listener name.
 
     Where the map is not written down (`explicit`), controller listeners speak PLAINTEXT unless SSL or SASL is in
     use anywhere. `unique_names`: 4.0 and later refuse a name that occurs twice. Raises ProblemFound.

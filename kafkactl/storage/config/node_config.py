@@ -297,7 +297,7 @@ def _finding(problem: Problem, properties: Properties, file: str, *, severity: S
 
 
 def _matters(warning: PropertyWarning, keys: Mapping[str, ServerKey]) -> bool:
-    """Kafka trims the values of the keys it knows."""
+    """Return True if a value has an effect: Kafka trims the values of the keys it knows."""
     return warning.id != "trailing-blank-in-value" or warning.key not in keys
 
 

@@ -91,7 +91,7 @@ class ConfigView:
 
     @cached_property
     def voter_ids(self) -> frozenset[int]:
-        """Their ids."""
+        """Return the ids of the voters."""
         return frozenset(voter.node_id for voter in self.voters)
 
     @cached_property
@@ -114,7 +114,7 @@ class ConfigView:
 
     @cached_property
     def protocols(self) -> Mapping[str, str]:
-        """Listener name -> security protocol."""
+        """Return the security protocol of each listener name."""
         return security_protocols(
             self.get(PROTOCOL_MAP) or "",
             explicit=self.is_given(PROTOCOL_MAP) or self.is_zookeeper_mode,
@@ -132,7 +132,7 @@ class ConfigView:
 
     @cached_property
     def listener_names(self) -> frozenset[str]:
-        """Their names."""
+        """Return the names of all listeners."""
         return frozenset(listener.name for listener in self.listeners)
 
     @cached_property

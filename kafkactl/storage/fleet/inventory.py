@@ -104,7 +104,7 @@ def _voter(value: object) -> VoterRole:
 
 
 def _features(value: object) -> tuple[str, ...]:
-    """Either a table of levels or Kafka's own `name=level` texts."""
+    """Parse either a table of levels or Kafka's own `name=level` texts."""
     if isinstance(value, list):
         return some_texts(value)
     if not isinstance(value, dict):

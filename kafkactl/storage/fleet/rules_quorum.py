@@ -133,7 +133,7 @@ def _static_voter_endpoint(controller: FleetNode, host: str, port: int) -> Itera
 
 
 def _static_majority_blank(fleet: Fleet) -> Iterator[Finding]:
-    """Blank voters of a static quorum elect each other, and the others then cut their logs to the little they hold.
+    """Report a majority of blank voters in a static quorum: they elect each other, and the others then lose their logs.
 
     Seen on 3.9.2: survivor and brokers came back with 7 records, and every topic's folder was stray. That the cluster
     has data is what `existing_cluster` says; the voters that the inventory lists are the ones that are formatted.

@@ -67,7 +67,7 @@ def check_voter_flags(request: FormatRequest, config: NodeConfig, release: Relea
 def check_controller_login(
     request: FormatRequest, config: NodeConfig, voters: Sequence[DynamicVoter] | None
 ) -> Iterator[Finding]:
-    """SCRAM between controllers: its users are in the log that the first leader writes.
+    """Check the controllers' SCRAM login: its users are in the log that the first leader writes.
 
     Several first voters, or users for a static quorum of several, are the founding of a cluster that never has a
     leader; a static controller without users may replace one of a quorum that runs.

@@ -158,7 +158,7 @@ def _check_directory_id(disk: ClassifiedDirectory, found: Uuid, seen: dict[Uuid,
 
 
 def check_already_formatted(classified: Sequence[ClassifiedDirectory], *, ignore_formatted: bool) -> Iterator[Finding]:
-    """Without -g nothing may be formatted yet, unless by a run of kafkactl that was killed: then it is resumed."""
+    """Report formatted directories without -g. An interrupted run of kafkactl is resumed."""
     if ignore_formatted:
         return
     resumes = is_interrupted(classified)

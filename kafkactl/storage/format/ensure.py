@@ -327,7 +327,7 @@ def _difference(id: str, path: str, message: str, **evidence: object) -> Finding
 
 
 def _decided_elsewhere(finding: Finding) -> Finding:
-    """After its first start a node goes by the metadata log, not by what it was formatted with."""
+    """Return the finding as information: after its first start a node follows the metadata log, not the format."""
     return replace(
         finding,
         severity=Severity.INFO,

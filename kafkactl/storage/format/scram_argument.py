@@ -88,7 +88,7 @@ def _components(text: str) -> dict[str, str]:
 
 
 def _refuse_unknown_keys(components: Mapping[str, str]) -> None:
-    """Unknown keys, unnamed unless harmless: behind a comma in a password there is a piece of the password."""
+    """Refuse unknown keys, unnamed unless harmless: after a comma in a password the key is a piece of the password."""
     unknown = [key for key in components if key not in _KEYS]
     if not unknown:
         return

@@ -35,7 +35,7 @@ def warn_of_unknown_places(request: FormatRequest, config: NodeConfig) -> Iterat
 
 
 def warn_of_idle_flags(request: FormatRequest, config: NodeConfig) -> Iterator[Finding]:
-    """Bootstrap records count on the first active controller alone; a broker's are never read."""
+    """Warn of flags without effect: only the first active controller reads bootstrap records, a broker never does."""
     if "controller" in config.roles:
         return
     for given, flag, severity in (
@@ -132,7 +132,7 @@ def check_owner(request: FormatRequest, empty: Sequence[ObservedDirectory], node
 
 
 def check_space(empty: Sequence[ObservedDirectory], bytes_needed: Mapping[str, int]) -> Iterator[Finding]:
-    """Room for the files, counted together for directories of one device."""
+    """Check the room for the files, counted together for directories of one device."""
     by_device: dict[int, list[ObservedDirectory]] = {}
     for directory in empty:
         by_device.setdefault(directory.device, []).append(directory)

@@ -274,7 +274,7 @@ class _Work:
         return Applied(outcome=Outcome.REFUSED, progress=_untouched(self.plan), findings=(*self.plan.findings, finding))
 
     def failed(self, finding: Finding) -> Applied:
-        """Failed where no directory came out formatted, partial where at least one did."""
+        """Return failed if no directory was formatted, partial if at least one was."""
         progress = {directory.path: self._progress(directory) for directory in self.plan.directories}
         stands = {Progress.DONE, Progress.UNKNOWN}
         outcome = Outcome.PARTIAL if stands & set(progress.values()) else Outcome.FAILED

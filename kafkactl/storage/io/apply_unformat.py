@@ -24,7 +24,7 @@ from kafkactl.storage.model import Applied, Progress
 
 
 def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
-    """Do what the plan says. Refusals and failures are answers; nothing is raised for what the disks do."""
+    """Apply the plan. Refusals and failures are answers; nothing is raised for errors of the disks."""
     progress = {
         directory.path: Progress.NOT_STARTED if directory.action == "unformat" else Progress.UNCHANGED
         for directory in plan.directories

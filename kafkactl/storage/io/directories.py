@@ -46,7 +46,7 @@ class HasDirectories(Protocol):
 
 
 def observe_node(config: HasDirectories) -> ObservedNode:
-    """Look at every directory that the configuration names. What cannot be read is a value too; nothing raises.
+    """Observe every directory that the configuration names. An unreadable one is a value, too; nothing is raised.
 
     The metadata directory is looked at last, because a format publishes it last. In the other order a format by another
     process could look like a lost metadata disk: formatted data directories and a blank metadata directory.

@@ -146,7 +146,7 @@ class Folders:
 
 
 def identity(path: str, at: int) -> tuple[int, int] | None:
-    """Device and inode of a name in an open directory, links not followed; None where there is none."""
+    """Return device and inode of a name in an open directory, links not followed; None if it is missing."""
     try:
         found = os.stat(Path(path).name, dir_fd=at, follow_symlinks=False)
     except FileNotFoundError:

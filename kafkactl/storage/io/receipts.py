@@ -31,7 +31,7 @@ def read_receipt(folder: Path, node_id: int) -> Receipt | None:
 
 
 def settle_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
-    """Bring the receipt that was found to the disk. Raises FailedError `receipt-not-written`."""
+    """Sync the receipt that was found to the disk. Raises FailedError `receipt-not-written`."""
     path = folder / receipt_name(receipt.node_id)
     try:
         sync_found_file(path, files)

@@ -161,7 +161,7 @@ def _needs_zookeeper(context: StartContext, named: NamedClass) -> Iterator[RuleR
 
 
 def _on_class_path(context: StartContext, named: NamedClass) -> Iterator[RuleResult]:
-    """Look at what was found on the host; where nothing was looked at, or not all could be read, nothing is known."""
+    """Report a class that the host's class path lacks; the result is unknown if a part of it cannot be read."""
     facts = context.observed.class_paths.get(named.key)
     if facts is None or facts.has_class:
         return

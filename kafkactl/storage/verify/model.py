@@ -299,12 +299,12 @@ def loses(id: str, subject: str, message: str, *losses: Loss, next_step: str = "
 
 
 def warns(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> RuleResult:
-    """Something that does not change the start and that an operator should know."""
+    """Return a warning that does not change the start."""
     return RuleResult(finding=finding(id, Severity.WARNING, subject, message, next_step=next_step, **evidence))
 
 
 def informs(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> RuleResult:
-    """Something worth knowing that needs nothing done."""
+    """Return information that needs no action."""
     return RuleResult(finding=finding(id, Severity.INFO, subject, message, next_step=next_step, **evidence))
 
 

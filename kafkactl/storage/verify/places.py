@@ -221,7 +221,7 @@ def _is_known_name(context: StartContext, name: str) -> bool:
 
 
 def partition_of(name: str, *, stray_known: bool = True) -> tuple[str, int] | None:
-    """Topic and partition of a folder in a log directory; None where a broker would not take it for one.
+    """Return topic and partition of a folder in a log directory; None if a broker would not load it.
 
     `topic-partition`, and also `topic-partition.id-delete`, `-future` and, since 3.6.1, `-stray`; the number is
     read by Java's parseInt, so `t--1` and `t-+1` pass (`LocalLog.parseTopicPartitionName`).
@@ -255,7 +255,10 @@ def _same_partition_twice(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _becomes_stray(context: StartContext, topic: str) -> bool:
-    """Since 3.7 a replica of a topic that is not in the metadata is set aside before it is counted (KAFKA-14616)."""
+    """Return True if the start sets a replica aside as a stray.
+
+    Since 3.7 it does so for a topic that is not in the metadata (KAFKA-14616).
+    """
     return context.rules.sets_strays_aside and topic not in context.topics.values()
 
 

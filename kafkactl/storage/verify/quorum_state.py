@@ -54,7 +54,10 @@ def read_quorum_state(
 
 
 def _broken_quorum_state(context: StartContext, read: FileRead, problem: DecodeError) -> Iterator[RuleResult]:
-    """Up to 3.7 a file that cannot be read is thrown away; one that can, and is wrong, is fatal in every release."""
+    """Report a broken file.
+
+    Up to 3.7 an unreadable one is deleted; one with wrong content is fatal in every release.
+    """
     subject = file_subject(read.path)
     io_problem = problem.id not in ("quorum-state-unknown-version", "quorum-state-invalid-field")
     if io_problem and context.rules.deletes_broken_quorum_state:

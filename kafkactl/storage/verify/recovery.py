@@ -33,7 +33,7 @@ _FROM_BROKERS = (
 
 
 def recovery_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Damage, and records that do not decode."""
+    """Report damage, and records that do not decode."""
     contents = context.log.contents
     damaged = context.log.damaged_segment
     if damaged is not None:
@@ -185,7 +185,7 @@ def _whole_log(subject: str) -> Loss:
 
 
 def _gaps(context: StartContext) -> Iterator[RuleResult]:
-    """Missing offsets are not noticed: a start continues after them, and a follower fetches only from its end on."""
+    """Report gaps: a start does not notice missing offsets, and a follower fetches only from its end on."""
     snapshot = loaded_snapshot(context)
     since = 0 if snapshot is None else snapshot.offset
     gaps = [gap for segment in context.log.segments for gap in segment.gaps if gap[1] > since]

@@ -57,12 +57,12 @@ def snapshot_rules(context: StartContext) -> Iterator[RuleResult]:
 
 
 def snapshot_is_read(context: StartContext) -> bool:
-    """Up to 3.5 a snapshot is read only if the log begins behind offset 0 (`updateListenersProgress`)."""
+    """Return True if a snapshot is read: up to 3.5 only for a log after offset 0 (`updateListenersProgress`)."""
     return context.rules.reads_every_snapshot or context.log.start_offset > 0
 
 
 def _loader_needs_header(context: StartContext, snapshot: SnapshotFacts) -> bool:
-    """Up to 4.2 the metadata loader gets the 0-0 checkpoint too, and one without its first batch kills it."""
+    """Return True up to 4.2, whose metadata loader reads the 0-0 checkpoint too and exits without its first batch."""
     return not snapshot.is_first or context.rules.loader_gets_first_checkpoint
 
 

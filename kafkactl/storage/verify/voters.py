@@ -64,7 +64,7 @@ def has_a_vote(context: StartContext) -> bool:
 
 
 def voter_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Will there be a leader, and does this node have a vote?"""
+    """Report if there will be a leader, and if this node has a vote."""
     voters = last_voters(context)
     if voters is None and context.config.static_voters:
         yield from _static_quorum(context)

@@ -106,7 +106,7 @@ class AuditCase:
 
     @cached_property
     def incomplete(self) -> dict[int, tuple[int, int | None]]:
-        """Metadata partitions that were not read to their known end: (end that was read, known end)."""
+        """Return the metadata partitions that were not read to their known end: (end that was read, known end)."""
         found = {
             at: (facts.end_offset, facts.log.expected_end)
             for at, facts in self.ledger.logs.items()
@@ -124,8 +124,10 @@ class AuditCase:
 
     @cached_property
     def lacking(self) -> dict[int, PartitionCase]:
-        """Metadata partitions whose end is not known and that have no record of a partition with remote data, which
-        its offsets show. An empty file, or one of another cluster, looks like this."""
+        """Return metadata partitions of unknown end without a record of a partition that has remote data.
+
+        An empty file, or one of another cluster, looks like this.
+        """
         found: dict[int, PartitionCase] = {}
         for partition in self.partitions:
             facts = None if partition.expected is None else self.ledger.logs.get(partition.expected)

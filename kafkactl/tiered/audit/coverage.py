@@ -32,7 +32,7 @@ class Hole:
 
 
 def _once(function: Callable[[PartitionCase], Found]) -> Callable[[PartitionCase], Found]:
-    """Several findings and a status stand on the same ranges: they are found once for a partition."""
+    """Compute the ranges of a partition once: several findings and a status use them."""
 
     @wraps(function)
     def remembered(case: PartitionCase) -> Found:

@@ -121,7 +121,7 @@ def _gathered(target: Target) -> dict[str, Any]:
 
 
 def feature_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """NAME=LEVEL of every level that the cluster supports and does not have, and what it has now.
+    """Yield NAME=LEVEL of every level that the cluster supports and does not have, and its present level.
 
     Without a cluster those of the newest release.
     """

@@ -90,7 +90,7 @@ def execute(feed: Feed, declared: Errors, data: bytes) -> str | None:
 
 @contextmanager
 def little_memory() -> Iterator[None]:
-    """While it lasts the process gets 64 MiB of address space more than it has: a larger input is a MemoryError."""
+    """Limit the process to 64 MiB more address space than it has, for the block: a larger input is a MemoryError."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MOST_MEMORY_BYTES, hard))
     try:

@@ -56,7 +56,7 @@ def until(cluster: MigrationCluster, id: str) -> str:
 
 @contextmanager
 def file_of(cluster: MigrationCluster, node_id: int, phase: str, **changed: str | None) -> Iterator[None]:
-    """Another file on disk for a while; the node is not restarted."""
+    """Replace a file on disk for the block; the node is not restarted."""
     before = cluster.config_file(node_id).read_bytes()
     cluster.write(node_id, phase, **changed)
     yield
@@ -65,7 +65,7 @@ def file_of(cluster: MigrationCluster, node_id: int, phase: str, **changed: str 
 
 @contextmanager
 def znode_of(cluster: MigrationCluster, path: str, data: bytes) -> Iterator[None]:
-    """Other data in a znode for a while."""
+    """Replace the data of a znode for the block."""
     with cluster.open_zookeeper() as zookeeper:
         before = zookeeper.read(path)
         assert before is not None
@@ -137,7 +137,7 @@ def _before_the_quorum(cluster: MigrationCluster) -> None:
 
 
 def _while_the_quorum_waits(cluster: MigrationCluster) -> None:
-    """KAFKA-20488: each restart is an epoch, and /controller_epoch stays."""
+    """Check KAFKA-20488: each restart is an epoch, and /controller_epoch stays."""
     for _ in range(6):
         cluster.restart(3001)
     assert settled(cluster) == {}

@@ -81,7 +81,7 @@ def _files(walk: Walk) -> None:
 
 
 def _edit(walk: Walk) -> None:
-    """At M4L an operator edits a broker's file: it is reported, never overwritten unasked, and kept when accepted."""
+    """Edit a broker's file by hand at M4L: it is reported, not overwritten without consent, and kept if accepted."""
     cluster, hand = walk.cluster, walk.hand
     before = {id: cluster.config_file(id).read_bytes() for id in cluster.broker_ids}
     with cluster.config_file(2).open("a") as file:

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def observed(folder: Path) -> Iterator[dict[str, Observation]]:
-    """M0, M4L, M6 and M7 of one cluster of two brokers."""
+    """Observe M0, M4L, M6 and M7 of one cluster of two brokers."""
     found = {}
     with MigrationCluster("3.9.2", folder, brokers=2, broker_settings={"ssl.key.password": "hunter2"}) as cluster:
         cluster.reach("M0")

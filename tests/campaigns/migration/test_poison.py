@@ -75,7 +75,7 @@ SILENT = [
 
 
 def put(client: KazooClient, *poison: tuple[str, str, bytes]) -> None:
-    """Other data in these znodes."""
+    """Replace the data of these znodes."""
     for _, path, data in poison:
         client.ensure_path(path)
         client.set(path, data)

@@ -58,7 +58,7 @@ class Mutant:
 
 @cache
 def sample(path: str, count: int) -> tuple[Mutant, ...]:
-    """At most `count` mutants of a file: the operators take turns, and each picks by the mutants' ids: hashes.
+    """Choose at most `count` mutants of a file: the operators take turns, and each picks by the mutants' hashes.
 
     So a change of one function leaves the mutants of the others in the sample, and a larger sample holds the smaller.
     """

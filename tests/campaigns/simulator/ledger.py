@@ -141,7 +141,7 @@ def run_slice(order: Order) -> Row:
 
 
 def judge(cell: Cell, row: Row) -> None:
-    """Tell what a fault of Kafka's broke from what the nodes broke, and forget the runs that break no more."""
+    """Separate the failures of Kafka's broker from those of the nodes, and drop runs that fail no longer."""
     broken, row.broken = row.broken, []
     for seed in broken:
         quorum = quorum_for(quorum_of(cell.asked)[0], seed)

@@ -27,7 +27,7 @@ def at_m6() -> list[tuple[FakeCluster, Path]]:
 
 @pytest.fixture
 def edited(migrate, at_m6, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> FakeCluster:  # noqa: F811
-    """At M6 broker 2 was given more threads by hand; a cluster and a journal of the test's own."""
+    """Return a cluster at M6 whose broker 2 got more threads by hand, and a journal of the test's own."""
     if not at_m6:
         made = FakeCluster()
         assert migrate(made, "run", "--yes", "--until", "M6", *ACCEPTED).code == 0

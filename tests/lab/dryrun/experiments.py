@@ -60,7 +60,7 @@ def down_permanently(stage: Stage, broker: int) -> Holds:
 
 
 def stop_by_term(stage: Stage, broker: int) -> None:
-    """SIGTERM, and wait until the log says all that it will say about it."""
+    """Send SIGTERM, and wait for the last line of the log about the stop."""
     holds = down_permanently(stage, broker)
     stage.cluster.stop(broker)
     stage.settle(holds)

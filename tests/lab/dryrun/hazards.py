@@ -221,7 +221,7 @@ def strand(broker: int, entity: str) -> Experiment:
 
 
 def behead(stage: Stage) -> object:
-    """Without a majority of the controllers the log does not advance, and not even the dead one is fenced."""
+    """Kill a majority of the controllers: the log does not advance, and not even the dead broker is fenced."""
     before = stage.settle(lambda _: True)
     found = run("broker-loss", before, {"brokers": [1], "mode": "crash"})
     assert found.verdict is Verdict.UNAVAILABLE and "quorum-loses-majority" in ids(found)

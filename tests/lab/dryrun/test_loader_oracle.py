@@ -86,7 +86,7 @@ class _Log:
         return [record("Config", ResourceType=2, ResourceName=name, Name=key, Value=value)]
 
     def transaction(self) -> None:
-        """Over one batch or several, ended or aborted; what was aborted is not there afterwards.
+        """Add a transaction over one batch or several, ended or aborted; an aborted one has no effect.
 
         No topic is removed in one that is aborted: where Kafka keeps that, the removal proper fails, and the node ends.
         """

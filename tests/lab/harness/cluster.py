@@ -286,22 +286,22 @@ class KafkaCluster:
         return [controller_id for controller_id in self.controller_ids if self._nodes[controller_id].alive]
 
     def kill(self, *node_ids: int) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         for node_id in node_ids:
             self._nodes[node_id].kill()
 
     def stop(self, *node_ids: int, grace_s: float = 30) -> None:
-        """SIGTERM, one after the other."""
+        """Send SIGTERM, one after the other."""
         for node_id in node_ids:
             self._nodes[node_id].stop(grace_s)
 
     def pause(self, *node_ids: int) -> None:
-        """SIGSTOP."""
+        """Send SIGSTOP."""
         for node_id in node_ids:
             self._nodes[node_id].pause()
 
     def resume(self, *node_ids: int) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         for node_id in node_ids:
             self._nodes[node_id].resume()
 
@@ -335,7 +335,7 @@ class KafkaCluster:
         return self.directory_id(node_id)
 
     def change_release(self, node_id: int, release: str, *, start: bool = True) -> None:
-        """Other binaries on the same disk: stop the node, and start it again as another release."""
+        """Stop the node, and start it with the binaries of another release on the same disk."""
         self._nodes[node_id].stop()
         self._nodes[node_id] = self.disks.node(node_id, release)
         if start:

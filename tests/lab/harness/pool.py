@@ -91,14 +91,14 @@ class Running:
         return code
 
     def stop(self, grace_s: float) -> int:
-        """SIGTERM, and after ``grace_s`` seconds SIGKILL. Returns the exit code."""
+        """Send SIGTERM, and after ``grace_s`` seconds SIGKILL. Returns the exit code."""
         self.send(signal.SIGCONT)
         self.send(signal.SIGTERM)
         code = self.wait(grace_s)
         return self.kill() if code is None else code
 
     def kill(self) -> int:
-        """SIGKILL, at once. Returns the exit code."""
+        """Send SIGKILL. Returns the exit code."""
         self.send(signal.SIGKILL)
         code = self.wait(30)
         if code is None:

@@ -122,11 +122,11 @@ class Server(abc.ABC):
         return code
 
     def stop(self, grace_s: float = 20) -> int | None:
-        """SIGTERM, then SIGKILL after ``grace_s``. Returns the exit code; None if it never ran."""
+        """Send SIGTERM, then SIGKILL after ``grace_s``. Returns the exit code; None if it never ran."""
         return None if self._running is None else self._running.stop(grace_s)
 
     def kill(self) -> int | None:
-        """SIGKILL. Returns the exit code; None if it never ran."""
+        """Send SIGKILL. Returns the exit code; None if it never ran."""
         return None if self._running is None else self._running.kill()
 
     def pause(self) -> None:

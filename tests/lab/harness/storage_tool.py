@@ -123,7 +123,7 @@ def run_separately(
 
 
 def logging_options(kind: str) -> list[str]:
-    """JVM options that set up logging for ``tools`` or for a ``node``, in the 3.x way and the 4.x way."""
+    """Return JVM options for logging of ``tools`` or of a ``node``, in the 3.x way and the 4.x way."""
     log4j, log4j2 = LOGGING / f"{kind}.log4j.properties", LOGGING / f"{kind}.log4j2.properties"
     return [f"-Dlog4j.configuration={log4j.as_uri()}", f"-Dlog4j2.configurationFile={log4j2}"]
 

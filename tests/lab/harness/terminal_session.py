@@ -91,7 +91,7 @@ class TerminalSession:
         return text
 
     def interrupt(self) -> None:
-        """Ctrl-C, as the terminal sends it."""
+        """Send Ctrl-C, as the terminal does."""
         os.killpg(self.process.pid, signal.SIGINT)
 
     def ended(self, timeout_s: float = 60) -> int:
@@ -122,5 +122,5 @@ class TerminalSession:
 
 
 def plain(text: str) -> str:
-    """Without what moves the cursor and colours letters."""
+    """Remove the codes that move the cursor and colour letters."""
     return _CODES.sub("", text).replace("\r\n", "\n")

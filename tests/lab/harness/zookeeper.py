@@ -95,13 +95,13 @@ class ZooKeeperEnsemble:
         return self
 
     def wait_ready(self, timeout_s: float = 60) -> Self:
-        """Until each of them serves."""
+        """Wait until each server serves."""
         for server in self.servers:
             server.wait_ready(timeout_s)
         return self
 
     def lose_quorum(self) -> None:
-        """SIGKILL for all but the first."""
+        """Send SIGKILL to all servers but the first."""
         for server in self.servers[1:]:
             server.kill()
 

@@ -127,7 +127,7 @@ class Case:
             called.check(answer)
 
     def disk(self, node: int, directory: Uuid, disk: Disk) -> None:
-        """Before a process starts: Kafka's disk becomes what this one is."""
+        """Make Kafka's disk equal to this one, before a process starts."""
         if self.directories.get(node) != directory:
             voters = disk.snapshots[0].voters if disk.snapshots else NO_VOTERS
             keys = ",".join(f"{key.node_id}:{key.directory_id}" for key in voters.keys)

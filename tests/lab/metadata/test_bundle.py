@@ -26,7 +26,7 @@ Kafkactl = Callable[..., Run]
 
 @pytest.fixture
 def cluster(new_cluster: ClusterOf) -> Iterator[KafkaCluster]:
-    """Three controllers and a broker of 4.3.1; the broker has a secret in its configuration."""
+    """Start three controllers and a broker of 4.3.1; the broker has a secret in its configuration."""
     cluster = new_cluster("4.3.1", controllers=3, brokers=1).start()
     with cluster.client(Role.CONTROLLER) as client:
         config = {"Name": "my.plugin.password", "ConfigOperation": SET, "Value": "hunter99"}

@@ -36,7 +36,7 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[ImageOracle]:
 
 
 def what_kafka_keeps(image: Image, release: str) -> Image:
-    """Without what Kafka's image does not hold: the quorum; from 4.0 on the migration's state and kraft.version."""
+    """Remove the parts that Kafka's image lacks: the quorum; from 4.0 on the migration's state and kraft.version."""
     kept = replace(image, kraft_version=None, voters=None, transaction=None)
     if release.startswith("3."):
         return kept

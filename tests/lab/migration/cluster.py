@@ -159,12 +159,12 @@ class MigrationCluster:
             self.node(node_id).wait_ready(READY_S)
 
     def stop(self, *node_ids: int, grace_s: float = 40) -> None:
-        """SIGTERM, and SIGKILL where that is not enough."""
+        """Send SIGTERM, and SIGKILL if that is not enough."""
         for node_id in node_ids:
             self.node(node_id).stop(grace_s)
 
     def kill(self, *node_ids: int) -> None:
-        """SIGKILL; the broker's `/brokers/ids/N` is waited for, because a start before that fails."""
+        """Send SIGKILL, and wait for the end of the broker's `/brokers/ids/N`, because a start before that fails."""
         for node_id in node_ids:
             self.node(node_id).kill()
         for node_id in set(node_ids) & set(self.broker_ids):
@@ -243,7 +243,7 @@ class MigrationCluster:
             self.restart(broker_id, "kraft")
 
     def wait_dual_write(self, timeout_s: float = READY_S) -> None:
-        """Until some controller has said so, and `/migration` has an offset."""
+        """Wait until some controller has logged the dual write, and `/migration` has an offset."""
         logs = [controller.log_text for controller in self.controllers]
         self.wait_for(lambda: any(DUAL_WRITE.search(text()) for text in logs), "dual write", timeout_s)
         self.wait_for(lambda: self.migration().get("kraft_metadata_offset", -1) > 0, "an offset in /migration")

@@ -241,7 +241,7 @@ def test_a_wrong_endpoint_in_the_voter_set_is_reported_and_can_be_corrected(
 
 
 def _raw_add(cluster: KafkaCluster, key: ReplicaKey, endpoint: Endpoint) -> int:
-    """AddRaftVoter as it is given, without a look."""
+    """Send AddRaftVoter with the given arguments, without any check."""
     listener = {"Name": endpoint.listener, "Host": endpoint.host, "Port": endpoint.port}
     body = {
         "ClusterId": cluster.cluster_id,
@@ -277,7 +277,7 @@ def test_the_commands_and_kafkas_tool_say_the_same(
 
 
 def _wait_dead(cluster: KafkaCluster, *node_ids: int) -> None:
-    """Until the leader takes them for dead, and there is a leader."""
+    """Wait until the leader considers them dead, and there is a leader."""
     cluster.wait_for(lambda: cluster.leader() not in (-1, *node_ids), "a leader that lives")
     time.sleep(4.5)
 

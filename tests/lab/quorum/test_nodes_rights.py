@@ -41,7 +41,7 @@ class Site:
         return run
 
     def allow(self, operation: str) -> None:
-        """Let alice do this to the cluster."""
+        """Grant alice these operations on the cluster."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from kafka.admin import (

@@ -16,7 +16,7 @@ _UNSUPPORTED_VERSION = 35
 
 
 def kill(*who: int | str) -> Deed:
-    """SIGKILL; a dead broker is fenced, and known as such, a session time-out later."""
+    """Send SIGKILL; a dead broker is fenced, and known as such, a session timeout later."""
 
     def deed(stage: Stage) -> None:
         ids = [stage.part(name) for name in who]
@@ -48,7 +48,7 @@ def rise(*who: int | str) -> Deed:
 
 
 def run_as(who: int, release: str) -> Deed:
-    """Other binaries on that node."""
+    """Run that node with other binaries."""
 
     def deed(stage: Stage) -> None:
         stage.cluster.change_release(who, release)
@@ -91,7 +91,7 @@ def request(name: str, field: str, who: int | str) -> Asking:
 
 
 def pause(*who: int | str) -> Deed:
-    """SIGSTOP, and long enough for the leader to know."""
+    """Send SIGSTOP, for long enough that the leader notices."""
 
     def deed(stage: Stage) -> None:
         ids = [stage.part(name) for name in who]
@@ -102,7 +102,7 @@ def pause(*who: int | str) -> Deed:
 
 
 def resume(*who: int | str) -> Deed:
-    """SIGCONT."""
+    """Send SIGCONT."""
 
     def deed(stage: Stage) -> None:
         stage.cluster.resume(*[stage.part(name) for name in who])
@@ -112,7 +112,7 @@ def resume(*who: int | str) -> Deed:
 
 
 def lose_disk(who: int | str) -> Deed:
-    """Another, empty disk in the place of that node's; it follows again as an observer."""
+    """Replace the disk of that node by an empty one; it follows again as an observer."""
 
     def deed(stage: Stage) -> None:
         node_id = stage.part(who)
@@ -124,7 +124,7 @@ def lose_disk(who: int | str) -> Deed:
 
 
 def know_dead(*who: int | str) -> Deed:
-    """SIGKILL, and wait until the leader has missed them for longer than it takes as alive."""
+    """Send SIGKILL, and wait until the leader no longer considers them alive."""
 
     def deed(stage: Stage) -> None:
         ids = [stage.part(name) for name in who]
@@ -161,7 +161,7 @@ def thaw(*who: int | str) -> Deed:
 
 
 def _watch_client(name: str, happens: Callable[[], None]) -> Callable[[], None]:
-    """Have something happen right before the client sends a change of that name; returns what undoes it."""
+    """Run the fault immediately before the client sends a change of that name; return the function that undoes it."""
     kept = Connection.ask
 
     def ask(self: Connection, asked: str, body: Mapping[str, Any], **more: Any) -> Any:
@@ -197,7 +197,7 @@ def _observers(stage: Stage) -> set[tuple[int, str]]:
 
 
 def remove_bare(who: int | str) -> Asking:
-    """RemoveRaftVoter as it is, whatever follows from it."""
+    """Send RemoveRaftVoter directly, whatever follows from it."""
 
     def ask(stage: Stage, words: Sequence[str]) -> int:
         node_id = stage.part(who)
@@ -208,7 +208,7 @@ def remove_bare(who: int | str) -> Asking:
 
 
 def add_bare(who: int | str) -> Asking:
-    """AddRaftVoter as it is, with the endpoint of the node, a broker's too."""
+    """Send AddRaftVoter directly, with the endpoint of the node, a broker's too."""
 
     def ask(stage: Stage, words: Sequence[str]) -> int:
         node_id = stage.part(who)

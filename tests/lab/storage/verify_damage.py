@@ -99,7 +99,7 @@ def property_of(directory: str, pattern: str, replacement: str) -> Damage:
 
 
 def added(name: str, content: bytes) -> Damage:
-    """Something stands behind the end of a file."""
+    """Append bytes to the end of a file."""
     return changed(name, lambda data: data + content)
 
 

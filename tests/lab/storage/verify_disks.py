@@ -94,7 +94,7 @@ def _wait_for_snapshots(folder: Path, node: Node) -> None:
 
 @contextmanager
 def lock_held(directory: Path) -> Iterator[None]:
-    """Another process holds the lock that a node takes on a directory."""
+    """Hold, in another process, the lock that a node takes on a directory."""
     command = [sys.executable, "-c", _HOLDS_A_LOCK, str(directory / ".lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None and holder.stdin is not None

@@ -47,7 +47,7 @@ def outcomes(stage: Stage, ended: str) -> list[Outcome]:
 
 
 def produce_more(stage: Stage, hands: Iterable[Hand], records: int = MORE) -> None:
-    """Something for the leader of each living topic to copy."""
+    """Produce records for the leader of each living topic to copy."""
     stage.refresh()
     for hand in hands:
         led = stage.leaders().partitions.get((hand.topic, 0))

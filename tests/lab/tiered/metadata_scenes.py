@@ -52,7 +52,7 @@ class Harm:
 
 
 def three_segments(hand: Hand) -> Steps:
-    """Three segments, and the local log after them."""
+    """Make three segments, and the local log after them."""
     hand.create()
     hand.produce(60)
     yield hand.copied(3)
@@ -75,7 +75,7 @@ def started_again(hand: Hand) -> None:
 
 
 def partition_deleted(hand: Hand) -> None:
-    """DELETE_PARTITION_FINISHED of a partition that lives."""
+    """Write DELETE_PARTITION_FINISHED of a partition that lives."""
     hand.record("RemotePartitionDeleteMetadataRecord", RemotePartitionDeleteState=2)
 
 
@@ -126,7 +126,7 @@ def _size(file: Path) -> int:
 
 
 def grown(hand: Hand) -> None:
-    """More partitions, and the brokers do not know."""
+    """Add metadata partitions that the brokers do not know."""
     hand.cluster.chore("grow", TOPIC, GROWN)
 
 

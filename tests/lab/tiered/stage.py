@@ -110,7 +110,7 @@ class Hand:
         self.cluster.chore("drop", self.topic)
 
     def move_leader(self, replicas: str) -> None:
-        """Another preferred leader, and its election."""
+        """Move the preferred leader, and elect it."""
         self.cluster.chore("move", self.topic, replicas)
         self.cluster.chore("elect", "preferred", self.topic)
 

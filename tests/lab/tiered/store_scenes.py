@@ -100,7 +100,7 @@ def clean_up_refused(hand: Hand) -> Steps:
 
 
 def delete_begun(start: int) -> Callable[[Hand], Steps]:
-    """DELETE_SEGMENT_STARTED of a segment that retention does not want, and the objects are there."""
+    """Write DELETE_SEGMENT_STARTED of a segment that retention keeps, and whose objects are there."""
 
     def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
@@ -219,14 +219,14 @@ def without_base(hand: Hand) -> Steps:
 
 
 def delete_marked(hand: Hand) -> Steps:
-    """DELETE_PARTITION_MARKED and _STARTED of a partition that lives."""
+    """Write DELETE_PARTITION_MARKED and _STARTED of a partition that lives."""
     yield from healthy(hand)
     for state in (0, 1):
         hand.record("RemotePartitionDeleteMetadataRecord", RemotePartitionDeleteState=state)
 
 
 def superseded(hand: Hand) -> Steps:
-    """Another program copied a range again, and more of it."""
+    """Copy a range again, and more of it, as another program would."""
     yield from healthy(hand)
     (found,) = [segment for segment in hand.segments(COPIED) if segment.start_offset == 72]
     hand.base(hand.other, 72, 89, size=found.bytes)

@@ -20,7 +20,7 @@ PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required userna
 
 
 def fresh() -> World:
-    """M0 with a controller that is neither formatted nor started."""
+    """Return M0 with a controller that is neither formatted nor started."""
     return world("M2").but(formatted=False)
 
 

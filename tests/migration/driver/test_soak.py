@@ -52,7 +52,7 @@ def test_an_operator_may_know_better(world: FakeWorld, tmp_path: Path) -> None:
 
 
 def elect_at(world: FakeWorld, monkeypatch: pytest.MonkeyPatch, *looks: int) -> None:
-    """Let the quorum elect a leader before these observations, counted from 1."""
+    """Elect a leader of the quorum before these observations, counted from 1."""
     count, observe = 0, world.observe
 
     def look() -> Observation:

@@ -34,7 +34,7 @@ def but(observation: Observation, role: str | None = None, **fields: Any) -> Obs
 
 
 def without_state(seen: Seen, **fields: Any) -> Observation:
-    """Neither a log nor a metric."""
+    """Return an observation with neither a log nor a metric."""
     return changed(but(seen.observation(), metrics=None, **fields), logs={})
 
 

@@ -16,7 +16,7 @@ STATE = "/brokers/topics/orders/partitions/1/state"
 
 
 def old_state(name: str = "M6") -> Observation:
-    """ZooKeeper has an old leader and ISR of one partition."""
+    """Return a ZooKeeper tree with an old leader and ISR of one partition."""
     return world(name).znode(STATE, state(leader=1, isr=[1, 2], leader_epoch=3)).observation()
 
 

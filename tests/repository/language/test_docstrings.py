@@ -13,15 +13,18 @@ import pytest
 from tests.repository.tree import nodes, python_files, shown, text_of
 
 NO_VERB = re.compile(
-    r"(A|All|An|Any|As|Both|By|Each|Every|Everything|False|For|From|How|In|It|Its|No|None|Nothing|Of|On|One|Only|Same"
-    r"|Some|That|The|These|This|Those|To|True|Two|What|When|Where|Whether|Which|Who|Whose|Why|With)\b"
+    r"(A|After|All|An|Another|Any|Anything|As|At|Back|Before|Between|Both|By|Each|Either|Every|Everything|False|For"
+    r"|From|Have|How|In|Into|It|Its|Let|May|More|Nearly|Neither|No|None|Nothing|Of|On|One|Only|Other|Over|Same|Say"
+    r"|Several|Since|So|Some|Something|Tell|That|The|Their|There|These|This|Those|Three|To|True|Two|Until|Up|What"
+    r"|When|Where|Whether|Which|While|Who|Whose|Why|Will|With|Without)\b"
 )
 NO_NOUN = re.compile(
     r"(All|As|By|Everything|For|From|How|In|It|Its|Nothing|Of|On|One|Only|That|The same|Those|To|What|When|Where"
     r"|Whether|Which|Who|Whom|Whose|Why|With)\b"
 )
 # A verb in the imperative begins with a capital letter and has no `s` at its end: "Nodes that …" has no verb there.
-NO_VERB_FORM = re.compile(r"[^A-Z]|[A-Za-z]+[^\Ws]s\b|\w+'s\b|\w+:")
+# Neither has it a second capital letter or a digit: `C-14`, `YAML`, `EndTransactionRecord`.
+NO_VERB_FORM = re.compile(r"[^A-Z]|[A-Za-z]+[^\Ws]s\b|\w+'s\b|\w+:|[A-Z][\w#-]*[A-Z0-9]")
 
 
 def without_verb(path: Path) -> list[str]:
@@ -92,7 +95,14 @@ def test_docstring_without_a_verb_is_found(tmp_path, monkeypatch, docstring, is_
 
 @pytest.mark.parametrize(
     ("docstring", "is_found"),
-    [("Nodes that lead.", True), ("`broker 4`.", True), ("Kafka's name.", True), ("Pass the name.", False)],
+    [
+        ("Nodes that lead.", True),
+        ("`broker 4`.", True),
+        ("Kafka's name.", True),
+        ("C-14. It leads.", True),
+        ("YAML.", True),
+        ("Pass the name.", False),
+    ],
 )
 def test_docstring_with_a_noun_is_found(tmp_path, monkeypatch, docstring, is_found):
     monkeypatch.setattr("tests.repository.language.test_docstrings.shown", lambda path: path.name)

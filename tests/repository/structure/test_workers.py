@@ -83,7 +83,7 @@ class Worker:
         self.given.extend(places)
 
     def shutdown(self) -> None:
-        """There is nothing to end."""
+        """Ignore the end."""
 
 
 def scheduled(tests: list[str]) -> tuple[Any, list[Worker]]:

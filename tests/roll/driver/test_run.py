@@ -24,7 +24,7 @@ NODES = (1, 2, 3, 11, 12, 13)
 
 
 def cluster(release: str = "4.3.1", **shape: Any) -> Roll:
-    """Three controllers and three brokers, with two topics of three replicas."""
+    """Return three controllers and three brokers, with two topics of three replicas."""
     return Roll(release, **shape).topic("orders", [11, 12, 13], [12, 13, 11], min_insync_replicas="2")
 
 

@@ -183,14 +183,14 @@ class PartitionTable:
         self.lists, self._most_words = lists, max(_LEAST_WORDS, 2 * lists.used)
 
     def own(self) -> None:
-        """Have columns that may be changed."""
+        """Copy the columns before a change if an image shares them."""
         if self._is_shared:
             self._is_shared = False
             for name in _FORMS:
                 setattr(self, name, getattr(self, name).copy())
 
     def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
-        """Put these partitions into these rows."""
+        """Write these partitions into these rows."""
         self.own()
         fields = list(zip(*states, strict=True))
         for name, at in LISTS.items():
@@ -237,8 +237,10 @@ class PartitionTable:
         return ColumnTopics(heads, ends, numbers.astype(np.int32), self._taken(rows))
 
     def _order(self, rows: Array) -> None:
-        """Have nothing but these rows, in this order. An image takes the columns as they are then: another copy of them
-        would be most of what it takes."""
+        """Keep only these rows, in this order.
+
+        An image takes these columns without a copy, which would be most of its cost.
+        """
         for name in _FORMS:
             column = getattr(self, name)[rows]
             column.flags.writeable = False
@@ -246,7 +248,7 @@ class PartitionTable:
         self.used, self._scratch, self._is_shared = len(rows), np.zeros(0, np.int32), True
 
     def flush(self) -> None:
-        """Put everything into the state. The table stays as it is."""
+        """Write everything into the state. The table stays unchanged."""
         live = places_of(self.is_live[: len(self._raws)] & (self._room[: len(self._raws)] > 0))
         live = live[np.argsort(self._base[live])]
         base = self._base[live]

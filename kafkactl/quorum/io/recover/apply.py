@@ -178,7 +178,7 @@ class _Work:
         return self.folders.at
 
     def run(self) -> None:
-        """Do all six steps. Raise RefusedError, OSError, _DiffersError."""
+        """Apply all six steps. Raise RefusedError, OSError, _DiffersError."""
         self._look_again()
         self._write_plan()
         self._open_folders()

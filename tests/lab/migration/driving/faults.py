@@ -80,7 +80,7 @@ class FaultyDriven(Driven):
         self._faults.clear()
 
     def at(self, verb: str, node: int, happens: Callable[[], object], *, when: str = "before") -> None:
-        """Have something happen before or after the next such hook (of ANY node) does its work."""
+        """Run a fault before or after the next such hook (of ANY node)."""
         self._happenings.append((verb, node, when, happens))
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class FaultyDriven(Driven):
         return journal_in(self.cluster.workdir / "journal")
 
     def with_other_journal(self, folder: str, *, is_copy: bool = False) -> OtherDriver:
-        """Another operator with the same hooks and another journal, a new one or a copy of ours."""
+        """Return another operator with the same hooks and another journal, a new one or a copy of ours."""
         if is_copy:
             shutil.copytree(self.cluster.workdir / "journal", self.cluster.workdir / folder)
         return OtherDriver(self, folder)
@@ -224,7 +224,7 @@ class UnderWay:
         return found or [str(self.answer.get("id", ""))]
 
     def until(self, holds: Callable[[list[dict[str, Any]]], bool]) -> Self:
-        """Until the journal says so."""
+        """Wait until the journal has the entry."""
         deadline = time.monotonic() + PATIENCE_S
         while not holds(self._driven.journal):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -241,7 +241,7 @@ def ended(driven: FaultyDriven | OtherDriver, verb: str, *words: str) -> UnderWa
 
 
 def later(seconds: float, does: Callable[[], object]) -> threading.Timer:
-    """Something that happens unasked after a while; nodes that it starts are the caller's."""
+    """Run a fault after a while; nodes that it starts are the caller's."""
     owner = threading.get_ident()
 
     def act() -> None:

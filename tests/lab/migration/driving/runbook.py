@@ -29,7 +29,7 @@ class Line:
     text: str
 
     def words(self, names: Mapping[str, str]) -> list[str]:
-        """Without the program's name; words that stand for something of the reader's are in `names`."""
+        """Return the arguments without the program's name; placeholders for the reader's values are in `names`."""
         return [names.get(part, part) for part in shlex.split(self.text)[1:]]
 
     @property

@@ -20,7 +20,7 @@ class Forwarding:
 
 @contextlib.contextmanager
 def forwarded(moved: Mapping[int, int]) -> Iterator[Forwarding]:
-    """Let the first port of each pair lead to the second one."""
+    """Forward the first port of each pair to the second one."""
     loop, state = asyncio.new_event_loop(), Forwarding()
     connections: set[asyncio.StreamWriter] = set()
 
