@@ -7,6 +7,7 @@ files as `metadata/io/metadata_log.py` scans them, and an index of its batches, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from kafkactl.core.file_read import link_step
 from kafkactl.core.findings import Finding, Severity
@@ -25,7 +26,6 @@ from kafkactl.metadata.verify.verified_log import Cut, SnapshotEnd, VerifiedLog
 
 _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")
-_RESTORE = "Restore it from another voter, or let the node fetch everything from the other voters."
 _LOST_SEGMENT = (
     "A voter with others fetches the records from them. The only voter would lead without them: compare its log with"
     " the brokers' copies first (`kafkactl log verify` with all of them), and recover from the one that goes furthest."
@@ -188,7 +188,7 @@ def check_log(node: NodeLog) -> Iterator[Finding]:
         yield _lost_segment(node, 0, text, f"log {node.path}")
     if facts.mixed_offsets:
         text = "The offsets of the log do not ascend; what a node makes of it is not known."
-        yield remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text, _RESTORE)
+        yield remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text)
     yield from _contents(node)
     yield from _epochs_that_fall(node)
     yield from _leader_epochs(node)
@@ -227,13 +227,13 @@ def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Fin
     """Return the place at which a start cuts the log: the end of a file that is being written, zeros, or damage."""
     beyond = node.beyond
     is_last = _is_last(node)
-    evidence = {"position": stop.position, "bytes": stop.lost_bytes, "end_offset": segment.end_offset}
+    evidence: dict[str, Any] = {"position": stop.position, "bytes": stop.lost_bytes, "end_offset": segment.end_offset}
     where = f"byte {stop.position}: {stop.message}"
     if is_last and segment.is_wiped:
         return _lost_segment(node, segment.base_offset, f"{where}, all zeros in place of its first batch.", subject)
     if is_last and stop.zeros:
-        text = f"{where}, all zeros. A start cuts {stop.lost_bytes} bytes, which hold nothing."
-        return remark("metadata-log-zero-tail", _INFO, subject, text, "Nothing to do.", **evidence)
+        text = f"{where}, all zeros. A start cuts {stop.lost_bytes} bytes."
+        return remark("metadata-log-zero-tail", _INFO, subject, text, **evidence)
     if is_last and stop.reason in _TORN:
         text = f"{where}. A start cuts the log there, at offset {segment.end_offset}; a running node may be writing it."
         return remark("torn-tail", _WARNING, subject, text, "Look again when the node is stopped.", **evidence)
@@ -244,7 +244,7 @@ def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Fin
         + behind
         + (lost if beyond.records else "")
     )
-    return remark("metadata-log-damaged", _BLOCKER, subject, text, _RESTORE, **evidence)
+    return remark("metadata-log-damaged", _BLOCKER, subject, text, **evidence)
 
 
 def _lost_segment(node: NodeLog, base_offset: int, text: str, subject: str) -> Finding:
@@ -284,8 +284,8 @@ def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
         text = (
             f"The batch at offset {offsets[at]} is of leader epoch {epochs[at]}, behind one of {epochs[at - 1]}{more}."
         )
-        evidence = {"offset": offsets[at], "epoch": epochs[at], "epoch_before": epochs[at - 1]}
-        yield remark("leader-epoch-regression", _BLOCKER, f"log {node.path}", text, _RESTORE, **evidence)
+        evidence: dict[str, Any] = {"offset": offsets[at], "epoch": epochs[at], "epoch_before": epochs[at - 1]}
+        yield remark("leader-epoch-regression", _BLOCKER, f"log {node.path}", text, **evidence)
 
 
 def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
@@ -397,7 +397,7 @@ def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Find
         return
     problem = snapshot.damage
     if problem is not None:
-        yield remark("broken-checkpoint", _BLOCKER, subject, problem, _RESTORE)
+        yield remark("broken-checkpoint", _BLOCKER, subject, problem)
     elif snapshot.contents is not None and (snapshot.is_cut or snapshot.stop is not None):
         where = "before its footer" if snapshot.stop is None else f"at byte {snapshot.stop.position}"
         yield remark(

@@ -66,7 +66,7 @@ def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
             step = f"In a recovery begin with {node.path}: only its valid part counts."
         else:
             text += f"{best.path} is the better disk: it reaches offset {best.place[1]} (epoch {best.place[0]})."
-            step = f"In a recovery begin with {best.path}; let this node fetch everything from the other voters."
+            step = f"In a recovery begin with {best.path}, and keep this disk until the recovery is verified."
         last = node.beyond.last_offset
         if last is not None and last >= farthest:
             text += f" Records up to offset {last} can be read after the damage, and no other log has them."

@@ -84,7 +84,7 @@ def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult
     assert stop is not None
     subject = file_subject(f"{context.log.path}/{segment.name}")
     if stop.reason == "magic" and stop.crc_matches and 2 < (stop.magic or 0) < 128:
-        yield _future_magic(subject, stop)
+        yield _future_magic(context, subject, stop)
         return
     message = (
         f"The log is damaged at byte {stop.position} ({stop.message}). A start cuts it there: offset"
@@ -92,7 +92,7 @@ def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult
         + (f" and {len(context.log.dropped_segments)} later segments." if context.log.dropped_segments else ".")
     )
     evidence: dict[str, Any] = {"segment": segment.name, "position": stop.position, "end_offset": segment.end_offset}
-    alone = context.is_controller and not other_voters(context)
+    alone = _is_only_voter(context)
     snapshot = _snapshot_behind(context, segment.end_offset)
     is_last = not context.log.dropped_segments
     if is_last and context.running_on and stop.reason in ("cut", "tiny"):
@@ -121,7 +121,7 @@ def _segment_lost(context: StartContext, base_offset: int, message: str, subject
     known = base_offset if snapshot is None else snapshot.offset
     text = f"{message} It held records: those from offset {known} on are not on this disk."
     evidence = {"base_offset": base_offset, "known_until": known}
-    if not context.is_controller or other_voters(context):
+    if not _is_only_voter(context):
         yield warns("metadata-log-damaged", subject, text, next_step=_FROM_OTHERS, **evidence)
         return
     lost = Loss(
@@ -203,7 +203,11 @@ def _gaps(context: StartContext) -> Iterator[RuleResult]:
     )
 
 
-def _future_magic(subject: str, stop: Stop) -> RuleResult:
+def _is_only_voter(context: StartContext) -> bool:
+    return context.is_controller and not other_voters(context)
+
+
+def _future_magic(context: StartContext, subject: str, stop: Stop) -> RuleResult:
     return stops(
         "metadata-log-unreadable-batch",
         Phase.METADATA_LOG,
@@ -211,6 +215,7 @@ def _future_magic(subject: str, stop: Stop) -> RuleResult:
         f"The batch at byte {stop.position} has the magic {stop.magic}. Recovery keeps it, for the CRC does not cover"
         " that byte, and reading it then fails.",
         says=f"Invalid magic found in record: {stop.magic}",
+        next_step=_FROM_BROKERS if _is_only_voter(context) else "",
     )
 
 

@@ -15,6 +15,9 @@ DESTROYS = re.compile(
     r"delet(e|es|ing)|unclean(ly)?|unregister|accept-loss|accept-strays|drop-empty|controller be elected|rename)\b",
     re.IGNORECASE,
 )
+TAKES_THE_LOG = re.compile(
+    r"\bmove (its )?`__cluster_metadata-0`|(node fetch|fetches) (it|the (whole )?log|everything) again"
+)
 
 
 def test_each_remedy_that_may_destroy_a_copy_is_listed():
@@ -31,3 +34,9 @@ def test_each_listed_id_is_explained():
         for id in re.findall(r"`([a-z0-9-]+)`", row.split("|")[1])
     }
     assert not ids - set(explanations())
+
+
+def test_each_remedy_that_takes_a_metadata_log_away_requires_a_majority():
+    found = {id: each.remedy for id, each in explanations().items() if TAKES_THE_LOG.search(each.remedy)}
+    assert len(found) > 3
+    assert not sorted(id for id, remedy in found.items() if "majority" not in remedy)

@@ -89,6 +89,15 @@ def with_magic(data: bytes, magic: int) -> bytes:
     return data[:16] + bytes([magic]) + data[17:]
 
 
+@pytest.mark.parametrize("others", ["", ",2@other:9093"])
+def test_only_voter_with_an_unknown_magic_is_led_to_the_copies_of_brokers(node, others):
+    made = node("4.3.1").format(static=True).started_once()
+    changed(LOG, lambda data: with_magic(data, 3))(made.root)
+    made.file.write_text(made.file.read_text().replace("1@localhost:9093", f"1@localhost:9093{others}"))
+    stop = found_in(made.verify(), "metadata-log-unreadable-batch")
+    assert ("quorum recover" in stop.next_step) == (not others)
+
+
 LOGS = [
     (added(LOG, bytes(500)), True, "metadata-log-zero-tail", ""),
     (removed(LOG), True, "metadata-log-missing", ""),
