@@ -165,7 +165,7 @@ def _verdict_lines(status: ClusterStatus, width: int) -> list[Word]:
 
 
 def _facts_lines(status: ClusterStatus, width: int) -> Iterator[str]:
-    """Yield what was found and used, with the time at the right edge of the last line."""
+    """Yield the observed facts and their source, with the time at the right edge of the last line."""
     releases = first_few(status.kafka_versions, most=3)
     level = next((area.counts.get("metadata_version") for area in status.areas if area.area == "levels"), None)
     files = first_few(status.found.files, most=1)

@@ -133,6 +133,6 @@ def scenario_options(function: Function) -> Function:
 
 
 def saved_options(function: Function) -> Function:
-    """Return the same for a scenario of anything but a metadata log: a SOURCE or a bundle has to be named."""
+    """Add the options of a scenario without a metadata log as source: a SOURCE or a bundle has to be named."""
     where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(), bundle_option
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)

@@ -97,7 +97,7 @@ def node_config_option(name: str) -> Callable[[Any], Any]:
 
 
 def find_cluster(connection: ConnectionArguments) -> FoundCluster:
-    """Return where the cluster of a command that only reads comes from: its arguments, a context, or this host.
+    """Return the source of a read-only command's cluster: its arguments, a context, or this host.
 
     Warnings are shown on stderr, those on nodes that were passed over among them. Raises as
     `tool.api.discovery.find_cluster`.

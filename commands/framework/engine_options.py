@@ -29,6 +29,6 @@ class EngineArguments(NamedTuple):
 
 
 def check_master(engine: str, master: str | None) -> None:
-    """Raise UsageError where a master is named for an engine that has none."""
+    """Raise UsageError if a master is named for an engine that has none."""
     if engine == "local" and master is not None:
         raise click.UsageError("--master names a Spark master, and --engine local needs none.")

@@ -17,7 +17,7 @@ _REPORTED: Final = "kafkactl.exposure"
 def tell_exposure(findings: Iterable[Finding]) -> None:
     """Warn of each once, with its id, where a person reads.
 
-    Raises RefusedError, before anything is sent, where the operator is strict.
+    Raises RefusedError, before anything is sent, if the operator is strict.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output

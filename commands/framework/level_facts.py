@@ -52,7 +52,7 @@ def feature_dependencies_command(
 ) -> LeafCommand:
     """Return `feature-dependencies` of a group: `short` are other names of --feature, `note` ends the help.
 
-    Raises InputError where an argument is not NAME=LEVEL, or not known to that release, when it runs.
+    Raises InputError if an argument is not NAME=LEVEL, or not known to that release, when it runs.
     """
     text = f"Print the levels of other features that a feature level needs.{note}"
 

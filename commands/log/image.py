@@ -98,7 +98,7 @@ def command(
 
 
 def _emit_stored(path: str) -> None:
-    """Print the counts that a bundle without its log has; nothing where the log is there."""
+    """Print the counts that a bundle without its log has; nothing if the log is there."""
     answer = stored_without_log(path, "log.image")
     if answer is not None:
         from kafkactl.commands.rendering.output import emit

@@ -3,7 +3,7 @@
 @leaf_command("status", ...)
 @observation_options
 def command(*, source: ObservationArguments) -> None:
-    inventory = open_inventory(source)      # None where only an observation was given
+    inventory = open_inventory(source)      # None if only an observation was given
     observation = open_observation(source)
 """
 
@@ -113,7 +113,7 @@ def time_for_nodes_ms() -> float:
 
 
 def open_inventory(source: ObservationArguments) -> Inventory | None:
-    """Return the inventory; None where only an observation was given.
+    """Return the inventory; None if only an observation was given.
 
     Raises InventoryError, InputError `input-file-unreadable`, and `observation-or-inventory-missing` for neither.
     """

@@ -47,7 +47,7 @@ class ChangeLog(Generic[Seen]):
         return observed
 
     def show_period(self, page: Page, period_ms: float) -> None:
-        """Show how often the answer is renewed, since when, and how the watch ends."""
+        """Show the interval of the watch, its begin, and the key that ends it."""
         page.line(Word(f"every {period_ms / 1000:g} s since {clock(self.began_ms)}; Ctrl-C ends it", "dim"))
 
     def show_changes(self, page: Page, *, is_apart: bool = False) -> None:

@@ -28,7 +28,7 @@ _BAR_COLUMNS: Final = 30
 
 @contextmanager
 def shown_progress(what: str, unit: str = BYTES, *, writes: bool = False) -> Iterator[None]:
-    """Show how far the work in the body is, as far as it says so (`kafkactl.core.progress`).
+    """Show the progress of the work in the body, if it reports any (`kafkactl.core.progress`).
 
     `what` is the work in a few words, `unit` what its amounts are of. `writes`: the body itself writes to stdout, so
     that a bar could stand between its lines. Nothing is drawn with `--quiet`, where stderr is not a terminal, and where

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_simulation(page: Page, simulation: Mapping[str, Any] | None) -> None:
-    """Draw the times of elections and what a second failure does; nothing where nothing was simulated."""
+    """Draw the times of elections and what a second failure does; nothing if nothing was simulated."""
     if simulation is None:
         return
     from kafkactl.simulator.page.rows import ELECTIONS, FAILURES, election_rows, failure_rows, seeds_of

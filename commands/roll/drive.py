@@ -139,7 +139,7 @@ def _show(page: Page, found: RollRun) -> None:
 
 
 def _figure(step: RollRunStep, name: str) -> str | None:
-    """Return what was counted, else what is predicted, else nothing."""
+    """Return the counted figure, else the predicted one, else nothing."""
     counted = None if step.observed is None else getattr(step.observed, name)
     if counted is not None:
         return str(counted)

@@ -203,7 +203,7 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
 def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
     """Return the audit of a bundle without its sources, as a value and as saved; else None.
 
-    None where the bundle does, or none is named. Raises as `stored_as`.
+    None if the bundle does, or none is named. Raises as `stored_as`.
     """
     if inputs.bundle is None or inputs.sources or inputs.observation is not None or inputs.from_cluster:
         return None
@@ -234,7 +234,7 @@ def _context_master(inputs: Inputs) -> str | None:
 
 
 def written_details(inputs: Inputs, everything: Loaded, filters: Filters) -> str | None:
-    """Write the tables of --details and say where they are; the folder, None where none was named."""
+    """Write the tables of --details and say where they are; the folder, None if none was named."""
     if inputs.details is None:
         return None
     from kafkactl.tiered.api.details import write_details

@@ -31,7 +31,7 @@ class PartKind(Enum):
 
 @frozen
 class Part:
-    """A part to gather. `number` counts those of a kind from 1 where there may be several; `source` is what the
+    """A part to gather. `number` counts those of a kind from 1 if there may be several; `source` is what the
     operator named: a configuration, a log; None: the live cluster, or the one source of its kind."""
 
     kind: PartKind

@@ -73,7 +73,7 @@ class RunJournal:
 
 @frozen
 class InFlight:
-    """An intent that was not settled: its request may have left. `answer` is None where none was written."""
+    """An intent that was not settled: its request may have left. `answer` is None if none was written."""
 
     seq: int
     at_ms: int

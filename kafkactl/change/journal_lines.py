@@ -41,7 +41,7 @@ class Entry:
 
 @frozen
 class JournalText:
-    """A journal as read. `torn` are the bytes of a last line that was cut short, empty where none was.
+    """A journal as read. `torn` are the bytes of a last line that was cut short, empty if none was.
 
     `open_end`: the last entry is whole, and the line break behind it is missing.
     """

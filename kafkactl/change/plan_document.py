@@ -45,7 +45,7 @@ def read_document(data: bytes, *, file: str, kind: str, schema_version: int, mad
     """Return the object in a plan file of this kind; `made_by` is the command that makes one.
 
     Raises InputError `not-a-plan-file` (not JSON, not a plan of this kind, a plan of another version) and RefusedError
-    `plan-file-edited` where the checksum does not fit the rest.
+    `plan-file-edited` if the checksum does not fit the rest.
     """
     document = _load(data, file, made_by)
     if document.get("kind") != kind:
@@ -92,7 +92,7 @@ def checked(value: Any, type_: type[_Value], key: str) -> _Value:
 
 
 def text_in(document: Mapping[str, Any], key: str) -> str:
-    """Return a text. Raises ValueError, and KeyError where there is none, as the functions below do."""
+    """Return a text. Raises ValueError, and KeyError if there is none, as the functions below do."""
     return checked(document[key], str, key)
 
 

@@ -22,7 +22,7 @@ _PADDED = (
 
 @frozen
 class NodeRange:
-    """The levels of one feature that one node supports; None where it did not answer, 0 to 0 where it has none."""
+    """The levels of one feature that one node supports; None if it did not answer, 0 to 0 if it has none."""
 
     id: int
     role: Role

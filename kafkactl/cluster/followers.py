@@ -18,7 +18,7 @@ def watch_followers(
     """Watch the leader until every voter was seen to advance, and every node that did not answer, or the time is over.
 
     `nodes` are the answers of the nodes just before, `listed` the replicas that the leader names. If an id of `whole`,
-    which the leader may not list, is concerned, the watch lasts to its end. None where no node answers as the leader.
+    which the leader may not list, is concerned, the watch lasts to its end. None if no node answers as the leader.
     """
     keys = {replica.id: replica.key for replica in listed}
     silent = {node.id for node in nodes if not node.answers}

@@ -13,7 +13,7 @@ CONTROLLERS_UNREGISTER_FROM: Final = 33
 
 
 def renewal_step(node_id: int, *, is_static: bool | None) -> str:
-    """Return how to renew the registration of a controller that is gone; `is_static` None if it is not known."""
+    """Return the next step that renews the registration of a removed controller; `is_static` is None if unknown."""
     if is_static is None:
         return f"In a dynamic quorum: {_dynamic(node_id)} In a static one: {_static(node_id)}"
     return _static(node_id) if is_static else _dynamic(node_id)

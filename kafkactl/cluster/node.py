@@ -48,8 +48,8 @@ class ClusterNode:
     be (`not_asked` is the reason, whether its address is known or not). `named_itself`: the answer came under its own
     id (it does not say so before 3.7, or to a user without DESCRIBE_CONFIGS), so no other node answers in its place.
     `roles` are its process.roles, where it shows them. `versions` is its answer to ApiVersions. `leader_id` and
-    `leader_epoch` are the leader that a controller follows (-1: none), None where it did not say. `auto_join`: whether
-    it makes itself a voter (controller.quorum.auto.join.enable), None where it did not say.
+    `leader_epoch` are the leader that a controller follows (-1: none), None if it did not say. `auto_join`: whether
+    it makes itself a voter (controller.quorum.auto.join.enable), None if it did not say.
     """
 
     id: int
@@ -73,7 +73,7 @@ class ClusterNode:
 
     @property
     def levels(self) -> Mapping[str, int] | None:
-        """Return the finalized levels that the node shows, level 0 left out; None where it shows none.
+        """Return the finalized levels that the node shows, level 0 left out; None if it shows none.
 
         A node without metadata yet says epoch -1 and no levels, and so do the controllers of 3.3 at all times.
         """

@@ -30,10 +30,10 @@ LEVEL_OF_SILENCE = 1
 class MinInsync:
     """min.insync.replicas of a cluster, as texts.
 
-    `cluster` is the value for the whole cluster in the metadata log, None where there is none. `controllers` are the
+    `cluster` is the value for the whole cluster in the metadata log, None if there is none. `controllers` are the
     values of their files, by node id; `brokers` those in force there for a topic without one. `single` are brokers
     with a value of their own in the metadata log. `unread` names live nodes whose value is not known. `topics` counts
-    those without a value of their own; None where no broker shows them.
+    those without a value of their own; None if no broker shows them.
     """
 
     cluster: str | None = None
@@ -55,15 +55,15 @@ class ClusterState:
     """A live cluster at one moment: its nodes, its registrations, its feature levels, and its quorum.
 
     `registrations` are None if the metadata log was not read; `log_error` is the reason, where it was tried.
-    `brokers_known` is False where no node names the brokers. `cluster_id` is None where no node names it (controllers
+    `brokers_known` is False if no node names the brokers. `cluster_id` is None if no node names it (controllers
     before 3.7).
 
     `finalized` are the levels as the active controller sees them (level 0 left out), or as any node saw them where it
     does not answer. `min_insync` is observed only where a change depends on it.
 
     `quorum` is None if no node answered as the leader; `leader_error` is the reason. `active_controller` is the
-    leader's node id, None where there is none; without `quorum` a controller may name it. `watched_ms` is the time for
-    which one leader was watched for who fetches from it, None where it was asked once only, and 0 in a dry run, which
+    leader's node id, None if there is none; without `quorum` a controller may name it. `watched_ms` is the time for
+    which one leader was watched for who fetches from it, None if it was asked once only, and 0 in a dry run, which
     assumes who follows. `watched_enough`: a node that follows the leader would have fetched in that time. `unreported`
     are the voters that have not shown the present leader which levels of kraft.version they support (UpdateRaftVoter,
     once per leader): only a dry run knows them.
@@ -86,7 +86,7 @@ class ClusterState:
 
     @property
     def voters(self) -> tuple[Replica, ...] | None:
-        """Return the voters; None where no node shows them."""
+        """Return the voters; None if no node shows them."""
         return None if self.quorum is None else self.quorum.voters
 
     @property
@@ -145,7 +145,7 @@ class ClusterState:
 
     @property
     def voter_ids(self) -> frozenset[int] | None:
-        """Return the voters' ids; None where they are unknown."""
+        """Return the voters' ids; None if they are unknown."""
         return None if self.voters is None else frozenset(voter.id for voter in self.voters)
 
     @property
@@ -172,9 +172,9 @@ class ClusterState:
 class Member:
     """A node in one role, with all that is known of it from both sides, itself and the log.
 
-    `registered`: None where the log was not read. `voter`: None where it is unknown who votes. `fenced` is False for
+    `registered`: None if the log was not read. `voter`: None if it is unknown who votes. `fenced` is False for
     controllers, which have no fence. `fetches`: whether a process of that id and role was seen to fetch the metadata
-    log from the leader; False where the leader was watched and shows none, None where that cannot be said; `evidence`
+    log from the leader; False if the leader was watched and shows none, None if that cannot be said; `evidence`
     says why. `listed` is what its registration says; `supported` what it answered, else `listed`, else None. A
     registration is what the controller judges by, an answer is what runs there now.
     """
@@ -201,7 +201,7 @@ class Member:
 
     @property
     def supported(self) -> Mapping[str, Versions] | None:
-        """Return the ranges it supports, by feature; None where they are unknown."""
+        """Return the ranges it supports, by feature; None if they are unknown."""
         return self.answered if self.answered is not None else self.listed
 
     @property

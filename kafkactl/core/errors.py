@@ -160,7 +160,7 @@ class DecodeError(KafkactlError):
         super().__init__(f"{', '.join(where)}: {message}", id=id, next_step=next_step)
 
     def within(self, file: str) -> DecodeError:
-        """Return the same error, with the name of the file it was found in."""
+        """Return the error with the name of the file in which it was found."""
         return DecodeError(
             self.reason, id=self.id, offset=self.offset, path=self.path, file=file, next_step=self.next_step
         )

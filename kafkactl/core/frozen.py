@@ -29,7 +29,7 @@ def frozen(*, kw_only: bool = True, order: bool = False) -> Callable[[Class], Cl
 def frozen(cls: Any = None, /, *, kw_only: bool = True, order: bool = False) -> Any:
     """Make a class a frozen dataclass with slots whose fields are given by name.
 
-    `kw_only=False` allows them by position, too; with `order` values compare field by field. Raises TypeError where
+    `kw_only=False` allows them by position, too; with `order` values compare field by field. Raises TypeError if
     the class asks for what is not offered.
     """
 
@@ -120,7 +120,7 @@ def _shared_init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _values(shape: _Shape, given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the value of each field; None where one has none, or a name is none of a field."""
+    """Return the value of each field; None if one has none, or a name is none of a field."""
     values, used = {}, 0
     for name in shape.kinds:
         if name in given:

@@ -72,7 +72,7 @@ def _zipped_names(folder: str) -> list[str]:
 
 @functools.cache
 def _root() -> str | None:
-    """Return the data folder, None where kafkactl was imported from a zip, or its data is missing."""
+    """Return the data folder, None if kafkactl was imported from a zip, or its data is missing."""
     package = kafkactl.__path__[0]
     for candidate in (os.path.join(package, "schemas"), os.path.join(os.path.dirname(package), "schemas")):  # noqa: PTH118, PTH120
         if os.path.isdir(candidate):  # noqa: PTH112

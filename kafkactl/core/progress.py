@@ -53,7 +53,7 @@ def expect(amount: int) -> None:
 
 
 def counted(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same pieces; the bytes of each count as done when the next is asked for, or no other is asked for."""
+    """Yield the pieces unchanged; the bytes of a piece count as done when the next is requested, or the body ends."""
     for piece in pieces:
         held, size = [piece], len(piece)
         del piece  # it may be large: it is its user's alone

@@ -21,7 +21,7 @@ TEXT, INT, BOOL, FLOAT, INTS, TEXTS, OUTCOMES = "text", "int", "bool", "float", 
 
 
 class Table(NamedTuple):
-    """`columns` are names with kinds; `rows` has a value for each, None where there is none."""
+    """`columns` are names with kinds; `rows` has a value for each, None if there is none."""
 
     name: str
     columns: tuple[tuple[str, str], ...]

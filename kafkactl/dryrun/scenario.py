@@ -27,7 +27,7 @@ class Observed:
     """Observation of a live quorum when the scenario was asked.
 
     `not_alive` has every voter, and every node that is to be added, that was not seen to follow the leader, each with
-    what was seen of it instead, as a clause about the node. `cluster_id` is None where no node reported it.
+    what was seen of it instead, as a clause about the node. `cluster_id` is None if no node reported it.
     """
 
     leader_id: int

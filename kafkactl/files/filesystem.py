@@ -30,7 +30,7 @@ class Filesystem(Protocol):
         ...
 
     def lock(self, path: str, *, at: int | None = None) -> int:
-        """Open or create a file and lock it for this open file alone. Raises BlockingIOError where it is locked."""
+        """Open or create a file and lock it for this open file alone. Raises BlockingIOError if it is locked."""
         ...
 
     def write(self, descriptor: int, data: bytes) -> int:
@@ -54,7 +54,7 @@ class Filesystem(Protocol):
         ...
 
     def publish(self, source: str, target: str, *, at: int) -> None:
-        """Give a file of the directory `at` another name in it. Raises FileExistsError where the name is taken."""
+        """Give a file of the directory `at` another name in it. Raises FileExistsError if the name is taken."""
         ...
 
     def fsync_directory(self, path: str, *, at: int | None = None) -> None:
@@ -173,7 +173,7 @@ def exchanged(new: Path, old: Path) -> bool:
 
 
 def _renamed(old: str, new: str, at: int) -> bool:
-    """Rename without replacing; False where the C library, the kernel or the file system cannot."""
+    """Rename without replacing; False if the C library, the kernel or the file system cannot."""
     return _renameat2(old, new, at, _NO_REPLACE)
 
 

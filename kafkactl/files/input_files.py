@@ -144,7 +144,7 @@ def read_open(descriptor: int, kind: InputKind, path: str) -> bytes:
 
 
 def check_parts(data: bytes, kind: InputKind, path: str) -> None:
-    """Raise OSError where a text would come to more values than are made of its kind."""
+    """Raise OSError if a text would come to more values than are made of its kind."""
     count = sum(data.count(part) for part in kind.parts)
     if count > kind.most_parts:
         signs = "commas and brackets" if kind.parts == _OF_JSON else "lines, commas, dots and brackets"

@@ -100,7 +100,7 @@ class Journal(Closing):
         return made
 
     def load(self, *, subject: str, cluster_id: str) -> None:
-        """Read what is there, and begin or mend the file where that is due. `open_journal` calls this."""
+        """Read the file, and create or repair it if necessary. `open_journal` calls this."""
         try:
             self._files.fsync(self._descriptor)  # an earlier run may have been killed before it did
             self._files.fsync_directory(str(Path(self.path).parent))
@@ -184,7 +184,7 @@ def _of_whom(path: str) -> str | None:
 
 
 def journal_content(path: str) -> bytes | None:
-    """Return the bytes of a journal that nothing is written to; None where the file is not there or cannot be read."""
+    """Return the bytes of a journal that nothing is written to; None if the file is not there or cannot be read."""
     try:
         return read_whole(Path(path), InputKind.JOURNAL)
     except OSError:

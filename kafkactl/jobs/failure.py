@@ -106,10 +106,10 @@ def failed(
     is_gone: bool = False,
     exit_code: int | None = None,
 ) -> KafkactlError:
-    """Return what pyspark raised as an error of kafkactl.
+    """Return pyspark's exception as an error of kafkactl.
 
     `written` is what the JVM wrote, which counts where the error says nothing; `application` is the id of the
-    application, None where it did not start; `master` that of the context; `log` is the file that keeps `written`.
+    application, None if it did not start; `master` that of the context; `log` is the file that keeps `written`.
     `is_gone`: the JVM has ended, so that what the error says is about the call that it met, and not why. `exit_code` is
     that of a JVM that has ended.
     """
@@ -142,7 +142,7 @@ def failed(
 
 
 def _written_causes(written: str, exit_code: int | None) -> tuple[list[str], list[str]]:
-    """Return what the JVM wrote of memory that it lacked, and the other causes.
+    """Return the JVM's messages about insufficient memory, and the other causes.
 
     Spark ends a JVM whose task had no memory, after it has passed the task's error on; errors of its end may follow. If
     memory is missing also to write the error, only the exit code shows the reason.

@@ -42,7 +42,7 @@ def spark_home() -> Path:
     """Return the installation of Spark: SPARK_HOME, else the one that pyspark brings.
 
     Sets SPARK_HOME, so that pyspark, and the scripts that it starts, look no further. Raises InputError
-    `spark-needs-extra` where there is none.
+    `spark-needs-extra` if there is none.
     """
     if given := os.environ.get(_HOME):
         return Path(given)

@@ -137,7 +137,7 @@ def _stopped(context: SparkContext) -> Iterator[None]:
 
 
 def check_spark(master: str | None) -> None:
-    """Raise what `spark_session` raises before it starts anything."""
+    """Raise the errors of `spark_session` that precede the start."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise InputError(

@@ -52,7 +52,7 @@ class ShippedTask:
     content: bytes
 
     def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return what the function makes of the rows of a task. Raises ModuleNotFoundError if a package is missing."""
+        """Return the function's result for the rows of a task. Raises ModuleNotFoundError if a package is missing."""
         missing = [name for name in NEEDED if find_spec(name) is None]
         if missing:
             raise ModuleNotFoundError(

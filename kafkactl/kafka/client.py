@@ -263,7 +263,7 @@ class Client(Closing):
         A change that is meant for the cluster `cluster_id` leaves only on a connection whose other end said, right
         before, that it belongs to that cluster (`check_same_cluster`).
 
-        Raises UnreachableError (`no-active-controller` where no controller leads), UnknownOutcomeError `reply-lost`,
+        Raises UnreachableError (`no-active-controller` if no controller leads), UnknownOutcomeError `reply-lost`,
         for a change that met a controller on its way out `leadership-lost`, and RefusedError `cluster-id-mismatch`.
         """
         deadline = self._deadline(changes=changes)

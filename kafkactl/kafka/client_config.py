@@ -1,6 +1,6 @@
 """Client configuration from a `client.properties` file: security, timeouts, bootstrap servers.
 
-Invariant: the file means what it means to Kafka's own tools. What it asks for and kafkactl cannot do is an error where
+Invariant: the file means what it means to Kafka's own tools. What it asks for and kafkactl cannot do is an error if
 the connection would be another one without it, and a warning elsewhere.
 Sources: clients `AdminClientConfig`, `SslConfigs`, `SaslConfigs`, `DefaultSslEngineFactory`; KIP-651.
 """

@@ -29,7 +29,7 @@ _NOT_SAID = -(1 << 31)  # of the authorized operations: they were not asked for
 
 @frozen
 class Node:
-    """A node and where it answers. `fenced` is None where the release does not tell, and of controllers."""
+    """A node and where it answers. `fenced` is None if the release does not tell, and of controllers."""
 
     id: int
     address: Address
@@ -62,7 +62,7 @@ def role_of(versions: NodeVersions) -> Role:
 
 
 def check_role(address: Address, versions: NodeVersions, expected: Role) -> None:
-    """Raise UnreachableError `wrong-endpoint-type` where a port is of the other kind."""
+    """Raise UnreachableError `wrong-endpoint-type` if a port is of the other kind."""
     found = role_of(versions)
     if found is not expected:
         raise UnreachableError(
@@ -127,7 +127,7 @@ def is_not_the_leader(body: Mapping[str, Any]) -> bool:
 
 
 def check_planned_for(planned: str | None, found: str | None, *, who: str) -> None:
-    """Raise RefusedError `cluster-id-mismatch` where a change is planned for a cluster and `who` is of another one."""
+    """Raise RefusedError `cluster-id-mismatch` if a change is planned for a cluster and `who` is of another one."""
     if None not in (planned, found) and found != planned:
         raise RefusedError(
             f"{who}: belongs to the cluster {found}, the change was planned for the cluster {planned}",

@@ -47,7 +47,7 @@ class Authenticator(Protocol):
     def authenticate(self, connection: Connection, deadline: Deadline) -> float | None:
         """Run the exchange; how long the session lasts in milliseconds, None for as long as the connection.
 
-        Raises UnreachableError where the other side refuses.
+        Raises UnreachableError if the other side refuses.
         """
         ...
 
@@ -225,7 +225,7 @@ def connect(address: Address, access: Access, deadline: Deadline) -> Connection:
 
 
 def _offered_mechanisms(address: Address, access: Access, deadline: Deadline) -> tuple[str, ...] | None:
-    """Return the SASL mechanisms of a listener; None where it has no SASL, or does not say.
+    """Return the SASL mechanisms of a listener; None if it has no SASL, or does not say.
 
     A listener without SASL answers a handshake with ILLEGAL_SASL_STATE, one with SASL refuses an unknown mechanism and
     lists its own.

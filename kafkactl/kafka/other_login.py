@@ -34,7 +34,7 @@ _STEPS: Final = {
 
 
 def login_step(error: KafkactlError, *, asked: Role, named: Role) -> str:
-    """Return what to do about a node that was not asked: of the other kind than the nodes `named`, its own login."""
+    """Return the next step for a node that was not asked, because it needs a login of its own kind of node."""
     return _STEPS[asked] if asked is not named and error.id in LOGIN_ERRORS else error.advice
 
 

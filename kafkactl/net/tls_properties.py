@@ -15,7 +15,7 @@ _TYPES = ("JKS", "PKCS12", "PEM")
 def tls_settings(properties: ClientProperties) -> TlsSettings:
     """Return the settings of a client.
 
-    Raises InputError `invalid-tls-setting`, `tls-setting-not-supported` where TLS would be another one than asked for.
+    Raises InputError `invalid-tls-setting`, `tls-setting-not-supported` if TLS would be another one than asked for.
     """
     if others := other_tls(properties):
         raise not_supported(others)

@@ -34,7 +34,7 @@ class Address:
 def parse_addresses(text: str) -> tuple[Address, ...]:
     """Read `host:port,host:port`, as `--bootstrap-server` does; blanks around parts and empty parts are ignored.
 
-    Raises InputError `invalid-bootstrap-address`, also where nothing is left.
+    Raises InputError `invalid-bootstrap-address`, also if nothing is left.
     """
     found = tuple(_parse_address(part.strip()) for part in text.split(",") if part.strip())
     if not found:

@@ -40,7 +40,7 @@ class Cluster(Protocol):
         ...
 
     def stop_controller(self, controller: int) -> None:
-        """End a controller as a crash does; nothing where it has ended before."""
+        """End a controller as a crash does; nothing if it has ended before."""
         ...
 
 

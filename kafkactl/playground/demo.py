@@ -54,7 +54,7 @@ class Demo:
 def run_demo(request: DemoRequest, audience: Audience) -> Demo:
     """Show the scenes, one after the other, and leave nothing behind but what was asked for.
 
-    Raises FailedError `demo-command-differs` where a command does not end as it has to, and what `find_kafka` and
+    Raises FailedError `demo-command-differs` if a command does not end as it has to, and what `find_kafka` and
     `open_released` raise.
     """
     kafka = None if request.kafka is None else find_kafka(request.kafka)

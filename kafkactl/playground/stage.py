@@ -26,7 +26,7 @@ _UNWANTED: Final = ("KAFKACTL_", "_KAFKACTL_", "XDG_")
 
 @frozen
 class Run:
-    """A command that ran. What it printed is None where it went to the terminal directly."""
+    """A command that ran. What it printed is None if it went to the terminal directly."""
 
     line: str
     exit_code: int
@@ -92,7 +92,7 @@ class Stage:
     def run(self, *words: str, expect: int = 0) -> None:
         """Show a command line, run it, show what it prints.
 
-        Raises FailedError `demo-command-differs` where it does not end with the exit code `expect`.
+        Raises FailedError `demo-command-differs` if it does not end with the exit code `expect`.
         """
         line = shlex.join((PROGRAM, *words))
         self._audience.will_run(line)

@@ -26,7 +26,7 @@ class NodeVersions:
     """An ApiVersions answer as a value.
 
     `version` is the one in which it was asked: below 4, features whose lowest level is 0 are missing from `supported`
-    and `hides_features` says so. `finalized` has no feature at level 0. `finalized_epoch` is -1 where there is none.
+    and `hides_features` says so. `finalized` has no feature at level 0. `finalized_epoch` is -1 if there is none.
     """
 
     version: int
@@ -54,8 +54,8 @@ def request_body(software_version: str) -> dict[str, Any]:
 def next_version(asked: int, body: Mapping[str, Any], *, peer: str) -> int | None:
     """Return the version of the next attempt, or None if `body` is the answer.
 
-    Kafka's client takes 0 where an UNSUPPORTED_VERSION answer names no range. Raises UnreachableError
-    `no-common-version` where that leads nowhere.
+    Kafka's client takes 0 if an UNSUPPORTED_VERSION answer names no range. Raises UnreachableError
+    `no-common-version` if that leads nowhere.
     """
     if body["ErrorCode"] != UNSUPPORTED_VERSION:
         return None

@@ -50,7 +50,7 @@ def longer_varint(data: bytes, position: int, first: int) -> tuple[int, int]:
 
 
 def longer_string_length(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """Return the same for the length of a compact string (stored plus one), which has a limit of its own."""
+    """Return the length of a compact string (stored plus one), which has a limit of its own."""
     value, position = longer_varint(data, position, first)
     if value > MAX_STRING_BYTES + 1:
         raise IrregularError

@@ -21,7 +21,7 @@ def crc32c(data: bytes) -> int:
 
 
 def crc32c_by_table(data: bytes) -> int:
-    """Return the same number without a compiled extension; slow."""
+    """Return the checksum without a compiled extension; slow."""
     table = _table()
     crc = 0xFFFFFFFF
     for byte in data:

@@ -138,7 +138,7 @@ def _read_sized(reader: Reader, kind: str, *, compact: bool, nullable: bool) -> 
 
 
 def _is_null(reader: Reader, length: int, start: int, *, nullable: bool) -> bool:
-    """Return True if a length means null (-1); refuses null where it is not allowed, and other negative lengths."""
+    """Return True if a length means null (-1); refuses null if it is not allowed, and other negative lengths."""
     if length >= 0:
         return False
     if length < -1:

@@ -15,7 +15,7 @@ from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 def encode_message(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> bytes:
     """Return the bytes of a message at a version.
 
-    Raises EncodeError where a value does not fit its field, or cannot be expressed in this version.
+    Raises EncodeError if a value does not fit its field, or cannot be expressed in this version.
     """
     if version not in spec.valid_versions:
         raise EncodeError(unsupported(spec, version), id="unsupported-message-version", path=spec.name)

@@ -48,7 +48,7 @@ def plain_spans(data: bytes, position: int, end: int, count: int) -> list[Span]:
 
 
 def _longer(data: bytes, p: int) -> Span:
-    """Return the same of a record with numbers of several bytes; the offset still doubled, as it is written."""
+    """Return the value's place in a record with numbers of several bytes; the offset still doubled, as written."""
     length = data[p]
     p += 1
     if length > 127:

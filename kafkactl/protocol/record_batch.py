@@ -206,7 +206,7 @@ def decode_records(
 ) -> tuple[Record, ...]:
     """Return the records of a batch.
 
-    Raises DecodeError where they are not what the header says, and `too-many-records`.
+    Raises DecodeError if they are not what the header says, and `too-many-records`.
     """
     start = header.position - base
     end = start + header.size_bytes

@@ -10,7 +10,7 @@ def record_size(offset_delta: int, key: bytes | None, value: bytes | None) -> in
 
 
 def value_record_size(offset_delta: int, value_bytes: int) -> int:
-    """Return the same of a record without a key whose value takes so many bytes."""
+    """Return the size of a record without a key whose value takes so many bytes."""
     content = 4 + _base128_size(offset_delta << 1) + _base128_size(value_bytes << 1) + value_bytes
     return _base128_size(content << 1) + content
 

@@ -129,7 +129,7 @@ def is_defined_setting(name: str) -> bool:
 
 
 def _type(kind: int | None, name: str) -> str | None:
-    """Return the type of a configuration in Kafka's words; None where no release defines it."""
+    """Return the type of a configuration in Kafka's words; None if no release defines it."""
     types = _types().get(_rules()["kinds"].get(str(kind)), {})
     found = types.get(name)
     if found is None and kind == BROKER:

@@ -53,7 +53,7 @@ class CatchUp:
 
 
 def sample_of(state: QuorumState, key: ReplicaKey, *, at_ms: int) -> CatchUpSample | None:
-    """Return the sample of a replica in a state; None where no node leads or the leader does not list it."""
+    """Return the sample of a replica in a state; None if no node leads or the leader does not list it."""
     replica = next((replica for replica in state.replicas if replica.key == key), None)
     leader = state.leader
     if not state.has_leader or replica is None or state.leader_epoch is None:

@@ -13,7 +13,7 @@ _ALIVE = {True: "alive", False: "not alive", None: "not known to be alive"}
 
 
 def quorum_differences(before: QuorumState, after: QuorumState) -> tuple[str, ...]:
-    """Return what changed. Offsets and lags change all the time, and are left out."""
+    """Return the changes as lines. Offsets and lags change all the time, and are left out."""
     return (*_leader(before, after), *_replicas(before, after), *_tolerance(before, after))
 
 

@@ -55,7 +55,7 @@ class Circumstances:
     `overrides` are the flags given (the values of OVERRIDES). `earlier` is a look at the same quorum some time before:
     two looks show whether commits go on. `recent_elections` counts new leader epochs within the last minute.
     `epoch_age_ms`: how long the leader leads, as far as it was watched. `max_lag` in records. `auto_join` are the
-    controllers known to have controller.quorum.auto.join.enable set, None where it is unknown.
+    controllers known to have controller.quorum.auto.join.enable set, None if it is unknown.
     """
 
     overrides: frozenset[str] = frozenset()
@@ -99,7 +99,7 @@ def check_quorum(state: QuorumState, circumstances: Circumstances) -> Iterator[F
 
 
 def release_of_node(node: ClusterNode | None) -> Release | None:
-    """Return the release a node runs, as its range of metadata.version shows; None where it did not answer."""
+    """Return the release a node runs, as its range of metadata.version shows; None if it did not answer."""
     versions = None if node is None else node.versions
     return None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
 

@@ -177,7 +177,7 @@ def _wrong_listener(state: QuorumState, probe: Probe, node_id: int) -> str:
 
 
 def _registered(state: QuorumState, node_id: int) -> tuple[Endpoint, ...] | None:
-    """Return the endpoints of a controller's registration; None where the log was not read or has none."""
+    """Return the endpoints of a controller's registration; None if the log was not read or has none."""
     if state.registrations is None or node_id not in state.registrations.controllers:
         return None
     return state.registrations.controllers[node_id].endpoints

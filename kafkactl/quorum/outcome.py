@@ -149,7 +149,7 @@ class Known(StrEnum):
 class Verdict:
     """Outcome of a step. `retry`: the step certainly had no effect, so it may be planned again.
 
-    `may_happen` are sentences on what can still come without a request; empty where nothing can.
+    `may_happen` are sentences on what can still come without a request; empty if nothing can.
     """
 
     known: Known

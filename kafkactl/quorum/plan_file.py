@@ -89,7 +89,7 @@ def plan_document(
 def read_plan(data: bytes, *, file: str) -> QuorumPlanFile:
     """Read a plan file.
 
-    Raises InputError `not-a-plan-file`, RefusedError `plan-file-edited`, and RefusedError `plan-forged` where its
+    Raises InputError `not-a-plan-file`, RefusedError `plan-file-edited`, and RefusedError `plan-forged` if its
     steps do not follow from its voters.
     """
     document = read_document(data, file=file, kind=KIND, schema_version=SCHEMA_VERSION, made_by=MADE_BY)

@@ -59,7 +59,7 @@ class Step:
 
     @property
     def directory_id(self) -> Uuid | None:
-        """Return the directory it is about, None where it is not known."""
+        """Return the directory it is about, None if it is not known."""
         return None if self.key is None or self.key.directory_id == ZERO_UUID else self.key.directory_id
 
     @property
@@ -115,7 +115,7 @@ class QuorumChange:
 
 
 def numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the same steps, counted from 1: those that were done, then those of the new plan."""
+    """Return the steps counted from 1: completed steps, then those of the new plan."""
     return tuple(replace(step, number=number) for number, step in enumerate(steps, start=1))
 
 

@@ -112,7 +112,7 @@ def _items(metric: Metric, answer: Mapping[str, Any]) -> Iterable[Mapping[str, A
 
 
 def _field(item: Mapping[str, Any], path: str) -> Any:
-    """Return the value at `a.b.c`; None where a part of the way is null."""
+    """Return the value at `a.b.c`; None if a part of the way is null."""
     value: Any = item
     for name in path.split("."):
         if value is None:

@@ -183,7 +183,7 @@ class Section:
 class Report:
     """Content of one page. `verdict` is the heaviest; `cluster` is the state in the log before any event.
 
-    `overview` has a row for each section, or is None where there is one section whose findings are all that there are;
+    `overview` has a row for each section, or is None if there is one section whose findings are all that there are;
     `findings` and `summary` stand before the sections, `assumptions` are those that all sections share, `closing` says
     how the page was made. `headline` replaces the verdict, if there is more than one thing to say.
     """

@@ -17,7 +17,7 @@ _HEAVIEST: Final = ("bad", "warn", "good", "plain")
 
 
 def timeline_of(events: Iterable[Event], *, end_ms: int) -> Timeline | None:
-    """Return the lanes, features first, then the nodes with the most events; None where nothing happened.
+    """Return the lanes, features first, then the nodes with the most events; None if nothing happened.
 
     Every event is kept: they are few compared with the records of partitions.
     """

@@ -37,7 +37,7 @@ AFTER: Final = (NEW_INCARNATION, UNFENCED, RANGES, ISR_WHOLE, CAUGHT_UP, QUORUM_
 
 
 def mark_of(case: RollCase, node: RollNode) -> NodeMark:
-    """Return what is known of a node now, before its stop."""
+    """Return the known facts about a node before its stop."""
     broker = case.image.brokers.get(node.id) if node.is_broker else None
     controller = case.image.controllers.get(node.id) if node.is_controller else None
     span = (registered_ranges(case.observation, node) or {}).get(METADATA_VERSION)

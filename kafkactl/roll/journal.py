@@ -58,7 +58,7 @@ class OpenStep:
     to_dict = by_fields
 
     def mark(self, node_id: int) -> NodeMark | None:
-        """Return what was known of a node before its stop."""
+        """Return the known facts about a node before its stop."""
         return next((mark for mark in self.marks if mark.node_id == node_id), None)
 
 
@@ -109,7 +109,7 @@ class RollRecord:
 
 
 def read_record(entries: Iterable[Entry] | None) -> RollRecord | None:
-    """Return what the entries say; None without a journal. Raises InputError `journal-not-understood`."""
+    """Return the state in the entries; None without a journal. Raises InputError `journal-not-understood`."""
     if entries is None:
         return None
     held = tuple(entries)

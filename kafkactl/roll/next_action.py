@@ -59,7 +59,7 @@ def _other_roll(case: RollCase) -> str:
 
 
 def _repairs(case: RollCase, down: Sequence[int], lacking: Sequence[int], way: RollbackPath) -> Iterator[str]:
-    """Yield what has to be done before any stop, the most urgent first."""
+    """Yield the actions that must precede any stop, the most urgent first."""
     observed, quorum = case.observation, case.observation.quorum_view
     for wrong in blockers(observed.findings):
         yield f"{wrong.advice} {wrong.message[:1].upper()}{wrong.message[1:]}."

@@ -48,7 +48,7 @@ class Chance:
 class Choices:
     """The choices of one host among so many servers, each as likely: no choice of another host shifts them.
 
-    Raises ValueError where there is no server, or more than one byte can tell apart.
+    Raises ValueError if there is no server, or more than one byte can tell apart.
     """
 
     __slots__ = ("_bytes", "_generator", "_servers", "_whole")

@@ -139,7 +139,7 @@ class _Run:
             self.expect(step)
 
     def elects(self, end_us: int) -> bool:
-        """Pass until a leader is elected, or a process ends; False where the time, or the end of the run, is first."""
+        """Pass until a leader is elected, or a process ends; False if the time, or the end of the run, is first."""
         world, known, ended = self.world, len(self.world.elections), self.world.ended
         return world.run_until(end_us, lambda: len(world.elections) > known or world.ended > ended)
 
@@ -242,7 +242,7 @@ def run_plan(quorum: Quorum, plan: Sequence[Timed], seed: int, *, traced: bool =
 
 
 def run_in(world: World, plan: Sequence[Timed], seed: int) -> Outcome:
-    """Return the same in a world that is there already."""
+    """Carry out a plan, as `run_plan` does, in an existing world."""
     run = _Run(world, strict=False)
     for timed in plan:
         run.pass_until(timed.at_us)

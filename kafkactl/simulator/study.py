@@ -46,7 +46,7 @@ LOSE: Final = "lose"
 class Electing:
     """Time without a leader after one kind of leader stop, in simulated runs.
 
-    Times are in milliseconds, None where no leader was elected.
+    Times are in milliseconds, None if no leader was elected.
     """
 
     release: str
@@ -311,7 +311,7 @@ def _tried(
 
 
 def _settled(quorum: Quorum, seed: int, *, down: Iterable[int] = ()) -> Operator | None:
-    """Return a quorum that has committed, without those that are down; None where it cannot."""
+    """Return a quorum that has committed, without those that are down; None if it cannot."""
     operator = Operator(World(quorum, seed, traced=False))
     for node in sorted(down):
         carry_out(operator, step("kill", node))

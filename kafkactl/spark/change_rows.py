@@ -66,7 +66,7 @@ def change_rows(
 
 
 def _records(file: LogFile) -> Iterator[LogRecord | None]:
-    """Return the records of a file, and None where it is damaged."""
+    """Return the records of a file, and None if it is damaged."""
     for run in walk_runs(file.pieces(), file=file.name):
         if isinstance(run, Damage):
             yield None

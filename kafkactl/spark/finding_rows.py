@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 def finding_rows(path: str, failed: Callable[[KafkactlError], None]) -> Iterator[Row]:
     """Return id, severity, subject, message and evidence (JSON text) of each finding, each once.
 
-    `failed` receives the error where one of the two commands would give an error in place of an answer.
+    `failed` receives the error if one of the two commands would give an error in place of an answer.
     """
     rows: dict[Row, None] = {}
     for check in (_verified, _linted):

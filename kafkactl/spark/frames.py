@@ -89,7 +89,7 @@ def changes(
     cluster_of: str | None = None,
     on_error: OnError = "rows",
 ) -> DataFrame:
-    """Return what changed in each cluster, one value a row: leaders, ISRs, replicas, settings, levels, registrations.
+    """Return the changes in each cluster, one value a row: leaders, ISRs, replicas, settings, levels, registrations.
 
     `since` is included (a datetime, or ISO 8601 text; without a zone UTC). Raises as `state`.
     """

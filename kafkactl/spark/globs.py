@@ -63,7 +63,7 @@ def path_alternative(glob: str) -> str:
 
 
 def divided(glob: str) -> tuple[str, str]:
-    """Return what is before the name of a glob, with the slash, and the name: the last part outside of braces.
+    """Return the part before the name of a glob, with the slash, and the name: the last part outside of braces.
 
     >>> divided("/logs/{a/b,c}")
     ('/logs/', '{a/b,c}')

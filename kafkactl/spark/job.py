@@ -67,7 +67,7 @@ class Units:
     tasks: tuple[tuple[int, ...], ...] = ()
 
     def each(self, rows: Iterable[pa.RecordBatch], work: Work[Result]) -> Iterator[Result]:
-        """Return what `work` makes of each unit of a task; `rows` are the task's."""
+        """Return the result of `work` for each unit of a task; `rows` are the task's."""
         return self._opened(rows, work) if self.tasks else self._copied(rows, work)
 
     def _opened(self, rows: Iterable[pa.RecordBatch], work: Work[Result]) -> Iterator[Result]:

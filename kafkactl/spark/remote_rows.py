@@ -128,7 +128,7 @@ class RemoteJob:
 
 
 def _loaded(request: Request, comparison: Comparison | None, parts: dict[int, Any]) -> Loaded:
-    """Return what the folds come to. Raises as reading the sources does, FailedError `log-changed-while-read`."""
+    """Return the combined folds. Raises as reading the sources does, FailedError `log-changed-while-read`."""
     found = prepared(request, comparison)
     logs = [log for _, log in found.pairs]
     if {log.partition for log in logs} != {partition for partition in parts if partition >= 0}:

@@ -8,7 +8,7 @@ from kafkactl.status.answer import AreaStatus, ClusterStatus, StatusVerdict
 
 
 def status_changes(before: ClusterStatus, after: ClusterStatus) -> tuple[str, ...]:
-    """Return what changed, in the order of the areas: verdicts, and numbers of areas that keep their verdict."""
+    """Return the changes, in the order of the areas: verdicts, and numbers of areas that keep their verdict."""
     earlier = {area.area: area for area in before.areas}
     return tuple(
         line for area in after.areas if area.area in earlier for line in _area_changes(earlier[area.area], area)

@@ -41,7 +41,7 @@ _META_PROPERTIES_TEXT = re.compile(rb"(?m)^[ \t]*(version|cluster\.id|node\.id|b
 
 @frozen
 class Properties:
-    """A decoded meta.properties; all is None where the file cannot be read."""
+    """A decoded meta.properties; all is None if the file cannot be read."""
 
     version: int | None = None
     cluster_id: str | None = None
@@ -68,7 +68,7 @@ class QuorumStateDict(TypedDict):
 
 @frozen
 class State:
-    """A quorum-state file; None where the file cannot be read."""
+    """A quorum-state file; None if the file cannot be read."""
 
     state: QuorumStateDict | None
     type: Literal["quorum-state"] = QUORUM_STATE
@@ -168,7 +168,7 @@ class DumpedFile:
 
 
 def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFile:
-    """Decode a file, whatever its state. Raises InputError `unknown-file-type` where it is none of the three."""
+    """Decode a file, whatever its state. Raises InputError `unknown-file-type` if it is none of the three."""
     found = file_type(path, data)
     if found is None:
         raise InputError(

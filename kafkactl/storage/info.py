@@ -220,7 +220,7 @@ def _as_written(content: bytes, path: str) -> Mapping[str, str]:
 
 
 def _as_understood(found: MetaProperties) -> Mapping[str, str]:
-    """Return what a node takes from the file, from 3.7 on."""
+    """Return the values that a node reads from the file, from 3.7 on."""
     values = {
         CLUSTER_ID: found.cluster_id,
         DIRECTORY_ID: None if found.directory_id is None else str(found.directory_id),

@@ -61,7 +61,7 @@ def is_only_formatted(directory: ObservedDirectory) -> bool:
 
 
 def data_entries(directory: ObservedDirectory) -> list[DirectoryEntry]:
-    """Return what lies in the directory other than file system folders, an empty lock and leftovers of a format."""
+    """Return the names in the directory but for file system folders, an empty lock and leftovers of a format."""
     return [
         entry
         for entry in directory.entries

@@ -171,9 +171,9 @@ class ObservedDirectory:
     missing). `metadata_log` lists `__cluster_metadata-0` (None: absent; empty with
     `metadata_log_error` where it cannot be listed), `metadata_files` holds the contents of its
     0-0 checkpoint and quorum-state, `offset_checkpoints` those of a broker's recovery points, log starts and cleaned
-    offsets, by name. `locked_by_process` is True where a running node holds `.lock`, and `lock_holder_pid` then says
+    offsets, by name. `locked_by_process` is True if a running node holds `.lock`, and `lock_holder_pid` then says
     which process, where the system shows it. `lock_holder_is_node` says whether that is a node of Kafka by its command
-    line, None where that is not shown.
+    line, None if that is not shown.
     """
 
     path: str
@@ -206,10 +206,10 @@ class ObservedDirectory:
 class QuorumSeen:
     """The observation of the controllers before the metadata directory of one of them is formatted.
 
-    `state` is the quorum with the evidence of who follows the leader (`quorum/liveness`); None where no controller
+    `state` is the quorum with the evidence of who follows the leader (`quorum/liveness`); None if no controller
     could be asked, and `reason` says why. `voter_ids` are the voters by the node's configuration, none in a dynamic
     quorum; `refused` those of them at whose endpoint the connection was refused: no process listens there.
-    `registered` are the controllers that the cluster has registered, None where no controller named them;
+    `registered` are the controllers that the cluster has registered, None if no controller named them;
     `has_loaded` says that one that answers has read the metadata of a cluster; `is_reached`, that a process answered
     at an address at all, if only to refuse the connection's TLS or login.
     """
@@ -237,7 +237,7 @@ class ObservedNode:
     """Observed log directories of one node, including the metadata log directory, in the order of the config.
 
     `class_paths` are those of the file's plugins that were looked at, by the key that names the class.
-    `quorum` is None where no controller was asked: only a blank metadata directory of one makes that necessary.
+    `quorum` is None if no controller was asked: only a blank metadata directory of one makes that necessary.
     """
 
     directories: tuple[ObservedDirectory, ...]
@@ -274,7 +274,7 @@ class PlannedFile:
 class PlannedDirectory:
     """A log directory in a plan. `files` are in the order in which they are published, meta.properties last.
 
-    `place` (device, inode) is the real directory that was looked at, None where there was none; `found` are the names
+    `place` (device, inode) is the real directory that was looked at, None if there was none; `found` are the names
     in it. What is another directory by then, or holds more, is not written to. Of a directory that is kept, `found` is
     empty, unless it is kept because a format was interrupted: then the lock file of that run must still be there.
     """

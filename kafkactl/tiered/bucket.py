@@ -27,7 +27,7 @@ class StoredObject(NamedTuple):
 
 @frozen
 class Listing:
-    """The objects of a store. `time_ms` is when the listing was made, None where it does not say."""
+    """The objects of a store. `time_ms` is when the listing was made, None if it does not say."""
 
     path: str
     format: str
@@ -51,7 +51,7 @@ class BucketRead:
 
 
 class Bucket:
-    """A listing by segment ids. `layout` is None where no key names a segment."""
+    """A listing by segment ids. `layout` is None if no key names a segment."""
 
     def __init__(self, listing: Listing, layout: Layout | None) -> None:
         self.listing = listing
@@ -74,7 +74,7 @@ class Bucket:
     def last_key(self) -> str | None:
         """Return the last key of a listing in the order of its keys, suffixes aside.
 
-        None where it is in another order.
+        None if it is in another order.
         """
         objects = self.listing.objects
         stems = (found.key.rpartition(".")[0] for found in objects)

@@ -58,7 +58,7 @@ class ReplicaLog:
 
 @frozen
 class PartitionView:
-    """A user partition. `leader` is -1 for none, None where it is not known."""
+    """A user partition. `leader` is -1 for none, None if it is not known."""
 
     partition: int
     leader: int | None = None
@@ -71,7 +71,7 @@ class PartitionView:
 
 @frozen
 class TopicView:
-    """A topic. `configs` are its own settings, None where they are not known."""
+    """A topic. `configs` are its own settings, None if they are not known."""
 
     name: str
     topic_id: bytes
@@ -120,7 +120,7 @@ class ClusterView:
     """State of a cluster. `topics` and `brokers` None: not known; else complete except for Kafka's own topics.
 
     `disks` are replica logs found on disks, by user partition, whether or not the topic is known. `topics_until_ms` is
-    the end of the metadata log that the topics are from, None where brokers were asked for them. `removed_topics` are
+    the end of the metadata log that the topics are from, None if brokers were asked for them. `removed_topics` are
     those that the metadata log is known to have removed.
     """
 

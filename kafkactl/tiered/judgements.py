@@ -85,7 +85,7 @@ class TieredReport:
     """An audit and a forecast of the same sources, with what is drawn of them.
 
     `findings` are its findings and those of the forecast, the worst first.
-    `forecast` is a list of partitions, None where no replica is known. `pictures` are the offsets of the partitions
+    `forecast` is a list of partitions, None if no replica is known. `pictures` are the offsets of the partitions
     that are drawn (the worst, then the largest), `orphan_ages` the orphaned copies of each topic by age.
     """
 

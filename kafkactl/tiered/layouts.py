@@ -143,14 +143,14 @@ def _of_pattern(text: str) -> Layout:
 
 
 def guessed(keys: Sequence[str]) -> Layout | None:
-    """Return the known layout that most keys fit; None where none fits any."""
+    """Return the known layout that most keys fit; None if none fits any."""
     fits = {layout.name: sum(layout.parse(key) is not None for key in keys) for layout in _KNOWN.values()}
     best = max(fits, key=lambda name: fits[name])
     return _KNOWN[best] if fits[best] else None
 
 
 def uuid_bytes(text: str) -> bytes | None:
-    """Return the 16 bytes of an id of 22 characters, None where it is not a valid one."""
+    """Return the 16 bytes of an id of 22 characters, None if it is not a valid one."""
     try:
         raw = base64.urlsafe_b64decode(text + "==")
     except (binascii.Error, ValueError):

@@ -38,8 +38,8 @@ class MetadataLog:
     """A metadata partition as it is read: `log_start` is where brokers begin, `end_offset` what was known of its end.
 
     `read` opens it and gives its records in order, from `read_from` on if none is missing: files may still have what
-    lies below the start. `read_fast` gives a fold the same, sooner (`reading.read_fast`); None where there is no such
-    way. `expected_end` is None where the end is not known from elsewhere.
+    lies below the start. `read_fast` gives a fold the same, sooner (`reading.read_fast`); None if there is no such
+    way. `expected_end` is None if the end is not known from elsewhere.
     """
 
     partition: int
@@ -52,7 +52,7 @@ class MetadataLog:
 
 
 class Poison(NamedTuple):
-    """A record at which metadata consumers end. `key` is None where it could not be decoded."""
+    """A record at which metadata consumers end. `key` is None if it could not be decoded."""
 
     metadata_partition: int
     offset: int
@@ -120,7 +120,7 @@ class Ledger:
         self._ended: set[tuple[int, PartitionKey]] = set()
 
     def take(self, log: MetadataLog, placed: PlacedRecord) -> str | None:
-        """Fold one record; why it is not applied, None where it is."""
+        """Fold one record; why it is not applied, None if it is."""
         record = placed.record
         if record is None:
             self._poisoned(Poison(log.partition, placed.offset, UNDECODABLE, placed.error, None, None))

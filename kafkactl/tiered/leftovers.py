@@ -73,7 +73,7 @@ _NEXT_STEP: Final = (
 
 @frozen
 class Leftovers:
-    """The list; empty where it is refused. `skipped` counts objects that are left out for their age, `undated` those
+    """The list; empty if it is refused. `skipped` counts objects that are left out for their age, `undated` those
     in the list whose age is not known, `unproven` those that a record may name that was not read."""
 
     refused: bool
@@ -198,7 +198,7 @@ def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> It
 
 
 def _key_of(bucket: Bucket, segment_id: bytes, found: StoredObject) -> PartitionKey | None:
-    """Return the user partition that a key names; None where the layout does not tell."""
+    """Return the user partition that a key names; None if the layout does not tell."""
     name = next(name for name, other in bucket.segments[segment_id] if other is found)
     return None if name.topic_id is None or name.partition is None else PartitionKey(name.topic_id, name.partition)
 

@@ -18,7 +18,7 @@ NO_OFFSET = -1
 
 @frozen(kw_only=False)
 class Lineage:
-    """(leader epoch, its first offset), ascending and not empty; `log_end` is one after the last offset, None where it
+    """(leader epoch, its first offset), ascending and not empty; `log_end` is one after the last offset, None if it
     is not known."""
 
     epochs: tuple[tuple[int, int], ...]

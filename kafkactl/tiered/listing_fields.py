@@ -80,7 +80,7 @@ _MEANINGS: Final = (
 
 @functools.lru_cache(maxsize=256)
 def _names(given: tuple[str, ...]) -> _Names:
-    """Return which of these names mean what; the entries of one listing have few different sets of names."""
+    """Return these names by their meaning; the entries of one listing have few different sets of names."""
     by_plain: dict[str, str] = {}
     for name in given:
         by_plain.setdefault(plain_name(name), name)
@@ -88,7 +88,7 @@ def _names(given: tuple[str, ...]) -> _Names:
 
 
 def listed_version(fields: Mapping[str, Any]) -> ListedVersion | None:
-    """Return what the attributes of an entry describe; None if they have no key or no size."""
+    """Return the object that the attributes of an entry describe; None if they have no key or no size."""
     names = _names(tuple(fields))
     key = _first(fields, names.keys)
     if not isinstance(key, str):

@@ -89,7 +89,7 @@ class PartitionLog:
         self.records_in[metadata_partition] = self.records_in.get(metadata_partition, 0) + records
 
     def add(self, record: BaseRecord, metadata_partition: int, offset: int) -> str | None:
-        """Return a base record in state COPY_SEGMENT_STARTED; why brokers drop it, None where they do not."""
+        """Return a base record in state COPY_SEGMENT_STARTED; why brokers drop it, None if they do not."""
         segment_id, start = record.segment_id, record.start_offset
         segment = self.table.get(segment_id)
         before = None if segment is None else segment.state
@@ -114,7 +114,7 @@ class PartitionLog:
         return None
 
     def update(self, record: UpdateRecord, metadata_partition: int, offset: int) -> str | None:
-        """Return a later record of a segment; why brokers drop it, None where they do not."""
+        """Return a later record of a segment; why brokers drop it, None if they do not."""
         segment, state = self.table.get(record.segment_id), record.state
         if segment is None:
             return self._drop(WITHOUT_BASE, metadata_partition, offset, record, None)

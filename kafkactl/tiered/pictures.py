@@ -128,7 +128,7 @@ class OrphanAges:
 def picture_of(partition: PartitionCase, holes: Sequence[Hole]) -> Picture:
     """Return the offset ranges of a partition. `holes` are those of its status in the audit.
 
-    Ranges are (first offset, last offset). `local` and `both` are None where the local log start is not known;
+    Ranges are (first offset, last offset). `local` and `both` are None if the local log start is not known;
     `others` are segments that no reader is served from, by the id of the finding about them.
     """
     remote = covered(partition)
@@ -195,7 +195,7 @@ def few(ranges: Ranges, most: int = MOST_RANGES) -> Ranges:
 
 
 def _local(partition: PartitionCase) -> LocalLog | None:
-    """Return the local log; None where its start is not known. A disk does not show where a log ends."""
+    """Return the local log; None if its start is not known. A disk does not show where a log ends."""
     start, end = partition.local_start, partition.log_end
     if start is None:
         return None

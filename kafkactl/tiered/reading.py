@@ -43,7 +43,7 @@ class Unread:
     """Offsets of a file that could not be read: damaged bytes, or a batch that this installation cannot decompress.
 
     `first_offset` is the first that is missing, `is_tail` says that nothing follows in the file, as where a running
-    broker is writing its last batch. `is_damage` is False where the batch is sound and kafkactl is the limit.
+    broker is writing its last batch. `is_damage` is False if the batch is sound and kafkactl is the limit.
     """
 
     file: str
@@ -87,7 +87,7 @@ def read_records(pieces: Iterable[bytes], *, file: str, first_offset: int = 0) -
 def read_fast(
     pieces: Iterable[bytes], *, file: str, first_offset: int = 0, reader: PlainReader | None = None
 ) -> Iterator[FastRead]:
-    """Yield the same for a fold, which needs less of plain records; with one `reader` for all files of a partition."""
+    """Yield the reads for a fold, which needs less of plain records; with one `reader` for all files of a partition."""
     return _read(pieces, file, first_offset, reader or PlainReader())
 
 

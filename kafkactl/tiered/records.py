@@ -82,7 +82,7 @@ def decode_frame(value: bytes | None, *, file: str | None = None, base: int = 0)
 def remote_record(record: MetadataRecord, *, file: str | None = None, base: int = 0) -> RemoteRecord:
     """Return the value that a broker makes of a message.
 
-    Raises DecodeError `invalid-remote-log-metadata` where it refuses.
+    Raises DecodeError `invalid-remote-log-metadata` if it refuses.
     """
 
     def refuse(reason: str) -> DecodeError:

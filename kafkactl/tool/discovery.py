@@ -61,7 +61,7 @@ class NodeFile:
 
 @frozen
 class PassedOver:
-    """A node of this host that is not used. `path` is None where its process does not show which file it has."""
+    """A node of this host that is not used. `path` is None if its process does not show which file it has."""
 
     path: str | None
     process_id: int | None
@@ -70,7 +70,7 @@ class PassedOver:
     """The user who can use the file as its owner."""
 
     def finding(self, words: str) -> Finding:
-        """Return what a command reports of it; `words` are those of the command, such as `storage verify`."""
+        """Return the finding of a command about it; `words` are those of the command, such as `storage verify`."""
         process = None if self.process_id is None else f"process {self.process_id}"
         ways = []
         if self.path is not None:

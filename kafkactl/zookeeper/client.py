@@ -171,7 +171,7 @@ class ZooKeeper(Closing):
         return version + 1
 
     def create_ephemeral(self, path: str, data: bytes, *, deadline: Deadline | None = None) -> bool:
-        """Create a znode that lasts as long as this session; False where there is one. Its parent has to be there.
+        """Create a znode that lasts as long as this session; False if there is one. Its parent has to be there.
 
         Everybody may read it; only this identity may delete it, where there is one. Raises as `set` does.
         """
@@ -274,7 +274,7 @@ class ZooKeeper(Closing):
         )
 
     def _word(self, server: Address, word: bytes) -> str:
-        """Return the answer to a four-letter word; empty where there is none."""
+        """Return the answer to a four-letter word; empty if there is none."""
         timeout_s = min(2.0, self._timeout_ms / 1000)
         try:
             plain = socket.create_connection((server.host, server.port), timeout=timeout_s)

@@ -80,7 +80,7 @@ def shown_chroot(chroot: str) -> str:
 
 
 def _server(part: str) -> tuple[str, int]:
-    """Return host and port. Raises ValueError where Java's parser throws IllegalArgumentException."""
+    """Return host and port. Raises ValueError if Java's parser throws IllegalArgumentException."""
     if part.startswith("["):
         host, bracket, rest = part[1:].rpartition("]")
         if not host or not bracket or (rest and (rest == ":" or not rest.startswith(":"))):

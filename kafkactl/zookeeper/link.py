@@ -62,7 +62,7 @@ class _Bounded:
         return getattr(self._socket, name)  # `pending` is there only under TLS
 
     def recv(self, size: int) -> bytes:
-        """Return the next bytes of an answer of which `size` are due. Raises OSError where that is too many."""
+        """Return the next bytes of an answer of which `size` are due. Raises OSError if that is too many."""
         self._check(size)
         return self._socket.recv(min(size, _RECEIVE_BYTES))
 
@@ -128,7 +128,7 @@ class Link:
         return pending
 
     def wait(self, pending: Any, deadline: Deadline) -> Any:
-        """Return the answer. Raises CodeError, LostError, and UnreachableError where none comes in time."""
+        """Return the answer. Raises CodeError, LostError, and UnreachableError if none comes in time."""
         from kazoo.exceptions import (
             AuthFailedError,
             CancelledError,

@@ -107,7 +107,7 @@ class Reader:
         return found
 
     def _check_size(self, znodes: int, data_bytes: int) -> None:
-        """Raise where there is more than a cluster has: what a server says must not take the memory of this host."""
+        """Raise an error for more data than a cluster has: a server's answer must not take the memory of this host."""
         if znodes > MOST_ZNODES or data_bytes > MOST_UNPACKED_BYTES:
             raise UnreachableError(
                 f"ZooKeeper at {self._link.connect} has more than {MOST_ZNODES} znodes below {self._chroot or '/'}, or"

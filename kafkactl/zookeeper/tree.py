@@ -36,7 +36,7 @@ class Tree:
     zxid_after: int | None = None
 
     def get(self, path: str) -> Znode | None:
-        """Return the znode at a path, None where there is none."""
+        """Return the znode at a path, None if there is none."""
         return self.znodes.get(path)
 
     def children(self, path: str) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def tree_of(znodes: Iterable[Znode], chroot: str | None = None) -> Tree:
     """Return the Kafka tree among these znodes.
 
     Without a chroot it is found. A chroot that no path begins with is that of the cluster, and the paths are taken
-    as relative to it already, if they are a Kafka tree unchanged. Raises InputError `several-kafka-trees` where
+    as relative to it already, if they are a Kafka tree unchanged. Raises InputError `several-kafka-trees` if
     none is given and there are several, `invalid-chroot` for one that is not a path.
     """
     every = list(znodes)

@@ -133,7 +133,7 @@ def _data_text(znode: Znode) -> str | None:
 def decode_znodes(data: bytes, *, file: str) -> SavedZnodes:
     """Read a saved tree, gzipped or plain; for what cannot be read of it see the findings.
 
-    Raises InputError `saved-tree-too-large` where it holds more than a file of its size may.
+    Raises InputError `saved-tree-too-large` if it holds more than a file of its size may.
     """
     unpacking = _Unpacking(data, file)
     most = min(MOST_ZNODES, max(_ALWAYS_ZNODES, len(data) // _BYTES_A_ZNODE))

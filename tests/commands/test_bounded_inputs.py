@@ -123,7 +123,7 @@ def command_lines(folder: Path, kind: str) -> dict[str, tuple[list[str], int, st
 
 
 def _error_id(text: str) -> str | None:
-    """Return the id of the error after any warnings; None where there is none."""
+    """Return the id of the error after any warnings; None if there is none."""
     return json.loads(text[text.index("{") :])["id"] if "{" in text else None
 
 

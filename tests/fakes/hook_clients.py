@@ -322,7 +322,7 @@ class Clients:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def pid(self, unit: str) -> int | None:
-        """Return the process of a unit, service or pod; None where it has none."""
+        """Return the process of a unit, service or pod; None if it has none."""
         try:
             number = int(self._place(unit, "pid").read_text())
             os.kill(number, 0)

@@ -36,7 +36,7 @@ _LOADING = threading.Lock()
 
 @dataclass(frozen=True)
 class Ended:
-    """End of a command: `code` is None where it crashed or was killed; `seconds` is the time of its process,
+    """End of a command: `code` is None if it crashed or was killed; `seconds` is the time of its process,
     `starved_s` what of it the process, and the thread that waited for its end, spent waiting for a processor."""
 
     code: int | None
@@ -52,7 +52,7 @@ class Ended:
 
     @property
     def answer(self) -> dict[str, Any] | None:
-        """Return the answer of `-o json`, None where there is none. Raises ValueError where it is something else."""
+        """Return the answer of `-o json`, None if there is none. Raises ValueError if it is something else."""
         found: dict[str, Any] | None = json.loads(self.stdout) if self.stdout.strip() else None
         return found
 
@@ -88,7 +88,7 @@ def run(words: Sequence[str], folder: Path, places: Mapping[tuple[str, int], tup
 
 
 def _starved_s(who: str) -> float:
-    """Return how long a thread has been ready to run without a processor; 0 where the kernel does not count it."""
+    """Return how long a thread has been ready to run without a processor; 0 if the kernel does not count it."""
     try:
         return int(Path("/proc", who, "schedstat").read_text(encoding="ascii").split()[1]) / 1e9
     except OSError:

@@ -82,7 +82,7 @@ def undisturbed(target: str, folder: Path) -> list[int]:
 
 
 def killed(moment: Moment, target: str, folder: Path) -> str:
-    """Return what was wrong with a run that was killed then and run again; empty where nothing was."""
+    """Return what was wrong with a run that was killed then and run again; empty if nothing was."""
     folder.mkdir(parents=True, exist_ok=True)
     plan = KillingPlan(moment)
     with FaultyQuorum(network=plan) as quorum:

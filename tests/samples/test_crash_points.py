@@ -119,7 +119,7 @@ class OtherSource(FixedSource):
 
 
 def run(plan: FormatPlan, files: FaultyFilesystem) -> Applied | None:
-    """Apply; None where the process was killed."""
+    """Apply; None if the process was killed."""
     try:
         return apply_plan(plan, files)
     except Killed:

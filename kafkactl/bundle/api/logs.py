@@ -123,7 +123,7 @@ class Logs:
         return place, place
 
     def _redacted(self, source: LogSource) -> LogSource:
-        """Return the same log without its secrets, made while it is read."""
+        """Return the log without its secrets, redacted while it is read."""
 
         def without_secrets(file: LogFile) -> LogFile:
             return changed(

@@ -55,7 +55,7 @@ def _without_log(bundle: OpenBundle) -> InputError:
 def stored_answer(bundle: OpenBundle, part: str) -> tuple[dict[str, Any], int]:
     """Return the answer of a part as it was kept, and the exit code that the command had. Its shape is not checked yet.
 
-    Raises InputError `bundle-without-part`, with the reason where it could not be gathered.
+    Raises InputError `bundle-without-part`, with the reason if it could not be gathered.
     """
     found = bundle.manifest.part(part)
     answer = None if found is None else bundle.document(f"{ANSWERS}/{part}.json")

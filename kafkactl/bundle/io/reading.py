@@ -161,7 +161,7 @@ class OpenBundle:
         self._members = members
 
     def document(self, name: str) -> dict[str, Any] | None:
-        """Return the answer in a member; None where there is no such member.
+        """Return the answer in a member; None if there is no such member.
 
         Raises InputError `damaged-bundle`, `invalid-bundle`.
         """
@@ -229,7 +229,7 @@ class OpenBundle:
         )
 
     def extract(self, folder: str, to: Path) -> Path:
-        """Write what is below a folder of the bundle below `to`, which is this user's own; the path of the folder.
+        """Write the files of a bundle's folder to `to`, which is this user's own, and return the path of the folder.
 
         Raises InputError `damaged-bundle`, FailedError `bundle-not-unpacked`.
         """

@@ -86,7 +86,7 @@ class StagedMembers:
 
 
 def check_bundle_target(path: Path, *, force: bool) -> None:
-    """Raise what `write_bundle` would raise, before the work is done.
+    """Raise the errors of `write_bundle` about its target, before the work is done.
 
     RefusedError `bundle-file-exists`; FailedError `bundle-not-written`.
     """

@@ -39,7 +39,7 @@ class NodeList:
 def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
     """Show the nodes of a live cluster; a silent node costs a fifth of `timeout_ms` at most.
 
-    Raises UnreachableError where no node answers.
+    Raises UnreachableError if no node answers.
     """
     patience = patience_ms(state_view.PATIENCE_MS, timeout_ms)
     view = state_view.observe_cluster_state(client, patience_ms=patience)

@@ -48,7 +48,7 @@ def plan_unregister(
 
     `role` (broker, controller) is needed where both are registered under the id. `stopped`: the operator made sure
     that the process does not run, which settles what cannot be seen, never a sign of life. The leader is watched for
-    2 s; a silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError where no node answers.
+    2 s; a silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError if no node answers.
     """
     observe_ms = patience_ms(state_view.PATIENCE_MS, timeout_ms)
     asked = Role(role) if role else None
@@ -62,7 +62,7 @@ def plan_unregister(
 def unregister_node(client: Client, planned: UnregisterResult, *, timeout_ms: float = NO_LIMIT) -> UnregisterResult:
     """Send what was planned, once, where everything still is as it was planned on; then read the outcome.
 
-    A plan that is refused or has nothing to do sends nothing. Raises UnreachableError where the request certainly did
+    A plan that is refused or has nothing to do sends nothing. Raises UnreachableError if the request certainly did
     not leave.
     """
     if planned.outcome is not Outcome.PLANNED:

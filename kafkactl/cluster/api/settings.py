@@ -56,7 +56,7 @@ def verify_settings(
 
     Each node of a live cluster (`client`) is asked for its own values; `configs` are server.properties of nodes that
     cannot be asked. A silent node costs a fifth of `timeout_ms` at most. Raises InputError for a file that cannot be
-    read, UnreachableError where no node answers.
+    read, UnreachableError if no node answers.
     """
     files = [node for path in configs for node in read_settings_file(os.fspath(path))]
     if client is None:

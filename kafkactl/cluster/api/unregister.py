@@ -59,7 +59,7 @@ def unregister_node(
 
     The node is watched again right before the request is sent.
 
-    Raises UnreachableError, and RefusedError where another cluster answers; the request did not leave then.
+    Raises UnreachableError, and RefusedError if another cluster answers; the request did not leave then.
     """
     policy = RegistryWaitPolicy(observe_every_ms=_PAUSE_MS, patience_ms=patience_ms)
     port = _LiveRegistry(client, plan.node_id, observe_ms, planned_on.cluster_id)

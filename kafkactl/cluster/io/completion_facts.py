@@ -17,7 +17,7 @@ _MOST_TOPICS = 20_000
 
 
 def gather(client: Client) -> dict[str, Any]:
-    """Return what a cluster names for completion, as far as it is known; empty where no node answers.
+    """Return the known names of a cluster for completion; empty if no node answers.
 
     The keys are `brokers` and `controllers` (ids), `topics` (names), and `features`: name -> [lowest, highest,
     finalized] level. Raises nothing for what a cluster may answer.

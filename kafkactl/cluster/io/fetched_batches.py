@@ -100,7 +100,7 @@ def unsound(what: str) -> UnreachableError:
 
 
 def _header(data: bytes, position: int) -> BatchHeader | None:
-    """Return the batch at `position`, checked; None where the answer ends within it."""
+    """Return the batch at `position`, checked; None if the answer ends within it."""
     left = len(data) - position
     if left < LENGTH_END or int.from_bytes(data[position + 8 : position + LENGTH_END], "big") > left - LENGTH_END:
         return None

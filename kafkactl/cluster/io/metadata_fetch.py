@@ -71,7 +71,7 @@ class FetchedSnapshot:
 class FetchedLog:
     """Committed part of a metadata log: a snapshot if the leader offers one, and the records after it.
 
-    `pieces` gives the bytes of what follows; `first_offset` is None where nothing does.
+    `pieces` gives the bytes of what follows; `first_offset` is None if nothing does.
     """
 
     leader_id: int
@@ -85,7 +85,7 @@ class FetchedLog:
 def fetch_metadata_log(client: Client) -> FetchedLog:
     """Return the committed log as one value.
 
-    Raises as `iterate_metadata_log` does, and FailedError where it is not kept.
+    Raises as `iterate_metadata_log` does, and FailedError if it is not kept.
     """
     with _controllers(client) as controllers:
         walk = _LogWalk(controllers)

@@ -34,7 +34,7 @@ class PlacedNode(HookNode, Protocol):
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
-        """Return its log directories on its host."""
+        """Return the log directories of the node on its host."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class NodePlaces:
         return None if data is None else _text(data)
 
     def config_bytes(self, node: PlacedNode) -> bytes | None:
-        """Return its server.properties as it is: from the hook, else the copy, else, if it is local, its place."""
+        """Return the node's server.properties unchanged: from the hook, else the copy, else, if local, its place."""
         data = self.by_hook(node, Verb.GET_CONFIG)
         if data is None and node.copy is not None:
             data = self._file(node, self.folder / node.copy)
@@ -133,7 +133,7 @@ class NodePlaces:
         return None
 
     def note_unread(self, node: PlacedNode, words: str) -> None:
-        """Report what could not be read, and so is unknown."""
+        """Report the unread parts of a node, which are unknown."""
         text = f"{words}; what it would tell is unknown"
         step = "Correct the path or the hook in the inventory, or continue without it."
         self.findings.append(warning("node-place-unreadable", node.name, text, step))

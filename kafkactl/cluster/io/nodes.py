@@ -73,7 +73,7 @@ def ask_nodes(
     again: bool = True,
     start: NodesNamed = _NONE_NAMED,
 ) -> tuple[tuple[ClusterNode, ...], tuple[Finding, ...]]:
-    """Return what each node reports at its first answering address, and the findings about the others.
+    """Return the report of each node at its first answering address, and the findings about the others.
 
     All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. With `again`
     also those that `client` has asked before say now what they support, on new connections. `start` are nodes at
@@ -150,7 +150,7 @@ def _visits(
     again: bool = False,
     silent_ms: float | None = None,
 ) -> Visits:
-    """Return what each address answers; `roles` are the kinds of nodes expected there, by default the client's.
+    """Return the answer of each address; `roles` are the kinds of nodes expected there, by default the client's.
 
     One that did not answer the client before has `silent_ms`, by default `patience_ms` as all have.
     """

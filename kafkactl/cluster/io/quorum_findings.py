@@ -17,7 +17,7 @@ from kafkactl.protocol.schema.rights import denied_text, request_rights
 
 
 def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
-    """Report what could not be asked, and where answers contradict each other."""
+    """Report nodes that were not asked, and answers that contradict each other."""
     yield from _not_asked(visits)
     yield from _denied(visits)
     yield from _leader_not_reached(state, visits)
@@ -186,7 +186,7 @@ def _voters_elsewhere(state: QuorumState, visits: Sequence[Visit]) -> Iterator[F
 def _answers_elsewhere(voter: Replica, visits: Sequence[Visit]) -> list[str]:
     """Return the addresses at which a voter answers.
 
-    None where an endpoint of it was not tried, or answers as the voter.
+    None if an endpoint of it was not tried, or answers as the voter.
     """
     endpoints = {address_key(endpoint.host, endpoint.port) for endpoint in voter.endpoints}
     tried = [visit for visit in visits if address_key(visit.address.host, visit.address.port) in endpoints]

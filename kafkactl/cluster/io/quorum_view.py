@@ -91,7 +91,7 @@ class QuorumObserver(Closing):
     def observe(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
         """Return the quorum now. `visits` then holds what each node said.
 
-        Raises UnreachableError where none of the nodes named at the start answers what it is asked, unless there are
+        Raises UnreachableError if none of the nodes named at the start answers what it is asked, unless there are
         `disks` to answer from; `wrong-endpoint-type` where one of them is of the other kind, and `not-authorised` where
         this user may not ask for the quorum.
         """

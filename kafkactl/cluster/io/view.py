@@ -83,7 +83,7 @@ def observe_cluster_state(
 def observe_levels(
     client: Client, view: ObservedCluster, *, patience_ms: float | None = None, watches: bool = False
 ) -> ObservedCluster:
-    """Return the same nodes once more: their levels and who leads now; the log is not read again. Raises nothing.
+    """Return the nodes with their present levels and leader; the log is not read again. Raises nothing.
 
     With `watches` it is also seen again who follows the leader, as before a request that changes something.
     """
@@ -236,7 +236,7 @@ class _ClusterObserver:
             pass
 
     def _check_can_learn(self, no_leader: UnreachableError | None) -> None:
-        """Raise UnreachableError where neither the quorum, nor the cluster, nor the log names a single node."""
+        """Raise UnreachableError if neither the quorum, nor the cluster, nor the log names a single node."""
         self._read_log(no_leader)
         if self.registrations is None or not (self.registrations.brokers or self.registrations.controllers):
             raise nothing_learned(self._errors)
@@ -329,7 +329,7 @@ def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:
 
 
 def check_not_empty(view: ObservedCluster) -> None:
-    """Raise UnreachableError `no-node-answered` where nodes are named and not one of them shows its levels."""
+    """Raise UnreachableError `no-node-answered` if nodes are named and not one of them shows its levels."""
     if not view.state.is_empty:
         return
     names = ", ".join(node.name for node in view.state.nodes)

@@ -26,7 +26,7 @@ def watch_quorum(
 ) -> Observation | UnreachableError:
     """Watch the leader that gave the answer `first` (`watch_followers`).
 
-    The error where no controller that answers leads any more, or where none answered in time. Raises nothing.
+    The error if no controller that answers leads any more, or where none answered in time. Raises nothing.
     """
     with client.sibling(client.role, client.bootstrap, timeout_ms=_SAMPLE_MS) as asked:
         sampling = _Sampling(asked, cluster_id)

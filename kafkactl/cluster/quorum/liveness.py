@@ -58,7 +58,7 @@ class Life:
 
     `alive`: True there is evidence; False it was watched for long enough and nothing advanced, or it stopped answering;
     None it cannot be said. `sign` is the evidence. `answers`: whether it answered at its own endpoint when it was last
-    asked; None where it was not asked, or could not be. `reason` says it in words, as a clause about the node.
+    asked; None if it was not asked, or could not be. `reason` says it in words, as a clause about the node.
     """
 
     alive: bool | None
@@ -92,7 +92,7 @@ class Sampling(Protocol):
     def sample(self) -> QuorumState | None:
         """Return the leader's word now, and of each voter that can be reached whether it still answers.
 
-        It takes no longer than a healthy quorum needs; None where no node answers as the leader.
+        It takes no longer than a healthy quorum needs; None if no node answers as the leader.
         """
         ...
 
@@ -120,7 +120,7 @@ class Observation:
         return round(self.last.at_ms - self.first.at_ms)
 
     def seeing(self, sample: Sample) -> Observation:
-        """Return the same with one sample more."""
+        """Return the observation with one more sample."""
         return Observation(samples=(*self.samples, sample), before=self.before)
 
 
@@ -203,7 +203,7 @@ def watch(
     """Observe repeatedly until every voter, and each node in `needed`, is proven alive, or the time has expired.
 
     `before` is what nodes answered just before. A healthy quorum takes one interval of its no-ops, about half a
-    second. The result may end with another leader than it began with; None where no node leads.
+    second. The result may end with another leader than it began with; None if no node leads.
     """
     until_ms = sampling.now_ms() + watch_ms
     observation: Observation | None = None

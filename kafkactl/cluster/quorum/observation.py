@@ -31,7 +31,7 @@ _FIRST_WITH_DIRECTORIES = 2
 class QuorumAnswer:
     """A DescribeQuorum answer without error: what a node that believes to lead says. `asked` names that node.
 
-    Offsets and times are as in the answer, -1 where unknown; `alive` of its replicas is not judged yet.
+    Offsets and times are as in the answer, -1 if unknown; `alive` of its replicas is not judged yet.
     """
 
     asked: str

@@ -74,7 +74,7 @@ class Replica:
 class Probe:
     """Result of a connection from here to an endpoint.
 
-    `node_id` is the id of the node that answered, None where that is unknown. `role` is the kind of listener that
+    `node_id` is the id of the node that answered, None if that is unknown. `role` is the kind of listener that
     answered, None without an answer.
     """
 
@@ -89,8 +89,8 @@ class Probe:
 class QuorumState:
     """A quorum at one moment.
 
-    `cluster_id` is None where no node names it (controllers do from 3.7 on, to users that may ALTER the cluster).
-    `leader_id` is -1 where no node leads; `high_watermark` None while the leader has committed nothing in its epoch.
+    `cluster_id` is None if no node names it (controllers do from 3.7 on, to users that may ALTER the cluster).
+    `leader_id` is -1 if no node leads; `high_watermark` None while the leader has committed nothing in its epoch.
     `nodes` by id and `probes` are what we saw with our own eyes, `registrations` what the metadata log says.
     `sources` names, for each fact, where it comes from. `findings` are contradictions met while reading.
     """
@@ -135,7 +135,7 @@ class QuorumState:
 
     @property
     def leader_key(self) -> ReplicaKey | None:
-        """Return the leader as a voter; None where it is none or no node leads."""
+        """Return the leader as a voter; None if it is none or no node leads."""
         return next((voter.key for voter in self.voters if voter.id == self.leader_id), None)
 
     @property
@@ -152,7 +152,7 @@ class QuorumState:
     def tolerates(self) -> int | None:
         """Return the failures that the quorum still survives now, below 0 without a majority.
 
-        None where it depends on voters of which it is not known whether they are alive.
+        None if it depends on voters of which it is not known whether they are alive.
         """
         if not self.voters or all(voter.alive is None for voter in self.voters):
             return None
@@ -223,7 +223,7 @@ def progress(earlier: QuorumState, later: QuorumState) -> Progress:
 def is_committed(first_seen: QuorumState, later: QuorumState) -> bool:
     """Return True if a voter set that was first seen in `first_seen` is committed by the time of `later`.
 
-    True where the high watermark reached, in the same epoch, the log's end at first sight: the set's record lies
+    True if the high watermark reached, in the same epoch, the log's end at first sight: the set's record lies
     below it. A new epoch alone proves nothing: observe again from its first answer.
     """
     leader = first_seen.leader

@@ -96,7 +96,7 @@ def parse_voter(text: str, *, where: str = "") -> DynamicVoter:
 def standalone_voter(*, node_id: int, host: str | None, port: int, directory_id: Uuid) -> DynamicVoter:
     """Return the one voter of `--standalone`, made as Kafka makes it: through text, and IPv6 hosts without brackets.
 
-    `host` None means localhost. Raises InputError `standalone-ipv6-listener` where Kafka fails on its own text.
+    `host` None means localhost. Raises InputError `standalone-ipv6-listener` if Kafka fails on its own text.
     """
     shown = LOCALHOST if host is None else host
     try:

@@ -83,7 +83,7 @@ __all__ = [
 
 
 def predict(context: ScenarioContext, scenario: str, /, **inputs: Any) -> Prediction:
-    """Return what an event does to a cluster in this state: the answer of `kafkactl dryrun`.
+    """Predict the effect of an event on a cluster in this state: the answer of `kafkactl dryrun`.
 
     `context` is what `read_context` gives of a log, or `context_of` of an image that no log was read for. An image
     alone is refused: voters, replicas and settings are not in it, so that the answer would be another one.

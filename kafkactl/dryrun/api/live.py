@@ -15,7 +15,7 @@ __all__ = ["observed_quorum", "saved_log"]
 def observed_quorum(client: Client, added: frozenset[int] = frozenset()) -> Observed:
     """Return the live quorum; `added` are nodes to be watched in addition to the voters.
 
-    Raises UnreachableError `quorum-not-steady` where no controller leads for as long as the quorum is watched.
+    Raises UnreachableError `quorum-not-steady` if no controller leads for as long as the quorum is watched.
     """
     with QuorumObserver(client) as observer:
         state = observer.prove(node_ids=added)

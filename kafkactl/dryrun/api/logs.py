@@ -42,7 +42,7 @@ __all__ = [
 
 @frozen
 class Chosen:
-    """The log that is folded for a cluster; `replicas` and `findings` are empty where there is only one."""
+    """The log that is folded for a cluster; `replicas` and `findings` are empty if there is only one."""
 
     cluster: Cluster
     log: LogSource
@@ -107,7 +107,7 @@ def _context(
 
 
 def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
-    """Return what one log says of itself, or what the logs of several voters prove, if they are of one history."""
+    """Return the committed end that one log shows, or that the logs of several voters of one history prove."""
     voters = _voters(loaded)
     is_one_history = not any(finding.id in CONTRADICTIONS for finding in chosen.findings)
     if len(chosen.replicas) < 2 or not voters or not is_one_history:
@@ -133,7 +133,7 @@ def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator
 
 
 def source_of(chosen: Chosen, loaded: Loaded) -> Source:
-    """Return what an answer says of the log that it is from."""
+    """Return the description of the log in an answer."""
     cluster = chosen.cluster
     return {
         "paths": list(cluster.paths),
@@ -157,7 +157,7 @@ def source_of(chosen: Chosen, loaded: Loaded) -> Source:
 
 
 def read_static(path: str | None) -> dict[str, str] | None:
-    """Return the settings of a controller's properties file; None where none was named."""
+    """Return the settings of a controller's properties file; None if none was named."""
     if path is None:
         return None
     return dict(

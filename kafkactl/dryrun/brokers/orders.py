@@ -154,7 +154,7 @@ def _simulated(kind: Kind, order: Sequence[int], live: frozenset[int]) -> tuple[
 
 
 def _harm(kind: Kind) -> Harm:
-    """Return what a partition in this state adds to a step."""
+    """Return the harm of a partition in this state to a step."""
     if kind.leader == NO_LEADER:
         return (1, 0)
     return (0, int(len(kind.in_sync) < kind.enough))

@@ -171,7 +171,7 @@ class ShapedController(ActiveController):
             yield Operation(operation.name, tuple(items))
 
     def later_operations(self) -> LaterOperations:
-        """Return the same, made when they are asked for."""
+        """Return operations that are made on request."""
         return LaterOperations(len(self.operations), self.spread_operations, self._measured)
 
     def _measured(self, rules: Rules) -> Appended:

@@ -30,8 +30,10 @@ class BeyondBound:
 def beyond_bound(
     records: int, rules: Rules, *, id: str, subject: str, what: str, next_step: str = ""
 ) -> BeyondBound | None:
-    """Return what becomes of a request of so many records, None where it fits. `what` names the request, `id` the
-    finding where it is too large."""
+    """Return the finding about a request of so many records, None if it fits.
+
+    `what` names the request, `id` the finding for a request that is too large.
+    """
     if not rules.bounded_requests or records < MOST_RECORDS_OF_REQUEST:
         return None
     if records == MOST_RECORDS_OF_REQUEST:

@@ -26,12 +26,12 @@ _DEFAULTS: Final = {MIN_ISR: "1", UNCLEAN: "false"}
 
 @frozen
 class Facts:
-    """`static` is the active controller's properties file, empty where none was given (`static_known` False).
+    """`static` is the active controller's properties file, empty if none was given (`static_known` False).
 
     `departed` are brokers that the log unregistered and that have not registered again, as they were last registered;
     `starting` brokers that have registered and have been neither unfenced nor fenced since: their processes start.
     `release_named`: whether `release` was asked for, and not read from the log.
-    `leader_id` leads the quorum, None where the log did not say; `leader_epoch` is its epoch. `next_offset` is where
+    `leader_id` leads the quorum, None if the log did not say; `leader_epoch` is its epoch. `next_offset` is where
     the next record would stand, `timestamp_ms` the time of the last one.
     """
 

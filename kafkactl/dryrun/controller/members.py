@@ -29,7 +29,7 @@ _NO_EPOCH = -1
 
 
 def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
-    """Return the brokers named, once each. Raises InputError `no-brokers-named` where there are none, `too-few-brokers`
+    """Return the brokers named, once each. Raises InputError `no-brokers-named` if there are none, `too-few-brokers`
     where the cluster has none, `unknown-broker` where one was never part of this cluster as far as the log shows."""
     named = list(dict.fromkeys(brokers))
     if not named and not image.brokers:

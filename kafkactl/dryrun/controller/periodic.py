@@ -21,13 +21,13 @@ _REBALANCE: Final = "auto.leader.rebalance.enable"
 
 
 def unclean_interval_s(facts: Facts) -> float:
-    """Return how often leaderless partitions are looked at, in seconds."""
+    """Return the interval of the controller's check for leaderless partitions, in seconds."""
     text = facts.static.get("unclean.leader.election.interval.ms", "").strip()
     return int(text) / 1_000 if text.isascii() and text.isdigit() else _MINUTES
 
 
 def moves_back(controller: ActiveController, keys: Collection[Key]) -> list[Key]:
-    """Return which of these partitions the next rebalance gives to their preferred replicas."""
+    """Return those of the partitions that the next rebalance moves to their preferred replicas."""
     if controller.facts.static.get(_REBALANCE, "true").strip().lower() == "false":
         return []
     found = []

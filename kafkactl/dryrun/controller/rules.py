@@ -68,7 +68,7 @@ class Rules:
         return self.has("cordoned")
 
     def enough(self, min_isr: int, replicas: int) -> int:
-        """Return how many replicas in sync acks=all needs."""
+        """Return the number of replicas in sync that acks=all needs."""
         return min(min_isr, replicas) if self.min_isr_capped else min_isr
 
     def has(self, part: str) -> bool:
@@ -76,7 +76,7 @@ class Rules:
         return self.metadata_version >= first_level_with(part)
 
     def version_of(self, record_type: str) -> int:
-        """Return the version in which a record is written at this metadata.version; 0 where there is but one."""
+        """Return the version in which a record is written at this metadata.version; 0 if there is but one."""
         return record_version(record_type, self.metadata_version)
 
 

@@ -39,7 +39,7 @@ Wanted = Mapping[str, str | None]
 def refusal(
     image: Image, facts: Facts, entity: Key, wanted: Wanted, *, through_broker: bool = False
 ) -> ServerError | None:
-    """Return the error that answers the change, None where it is accepted, as far as a log can tell."""
+    """Return the error that answers the change, None if it is accepted, as far as a log can tell."""
     kind, name = entity
     if kind == TOPIC_CONFIG:
         answers = [_of_topic(image, facts, entity, wanted, is_tiered=way) for way in _ways(image, facts)]
@@ -59,7 +59,7 @@ def refusal(
 
 
 def unseen_by_log(image: Image, facts: Facts, entity: Key, wanted: Wanted) -> Iterator[Finding]:
-    """Yield what decides about a change and is in the controller's properties file alone."""
+    """Yield settings that decide about a change and are only in the controller's properties file."""
     answers = [_of_topic(image, facts, entity, wanted, is_tiered=way) for way in _ways(image, facts)]
     if entity[0] == TOPIC_CONFIG and any(answers) and not all(answers):
         yield blocker(

@@ -74,7 +74,7 @@ def topic_rules(release: Release) -> TopicRules:
 
 
 def tiered_known(image: Image, facts: Facts) -> bool | None:
-    """Return whether the cluster has tiered storage, None where neither the file nor a topic shows that."""
+    """Return whether the cluster has tiered storage, None if neither the file nor a topic shows that."""
     if facts.static_known:
         return facts.static.get(SYSTEM_ENABLE, "").strip().lower() == "true"
     topics = (values for (kind, _), values in image.configs.items() if kind == TOPIC_CONFIG)

@@ -80,11 +80,11 @@ class Deltas:
         self._end_read()
 
     def image(self) -> Image:
-        """Return what the node believes, once every record was given."""
+        """Return the image that the node believes after all records."""
         return self.on(self._replaying.image())
 
     def on(self, made: Image) -> Image:
-        """Return the same from an image that has all other parts of the state right."""
+        """Return a correct image with the configurations and SCRAM users that the node believes."""
         configs = {key: dict(held) for key, held in made.configs.items()}
         for name, held in self._orphans.items():
             if held:

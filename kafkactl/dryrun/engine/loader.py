@@ -67,7 +67,7 @@ def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keep
 
 
 def by_the_record(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool = True) -> Started:
-    """Return the same for any log, record by record. Raise what pieces raise."""
+    """Load any log record by record. Raise the errors of its pieces."""
     deltas = Deltas(begin.image, keeps_configs=keeps_configs)
     for segment, is_needed in _needed(segments, begin):
         # A starting node truncates the log at the first damage, even at offsets that the checkpoint covers.
@@ -104,7 +104,7 @@ def _read(deltas: Deltas, segment: LogFile, from_offset: int) -> bool:
 
 
 def _quickly(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool) -> Started | None:
-    """Return the same as `by_the_record` by columns; None if something is odd, which only that can judge."""
+    """Load a log by columns; return None for an irregular one, which only `by_the_record` can judge."""
     if begin.image.transaction is not None:
         return None
     skimming = Skimming(begin.image, begin.end_offset, keeps_configs=keeps_configs)

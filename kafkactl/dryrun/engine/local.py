@@ -101,7 +101,7 @@ def load(
 ) -> Loaded:
     """Return the state after the record at offset `at` (default: the last one).
 
-    Raises InputError `log-start-missing` where neither a checkpoint nor a segment gives the beginning,
+    Raises InputError `log-start-missing` if neither a checkpoint nor a segment gives the beginning,
     and whatever the pieces raise.
     """
     with no_collection():

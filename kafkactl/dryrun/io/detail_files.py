@@ -62,7 +62,7 @@ def write_table(sink: BinaryIO, table: Table | WrittenTable) -> None:
 
 
 def check_details_target(path: Path) -> None:
-    """Raise what `write_details` would raise, before the work is done.
+    """Raise the errors of `write_details` about its target, before the work is done.
 
     InputError `details-need-extra`, RefusedError `details-folder-not-ours`, FailedError `details-not-written`.
     """

@@ -80,7 +80,7 @@ def _headline(answers: Sequence[Mapping[str, Any]]) -> tuple[Cell, ...]:
 
 
 def today_and_worst(answers: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """Return what the log shows of the cluster as it is, and the heaviest verdict of what might happen.
+    """Return the present state of the cluster in the log, and the heaviest verdict of the scenarios.
 
     None unless the replay of the log and another scenario are among the answers.
     """

@@ -59,7 +59,7 @@ class ChangeRun:
 def observe_for(client: Client, request: FeatureRequest) -> ObservedCluster:
     """Observe the cluster once for this request.
 
-    Raises RefusedError where the bootstrap nodes belong to several clusters, UnreachableError as
+    Raises RefusedError if the bootstrap nodes belong to several clusters, UnreachableError as
     `observe_cluster_state`, and where the leader or the levels could not be asked for: nothing can be planned then.
     """
     client.check_one_cluster()
@@ -86,7 +86,7 @@ def change_features(
     """Observe, plan, ask the controller for its dry run, and, where nothing prevents it, change and prove.
 
     `tell` gets an event for everything that is done. No step is taken that is not in `planned`.
-    Raises UnreachableError where nothing was sent yet and the cluster cannot be asked; after that what is not known
+    Raises UnreachableError if nothing was sent yet and the cluster cannot be asked; after that what is not known
     is part of the answer.
     """
     policy = FeatureWaitPolicy(
@@ -132,7 +132,7 @@ class LiveFeatures:
     def observe(self, request: FeatureRequest) -> ClusterState:
         """Observe the cluster as `observe_for` does; the first observation fixes the cluster for all later ones.
 
-        Raises RefusedError `cluster-id-mismatch` where another cluster answers.
+        Raises RefusedError `cluster-id-mismatch` if another cluster answers.
         """
         view = observe_for(self._client, request)
         check_planned_for(self._cluster_id, view.state.cluster_id, who=str(self._client.bootstrap[0]))
@@ -148,7 +148,7 @@ class LiveFeatures:
         return self.view.state
 
     def validate(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """Return the active controller's own dry run. Raises UnreachableError, also where it gives no clear answer."""
+        """Return the active controller's own dry run. Raises UnreachableError, also if it gives no clear answer."""
         body = update_features_request(levels, kind, validate_only=True, timeout_ms=_SERVER_TIMEOUT_MS)
         answer = self._client.ask_active_controller("UpdateFeatures", body)
         results = read_response(levels, answer.version, answer.body)
@@ -165,7 +165,7 @@ class LiveFeatures:
         return results
 
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """Return the request, once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
+        """Return the request, once. Raises UnreachableError and RefusedError only if nothing of it was sent."""
         body = update_features_request(levels, kind, validate_only=False, timeout_ms=_SERVER_TIMEOUT_MS)
         try:
             answer = self._client.ask_active_controller(

@@ -109,7 +109,7 @@ class FeatureChange:
 
     @property
     def failure_line(self) -> str | None:
-        """Return the line with which kafka-features.sh fails; None where it does not."""
+        """Return the line with which kafka-features.sh fails; None if it does not."""
         return failure_line(self.answers)
 
     @property
@@ -138,7 +138,7 @@ def plan_change(client: Client, request: FeatureRequest, *, planned: FeaturePlan
     """Plan a change, and ask the active controller for its own dry run. Nothing is changed in the cluster.
 
     Every blocker is in the result; where a plan file is given (`planned`), also what differs
-    from it. Raises UnreachableError where the cluster cannot be observed.
+    from it. Raises UnreachableError if the cluster cannot be observed.
     """
     view = observe_for(client, request)
     plan = as_planned(planning.plan_change(view.state, request), planned)
@@ -166,7 +166,7 @@ def change_levels(
     """Change levels: observe, plan, ask for the controller's dry run, send, and prove the levels on every node.
 
     Nothing is sent while there is a blocker, or a difference from a plan file (`planned`).
-    `on_note` gets a line for every step. Raises UnreachableError where nothing was sent yet and the cluster cannot
+    `on_note` gets a line for every step. Raises UnreachableError if nothing was sent yet and the cluster cannot
     be asked; after that, what is not known is part of the result.
     """
     until = Deadline.after(timeout_ms, client.clock)
@@ -244,7 +244,7 @@ def verify_levels(
     """Ask every node for its levels, again for `wait_ms` until all have them.
 
     The levels are named as in `feature_request`; without, they are those of the active controller. Raises InputError
-    for words that are not understood, UnreachableError where no node answers.
+    for words that are not understood, UnreachableError if no node answers.
     """
     wanted = _wanted(metadata, tuple(features), release_version)
     view = observe_cluster_state(client)

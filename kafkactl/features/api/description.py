@@ -49,7 +49,7 @@ class FeatureDescription:
 def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = NO_LIMIT) -> FeatureDescription:
     """Return the features of a live cluster as all nodes show them, or as node `node_id` alone does.
 
-    A silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError where no node answers
+    A silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError if no node answers
     (`no-node-answered`), or that node does not (`node-not-found`, `node-does-not-answer`).
     """
     view = observe_cluster_state(client, with_log=False, patience_ms=patience_ms(PATIENCE_MS, timeout_ms))

@@ -31,7 +31,7 @@ def save_plan(client: Client, request: FeatureRequest, out: FilePath, *, overwri
     """Plan a change as `plan_change` does, and write it to `out`, readable by its owner only.
 
     Nothing is written where the plan is refused or there is nothing to do; `overwrite` replaces an earlier plan.
-    Raises UnreachableError, also where no node shows the cluster's id, RefusedError `plan-file-exists` and FailedError
+    Raises UnreachableError, also if no node shows the cluster's id, RefusedError `plan-file-exists` and FailedError
     `plan-file-not-written`.
     """
     check_plan_target(Path(out), overwrite=overwrite)

@@ -72,7 +72,7 @@ def downgrade_floor(release: Release, level: int) -> int:
 def is_reversible(release: Release, feature: str, before: int, after: int) -> bool:
     """Return True if the cluster can return from `after` to `before` once the change is made, with nothing lost.
 
-    False where kafkactl does not know the level: `how_to_undo` then says that it is unknown.
+    False if kafkactl does not know the level: `how_to_undo` then says that it is unknown.
     """
     lower, higher = sorted((before, after))
     if lower == higher:
@@ -83,7 +83,7 @@ def is_reversible(release: Release, feature: str, before: int, after: int) -> bo
 
 
 def how_to_undo(release: Release, feature: str, before: int, after: int) -> str:
-    """Return the command that undoes a change, or why there is none; empty where nothing changes."""
+    """Return the command that undoes a change, or why there is none; empty if nothing changes."""
     if before == after:
         return ""
     if is_reversible(release, feature, before, after):
@@ -126,7 +126,7 @@ def lost(lower: int, higher: int) -> tuple[str, ...]:
 def first_release_with(feature: str, level: int) -> Release | None:
     """Return the oldest release whose nodes support a level without unstable features.
 
-    None where kafkactl knows none.
+    None if kafkactl knows none.
     """
     return next((release for release in known_releases() if _supports(release, feature, level)), None)
 

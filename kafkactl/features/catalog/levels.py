@@ -144,7 +144,7 @@ def _features_of(release_name: str, patch: int) -> Mapping[str, FeatureFacts]:
 
 
 def _facts(name: str, table: Mapping[str, Any], release_name: str, patch: int) -> FeatureFacts | None:
-    """Return the feature as one release knows it; None where it does not."""
+    """Return the feature as one release knows it; None if it does not."""
     releases = release_names()
     position = releases.index(release_name)
     since = [known for known in table["known"] if releases.index(known) <= position]

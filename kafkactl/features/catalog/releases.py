@@ -17,7 +17,7 @@ from kafkactl.protocol.schema.release_table import ReleaseTable, Version, read_r
 
 @frozen(kw_only=False, order=True)
 class KafkaVersion:
-    """A version of Kafka; `patch` is None where only the release was named (`4.3`)."""
+    """A version of Kafka; `patch` is None if only the release was named (`4.3`)."""
 
     major: int
     minor: int
@@ -137,7 +137,7 @@ class Release:
 
     @property
     def numbers(self) -> Version:
-        """Return the same as tables of releases want it."""
+        """Return the release in the form of the tables of releases."""
         major, minor = self.name.split(".")
         return int(major), int(minor), self.patch
 

@@ -46,7 +46,7 @@ class FeaturePort(Protocol):
         ...
 
     def observe_levels(self, request: FeatureRequest | None = None) -> ClusterState:
-        """Return the same nodes once more: their levels and who leads now. Raises nothing.
+        """Return the nodes with their present levels and leader. Raises nothing.
 
         With a request it is also seen again who follows the leader, and what the request depends on.
         """
@@ -57,7 +57,7 @@ class FeaturePort(Protocol):
         ...
 
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """Return the request, sent once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
+        """Return the request, sent once. Raises UnreachableError and RefusedError only if nothing of it was sent."""
         ...
 
 
@@ -271,7 +271,7 @@ def _requests(levels: Mapping[str, int]) -> list[dict[str, int]]:
 def _shown(state: ClusterState, step: FeatureStep) -> dict[str, int] | None:
     """Return the levels afterwards: those of the active controller; a node that shows the new level proves it for all.
 
-    Nodes show only what is committed. None where the active controller shows nothing and no node has the new level.
+    Nodes show only what is committed. None if the active controller shows nothing and no node has the new level.
     """
     active = None if state.active_controller is None else state.node(Role.CONTROLLER, state.active_controller)
     levels = dict(state.finalized) if active is not None and active.answers else None

@@ -39,13 +39,13 @@ class RegistryPort(Protocol):
         ...
 
     def registrations(self) -> Registrations | None:
-        """Return the registrations as they are now; None where they cannot be read."""
+        """Return the registrations as they are now; None if they cannot be read."""
         ...
 
     def send(self, plan: UnregisterPlan) -> Answer:
         """Return the request of a plan, once.
 
-        Raises UnreachableError and RefusedError only where nothing of it was sent.
+        Raises UnreachableError and RefusedError only if nothing of it was sent.
         """
         ...
 
@@ -82,7 +82,7 @@ class UnregisterJourney(Journey[ClusterState, UnregisterPlan, UnregisterPlan, An
         return self.port.observe()
 
     def plan(self, seen: ClusterState) -> UnregisterPlan:
-        """Return the same again, refused where the registration changed since the operator agreed."""
+        """Return the plan made again, refused if the registration changed since the operator agreed."""
         agreed = self.agreed
         plan = plan_unregister(seen, agreed.node_id, agreed.role, stopped=self.stopped)
         is_same = _registration(seen, agreed) == _registration(self.planned_on, agreed)

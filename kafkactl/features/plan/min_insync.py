@@ -67,7 +67,7 @@ def check_min_insync(case: Case) -> Iterator[Finding]:
 
 
 def _written(seen: MinInsync, active: int | None) -> str | None:
-    """Return the cluster's value afterwards; None where it is not known which file decides, or what it says."""
+    """Return the cluster's value afterwards; None if it is not known which file decides, or what it says."""
     return seen.cluster if seen.cluster is not None or active is None else seen.controllers.get(active)
 
 

@@ -97,7 +97,7 @@ _ONLY_WARNED: Final = (
 def read_plan(data: bytes, *, file: str) -> FeaturePlanFile:
     """Read a plan file.
 
-    Raises InputError `not-a-plan-file`, RefusedError `plan-file-edited`, and RefusedError `plan-forged` where its steps
+    Raises InputError `not-a-plan-file`, RefusedError `plan-file-edited`, and RefusedError `plan-forged` if its steps
     are not those that its own request makes of its own levels.
     """
     document = read_document(data, file=file, kind=KIND, schema_version=SCHEMA_VERSION, made_by=MADE_BY)

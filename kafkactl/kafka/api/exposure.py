@@ -33,7 +33,7 @@ _OFF: Final = "ssl.endpoint.identification.algorithm"
 
 
 def client_exposures(*configs: ClientConfig) -> tuple[Finding, ...]:
-    """Return what is to be said of several files of client properties, each thing once."""
+    """Return the findings about several files of client properties, without duplicates."""
     return each_once(finding for config in configs for finding in client_exposure(config))
 
 

@@ -60,7 +60,7 @@ class RecordHistory:
 
     @property
     def findings(self) -> list[Finding]:
-        """Return what could not be read, and may have been about the subject."""
+        """Return the findings about unread parts, which may concern the subject."""
         history = self._history
         found = dump_findings(history.problems, history.problem_count, history.tail)
         found += [gap_finding(*gap, then="what they said of it is not here") for gap in history.gaps]

@@ -37,7 +37,7 @@ def load_image(
     Kafka; with `past_damage` what can be read after it is applied, too.
 
     The result has `image` (kafkactl.metadata.image.model), where it comes from, and `findings`: a blocker says that
-    the state cannot be trusted. Raises InputError for a place that is not a metadata log, and where the log does not
+    the state cannot be trusted. Raises InputError for a place that is not a metadata log, and if the log does not
     reach to the point; UnreachableError for a cluster that does not answer; ValueError for both `at` and `at_time_ms`.
     """
     if at is not None and at_time_ms is not None:

@@ -120,7 +120,7 @@ class LineMaker:
             yield from self._run(found, file)
 
     def objects(self, pieces: Iterable[bytes], *, file: str) -> Iterator[dict[str, Any]]:
-        """Yield the same as values, for printing them in another form."""
+        """Yield the lines as values, for printing them in another form."""
         from json import loads
 
         for text in self.lines(pieces, file=file):

@@ -29,7 +29,7 @@ def record_json(record: MetadataRecord, *, hide: bool) -> dict[str, Any]:
 
 
 def tagged_last(spec: MessageSpec, version: int, shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same keys, those of fields that are tagged in this version after the others."""
+    """Return the keys with those of tagged fields in this version last."""
     tagged = _tagged(spec.name, version)
     return {name: shown[name] for name in sorted(shown, key=tagged.__contains__)} if tagged else dict(shown)
 

@@ -47,7 +47,7 @@ def image_parts(image: Image) -> dict[str, Any]:
 
 
 def image_text(image: Image) -> Iterator[str]:
-    """Yield the same object as text, in pieces: what `json.dumps(image_json(image), ...)` gives without spaces."""
+    """Yield the object as text, in pieces: the output of `json.dumps(image_json(image), ...)` without spaces."""
     for name in PART_NAMES:
         yield ("{" if name == PART_NAMES[0] else ",") + f'"{name}":'
         if name == "topics":

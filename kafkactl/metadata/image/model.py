@@ -185,7 +185,7 @@ class PackedTopics(Mapping[Uuid, Topic]):
 
     @abstractmethod
     def numbering(self) -> Iterator[tuple[str, int, int, int]]:
-        """Yield of each topic name, number of partitions, and the least and greatest number (-1 without any)."""
+        """Yield the name of each topic, its number of partitions, and the least and greatest number (-1: none)."""
 
     @abstractmethod
     def suspects(

@@ -63,7 +63,7 @@ class LogEnd:
             self.cut = Cut(file=file, offset=self._next or 0, damage=damage)
 
     def finding(self, snapshot_end: int | None, wanted: int | None = None) -> Finding | None:
-        """Return what is left out of the state and why, None for a log without a cut.
+        """Return the finding about records left out of the state, None for a log without a cut.
 
         `snapshot_end` is the end offset of the snapshot that the state begins with. Where it is not below the cut, the
         state is that of the snapshot; nothing is lost if no record after it can be read. `wanted` is the offset whose

@@ -254,7 +254,7 @@ def _passed_over(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unreadable(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield what cannot be read, as a starting node does, which examines all names before it opens a segment."""
+    """Yield the files that cannot be read, in the order of a start, which examines all names before any segment."""
     for suffixes, needed in (("", os.R_OK), (".log", os.W_OK), (_INDEXES, os.W_OK)):
         for name in names:
             file = Path(path, name)

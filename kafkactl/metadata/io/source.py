@@ -313,7 +313,7 @@ def read_pieces(path: str, *, follow: bool = True) -> Iterator[bytes]:
 
 
 def piece_bytes(at: int) -> int:
-    """Return how many bytes of a file to read at once if so many were read before."""
+    """Return the number of bytes to read of a file at once after so many were read."""
     return min(PIECE_BYTES, max(_SHORT_PIECE_BYTES, at // _PIECES_BEFORE))
 
 

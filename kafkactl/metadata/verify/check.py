@@ -98,8 +98,7 @@ class NodeLog:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Return how far the node is, by which logs of one cluster are ranked: epoch, then end offset of the valid
-        part.
+        """Return the rank of the node's log in its cluster: epoch, then end offset of the valid part.
 
         That is of the log, or of the newest sound snapshot where it lies beyond (Raft's rule for elections).
         """

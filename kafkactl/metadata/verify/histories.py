@@ -113,7 +113,7 @@ def partings(nodes: Sequence[_Log], reference: _Log) -> list[tuple[_Log, Parting
 
 
 def parting(log: Compared, against: Compared, nodes: Sequence[Compared]) -> Parting | None:
-    """Return how a log stands to the reference; None if it is the same log, as far as both go."""
+    """Return the relation of a log to the reference; None if the logs are equal up to the shorter end."""
     parted = divergence(log.kept, against.kept)
     verdict, reason = _verdict(log, against, parted, nodes)
     return None if verdict is None else Parting(path=log.path, parted=parted, verdict=verdict, reason=reason)
@@ -198,7 +198,7 @@ def _late(log: Compared, other: Compared) -> str:
 
 
 def divergence_findings(nodes: Sequence[Compared], reference: Compared | None = None) -> Iterator[Finding]:
-    """Yield what `partings` mean; the logs of another founding together."""
+    """Yield the findings of `partings`; the logs of another founding together."""
     against = reference_of(nodes) if reference is None else reference
     found = partings(nodes, against)
     founded = [node for node, parted in found if parted.verdict is Verdict.FOUNDED_TWICE]

@@ -49,7 +49,7 @@ class CopyComparison:
 
 @frozen
 class ComparisonResult:
-    """The comparison of ZooKeeper with KRaft; `copy` is that with the prediction, None where none was asked for.
+    """The comparison of ZooKeeper with KRaft; `copy` is that with the prediction, None if none was asked for.
 
     `most` is how many differences `to_dict` gives at most; None: all.
     """
@@ -107,7 +107,7 @@ def compare(
     """Compare ZooKeeper with KRaft as one observation has them.
 
     `before` is an observation, or its zk.jsonl.gz, from before the copy: what was predicted of it is compared with
-    the copy, too, by the rules of `kafka_version` (default: the controllers' own). Raises InputError where the
+    the copy, too, by the rules of `kafka_version` (default: the controllers' own). Raises InputError if the
     observation holds no copy, and for a `before` that is not a whole tree.
     """
     comparison = compare_observation(observation)

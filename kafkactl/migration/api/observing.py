@@ -56,7 +56,7 @@ def capture(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> Capt
 def observe(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> Observation:
     """Observe the live cluster; what was not observed is unknown, with a finding that gives the reason.
 
-    Nothing is changed. Raises UnreachableError where nothing of the cluster answers.
+    Nothing is changed. Raises UnreachableError if nothing of the cluster answers.
     """
     return observation_from(capture(inventory, timeout_ms=timeout_ms))
 
@@ -86,7 +86,7 @@ NOT_LET_IN: Final = frozenset({REFUSES_CLIENT, "quorum-question-denied"})
 
 
 def lacking(observation: Observation, state: State) -> Lacking | None:
-    """Return what is missing for an answer; None if enough was observed.
+    """Return the evidence that an answer lacks; None if enough was observed.
 
     Until the migration is final, nothing can be said of it without ZooKeeper. A node that did not let kafkactl in, or a
     quorum whose leader kafkactl has no right to ask for, leaves an answer incomplete.
@@ -102,7 +102,7 @@ def lacking(observation: Observation, state: State) -> Lacking | None:
 
 @frozen
 class SavedObservation:
-    """An observation and the folder that it was saved in; None where nothing at all was seen, and nothing saved."""
+    """An observation and the folder that it was saved in; None if nothing at all was seen, and nothing saved."""
 
     observation: Observation
     folder: str | None
@@ -156,7 +156,7 @@ def save_observation(
     """Observe the live cluster and save what was seen in a folder that does not exist or is empty.
 
     Passwords, keys and the settings of plugins are saved only with `include_secrets`. Raises RefusedError for a
-    folder with something in it, FailedError where it cannot be written.
+    folder with something in it, FailedError if it cannot be written.
     """
     from kafkactl.migration.io import save
 

@@ -50,7 +50,7 @@ class JournalSummary:
 
 @frozen
 class MigrationStatus:
-    """The observed state, what is missing for the next one (`gates`), and the next step; None where there is none.
+    """The observed state, what is missing for the next one (`gates`), and the next step; None if there is none.
 
     `journal` is what the driver remembers, None without one. `has_problems`: the migration is broken, stopped, or
     being finalized by something else than the driver.

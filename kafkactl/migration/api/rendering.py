@@ -167,7 +167,7 @@ def render(given: NodeFiles, *, out: str | os.PathLike[str] | None = None, dry_r
 
     Comments and order stay; for a rollback there is the original, byte for byte. Without `dry_run` the files are
     written to the folder `out` (mode 0600, because they hold secrets), in which no file is replaced that an earlier
-    rendering did not write. Raises InputError where there is no file at all, RefusedError for a folder with files of
+    rendering did not write. Raises InputError if there is no file at all, RefusedError for a folder with files of
     others, ValueError without `out` and `dry_run`.
     """
     if out is None and not dry_run:

@@ -72,7 +72,7 @@ def _configs_of(case: CheckCase, broker: int) -> Mapping[str, str]:
 
 
 def advertised(config: Mapping[str, str]) -> dict[str, str]:
-    """Return what a broker advertises, `host:port` by the name of the listener in capitals.
+    """Return the advertised addresses of a broker, `host:port` by the name of the listener in capitals.
 
     >>> advertised({"listeners": "A://h:1,B://h:2", "advertised.listeners": "A://example:1"})
     {'A': 'example:1'}

@@ -34,7 +34,7 @@ def _denied_questions(case: CheckCase) -> Iterator[Finding]:
 
 
 def _grant(case: CheckCase, who: str) -> str:
-    """Return how to give the right: before the copy the quorum has no ACLs, and takes none."""
+    """Return the next step that grants the right: before the copy the quorum has no ACLs, and accepts none."""
     if case.stage in _BEFORE_COPY:
         return (
             f"Add {who} to super.users of every controller and restart the controllers one at a time, or name a login"

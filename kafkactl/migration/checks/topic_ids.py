@@ -252,7 +252,7 @@ def _strays(case: CheckCase) -> Said:
 
 
 def stray_finding(case: CheckCase, node: str) -> Finding | None:
-    """Return what is found of the strays of one node (`broker 1`); None if it has none."""
+    """Return the finding about the strays of one node (`broker 1`); None if it has none."""
     return next((found for found in _strays(case) if isinstance(found, Finding) and found.subject == node), None)
 
 

@@ -222,7 +222,7 @@ def _first_contradiction(witnesses: Witnesses) -> Finding | None:
 
 
 def _fallen(witnesses: Witnesses, mode: Mode | None, *, is_moving: bool) -> Finding | None:
-    """Return what is found of a broker that runs without the flag while KRaft decides."""
+    """Return the finding about a broker that runs without the flag while KRaft decides."""
     if witnesses.migrating and witnesses.runs_without_flag and not is_moving:
         return _without_flag(witnesses, "It receives no metadata from the KRaft controller", _AFTER)
     if not witnesses.migrating and mode is Mode.ZK:

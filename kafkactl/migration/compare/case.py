@@ -26,7 +26,7 @@ class Difference:
     """Difference between ZooKeeper and KRaft; under `-o jsonl` each is a line of its own.
 
     `entity` and `key` name it in Kafka's words (`partition` `orders-3`), `znode` where ZooKeeper keeps it.
-    `zookeeper` and `kraft` are JSON values: the fields that differ, null where that side does not have it. `rule`
+    `zookeeper` and `kraft` are JSON values: the fields that differ, null if that side does not have it. `rule`
     and `explained` say why it is harmless; null: nothing explains it.
     """
 
@@ -66,7 +66,7 @@ Answer: TypeAlias = Difference | Unknown
 class Case:
     """Both sides of a comparison.
 
-    `raw` are the znodes of `tree`. `copied` are the partitions that the copy made (topic id, partition), None where it
+    `raw` are the znodes of `tree`. `copied` are the partitions that the copy made (topic id, partition), None if it
     is not known. `inter_broker_protocol` is that of the brokers on ZooKeeper by their ids, as they are configured;
     `cluster_ids` are those on the disks of the controllers, by the name of the node. `secrets` are what encrypted
     passwords may be opened with. `hidden` are paths, and paths with a key, whose data is withheld; `closed` are the

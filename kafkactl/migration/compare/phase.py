@@ -40,7 +40,7 @@ class PhaseFacts:
     """Facts of an observation that decide about the phase.
 
     `state` is the last ZkMigrationState of the log. `kraft_holds` says whether `/controller` is a KRaft controller's,
-    None where there is none or it is not known. `migration_offset` is that of `/migration`. `controllers_gone`: every
+    None if there is none or it is not known. `migration_offset` is that of `/migration`. `controllers_gone`: every
     controller was looked for and none answered. `log_end_ms` is the time of the log's last record.
     """
 
@@ -84,7 +84,7 @@ _NOT_EXPLAINED: Final[Mapping[Phase, frozenset[str]]] = {
 class Evidence:
     """Evidence that explains a difference in dual write.
 
-    `at_mirror` are the differences (entity, key) from the state that the log had at the mirror's offset, None where it
+    `at_mirror` are the differences (entity, key) from the state that the log had at the mirror's offset, None if it
     is not known; `behind_ms` says how much later the log ends. `written_ms` says when a znode was last written.
     """
 
@@ -94,7 +94,7 @@ class Evidence:
 
 
 def explained(differences: Collection[Difference], facts: PhaseFacts, evidence: Evidence) -> tuple[Difference, ...]:
-    """Return the same differences, with the explanation of the phase."""
+    """Return the differences with the explanation of the phase."""
     phase = phase_of(facts)
     return tuple(
         difference if difference.explained else _explained(difference, phase, facts, evidence)

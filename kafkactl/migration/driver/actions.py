@@ -159,7 +159,7 @@ def is_running(world: MigrationPort, place: Place) -> bool | None:
 
 
 def format_disk(world: MigrationPort, place: Place, *, cluster_id: str, release: str, flags: Iterable[str]) -> Applied:
-    """Format a controller's disk, and nothing where it is formatted so already: the hook looks after that."""
+    """Format a controller's disk, and nothing if it is formatted so already: the hook looks after that."""
     instruction = f"format {place.name} with its own file, for cluster {cluster_id} and release {release}"
     request = _request(
         place, Verb.FORMAT, instruction, cluster_id=cluster_id, release=release, format_flags=tuple(flags)

@@ -38,7 +38,7 @@ class JournalState(JournalFold):
     last one that did not, while nothing was done since, and `unfinished` are all that were begun and not seen through.
     `originals` gives the sha256 of each node's own file from before anything was changed, with the edits that were
     carried into it since; `files` those of the files that were put, or meant to be put, in place. `rendered` is the
-    folder whose files are used, None where the driver renders them itself. `starting` are nodes that were started, by
+    folder whose files are used, None if the driver renders them itself. `starting` are nodes that were started, by
     name and phase, and not seen to be up yet, with the time of it.
     """
 

@@ -70,7 +70,7 @@ def run_migration(
 
     `guard` says what stops a step, confirmed in two observations; `ask` lets an operator refuse it (a barrier).
     `accept_observed` resumes from what is seen where the journal remembers something else. Raises UnreachableError
-    where nothing was seen at all, and nothing touched.
+    if nothing was seen at all, and nothing touched.
     """
     way = _Way(plan=plan, goal=goal, identity=identity, until=until, is_there=is_there, accept_observed=accept_observed)
     journey = MigrationJourney(crew, way, guard or NoGuard(), ask)

@@ -120,7 +120,7 @@ def open_migration_journal(
     """Open or begin the journal of a cluster's migration, locked.
 
     `identity` says which migration this is: ZooKeeper's place and the nodes, in JSON values. Raises what `open_journal`
-    raises, and InputError `journal-of-another-migration` where one with other words is under way in this file.
+    raises, and InputError `journal-of-another-migration` if one with other words is under way in this file.
     """
     more = {} if files is None else {"files": files}
     journal = open_journal(path, subject=SUBJECT, cluster_id=cluster_id, now_ms=now_ms, **more)

@@ -15,7 +15,7 @@ from kafkactl.migration.io.journal import kept_file, kept_folder
 
 @frozen
 class JournalView:
-    """A journal's file and what it remembers; `file` is empty where there is none."""
+    """A journal's file and what it remembers; `file` is empty if there is none."""
 
     file: str = ""
     recorded: JournalState = field(default_factory=JournalState)

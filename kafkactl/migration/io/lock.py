@@ -63,7 +63,7 @@ class ZooKeeperLock(Closing):
     def check(self) -> None:
         """Check that the lock is still this session's.
 
-        Raises RefusedError `migration-lock-lost` where it is not, UnreachableError where ZooKeeper does not answer.
+        Raises RefusedError `migration-lock-lost` if it is not, UnreachableError where ZooKeeper does not answer.
         """
         try:
             found = self._zookeeper.read(PATH)

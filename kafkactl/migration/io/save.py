@@ -27,7 +27,7 @@ _FILE_MODE = 0o600
 
 
 def save_observation(folder: str, captured: Captured, *, include_secrets: bool = False) -> None:
-    """Write what was captured into a folder that is not there yet, or is empty.
+    """Write the captured observation into a new or empty folder.
 
     Raises RefusedError `observation-folder-in-use`, FailedError `observation-not-written`, and what reading the logs
     raises. Nothing is left of it where it fails.

@@ -24,7 +24,7 @@ class RegistrationSeen:
 
     `offset` is that of the record; in a snapshot there is none, and the broker epoch takes its place. `epoch` is the
     broker epoch. `ever_migrating`: some registration of this id was one of a broker in migration mode.
-    `endpoints_before_kraft` are those of the last one that was, empty where the log no longer has it.
+    `endpoints_before_kraft` are those of the last one that was, empty if the log no longer has it.
     """
 
     id: int
@@ -106,7 +106,7 @@ class Mirror:
 
 @frozen
 class LogFacts:
-    """A metadata log. Offsets are None, or `end_offset` 0 and `epoch` -1, where it holds nothing.
+    """A metadata log. Offsets are None, or `end_offset` 0 and `epoch` -1, if it holds nothing.
 
     `first_offset` is that of the first record in the segments, `last_offset` of the last one in them or in the newest
     snapshot; `end_offset` is one more. `epoch` is the last leader epoch. `high_watermark` is known only where the
@@ -116,7 +116,7 @@ class LogFacts:
     `migration_states` are (offset, state) of each ZkMigrationStateRecord that counts (`image.zk_migration_state` is
     the last). `copy_begin` and `copy_end` are the offsets of the copy that counts: of BeginTransactionRecord
     "ZK Migration" and its end, below metadata.version 3.6-IV1 of its first record and of the ZkMigrationStateRecord;
-    `copy_end` None where it is under way. `copy_records` are the records between the two, no-ops left out, and
+    `copy_end` None if it is under way. `copy_records` are the records between the two, no-ops left out, and
     `since_copy` those behind its end that change what ZooKeeper mirrors or cannot mirror (all but no-ops, partition
     changes and registrations).
     """

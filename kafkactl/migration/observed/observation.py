@@ -35,7 +35,7 @@ class ApiVersionsSeen:
     """A node's own ApiVersions answer (KIP-584, KIP-866).
 
     `supported` gives lowest and highest version by api key, `supported_features` lowest and highest level by name.
-    `finalized_epoch` is -1 where there is none; a broker on ZooKeeper names 0 and no features. `zk_migration_ready` is
+    `finalized_epoch` is -1 if there is none; a broker on ZooKeeper names 0 and no features. `zk_migration_ready` is
     tag 3: on a controller its flag, on a broker the sign that it runs in migration mode.
     """
 
@@ -48,7 +48,7 @@ class ApiVersionsSeen:
 
 @frozen
 class ReplicaSeen:
-    """A voter or an observer as DescribeQuorum names it. None where the version or the node does not tell."""
+    """A voter or an observer as DescribeQuorum names it. None if the version or the node does not tell."""
 
     id: int
     directory_id: Uuid | None = None
@@ -62,7 +62,7 @@ class QuorumSeen:
     """A node's DescribeQuorum answer, or that it hung up (`closed`: what a broker on ZooKeeper does).
 
     `error_code` is at the top, `partition_error` with the partition: a controller that does not lead answers 0 and 6,
-    with 0 for leader and epoch. So those, and the high watermark, are None where one of the two is not 0.
+    with 0 for leader and epoch. So those, and the high watermark, are None if one of the two is not 0.
     """
 
     closed: bool = False
@@ -108,7 +108,7 @@ class IdentitySeen:
 
 @frozen
 class ServerSeen:
-    """A ZooKeeper server as it answers `srvr`; `mode` (leader, follower, standalone …) is None where it does not."""
+    """A ZooKeeper server as it answers `srvr`; `mode` (leader, follower, standalone …) is None if it does not."""
 
     address: str
     mode: str | None
@@ -119,7 +119,7 @@ class ServerSeen:
 class DirectorySeen:
     """A log directory of a node that was listed. `is_empty`: nothing is in it, or it does not exist yet.
 
-    `directory_id` is that of its meta.properties (KIP-858); None where the file has none or was not read.
+    `directory_id` is that of its meta.properties (KIP-858); None if the file has none or was not read.
     """
 
     path: str
@@ -133,9 +133,9 @@ class NodeSeen:
 
     `alive` says whether it answered, `mode` as its own answers show it. `metrics` are by name, as in
     `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where they could be listed. `address` is
-    where it was asked, and `identity` who answered there: None where the observation was made without that question.
-    `directories` are its log directories that were listed, None where none could be: an empty disk is a known one.
-    `partition_ids` are the topic ids in its partition folders, None where they were not read.
+    where it was asked, and `identity` who answered there: None if the observation was made without that question.
+    `directories` are its log directories that were listed, None if none could be: an empty disk is a known one.
+    `partition_ids` are the topic ids in its partition folders, None if they were not read.
     """
 
     id: int
@@ -182,8 +182,8 @@ class Observation:
 
     `connect` and `chroot` are those of zookeeper.connect, the chroot "" or with a slash before it. `logs` are by the id
     of the controller whose disk they are from. `cluster_id` is the one that the inventory names. `servers` are those of
-    zookeeper.connect, None where they were not asked. `mirror` is known where the dual write was seen behind changes in
-    the log. `lock` is that of the migration's driver, None where it was not read. `findings` say what of the
+    zookeeper.connect, None if they were not asked. `mirror` is known where the dual write was seen behind changes in
+    the log. `lock` is that of the migration's driver, None if it was not read. `findings` say what of the
     observation could not be read.
     """
 

@@ -73,7 +73,7 @@ class RawNode:
 
 @frozen
 class RawObservation:
-    """The file. `time_ms` is 0 where it does not say; `chroot` None where it does not. `cluster_id` is the inventory's.
+    """The file. `time_ms` is 0 if it does not say; `chroot` None if it does not. `cluster_id` is the inventory's.
 
     The zxids are those of the tree (`Tree.zxid_before`); `findings` are the observer's own: what it could not see.
     """

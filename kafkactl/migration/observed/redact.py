@@ -8,7 +8,7 @@ from kafkactl.protocol.text.redact_config import redact_config
 
 
 def redact_observation(raw: RawObservation) -> RawObservation:
-    """Return the same observation without passwords."""
+    """Return the observation without passwords."""
     return changed(raw, nodes=tuple(_node(node) for node in raw.nodes))
 
 

@@ -21,7 +21,7 @@ class MigrationRules:
     shows_flag: ApiVersions says whether a node runs with the migration flag.
     writes_one_state: the only ZkMigrationState in its log is PRE_MIGRATION, written as 1.
     request_versions: the highest versions of Produce, Fetch, LeaderAndIsr and AddPartitionsToTxn that a broker on
-    ZooKeeper takes, by which its release is known; empty where there are no such brokers.
+    ZooKeeper takes, by which its release is known; empty if there are no such brokers.
     """
 
     migrates: bool

@@ -67,7 +67,7 @@ def edit_answers(text: str) -> EditAnswers:
 class HandEdit:
     """An edit of the file of `node` (`broker 2`). `keys` are the new values, None for a key that is gone.
 
-    `own` is the node's own file with the edit in it, None where `conflicts` names keys that the phases change.
+    `own` is the node's own file with the edit in it, None if `conflicts` names keys that the phases change.
     """
 
     node: str

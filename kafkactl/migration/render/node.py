@@ -26,7 +26,7 @@ from kafkactl.storage.config.node_config import ConfigError, read_node_config
 
 @frozen
 class Rendered:
-    """A node's file for a phase. `content` is None where it cannot be made; `findings` say why, or what to look at.
+    """A node's file for a phase. `content` is None if it cannot be made; `findings` say why, or what to look at.
 
     `set` and `removed` are the keys that are not as in the node's own file.
     """

@@ -73,7 +73,7 @@ class DualWrite:
     """Distance of ZooKeeper to the log: the only outside sign of the dual write (the lag metric is 0 while stuck).
 
     `offset` is that of `/migration`, `last` the newest record that the controllers tell of; `age_ms` how long the
-    znode had stood when the observation was made, None where the clocks do not tell.
+    znode had stood when the observation was made, None if the clocks do not tell.
     """
 
     offset: int | None

@@ -23,7 +23,7 @@ _UNITS = ((86_400_000, "d"), (_HOUR_MS, "h"), (60_000, "min"), (1_000, "s"))
 @frozen
 class Soak:
     """M8 so far. `since_ms` is when its last broker came onto KRaft, `lasted_ms` how long ago that was, at least;
-    `elections` of a controller since, and how long ago the last of them was, None where there was none.
+    `elections` of a controller since, and how long ago the last of them was, None if there was none.
     """
 
     since_ms: int
@@ -68,7 +68,7 @@ def soak_of(e: Evidence) -> Soak | None:
 
 
 def soak_findings(soak: Soak | None, *, wanted_hours: float) -> Iterator[Finding]:
-    """Yield what delays the end if the inventory asks for some hours in M8 first."""
+    """Yield the reasons for a later end, if the inventory requires some hours in M8 first."""
     if not wanted_hours:
         return
     step = f"Wait; the inventory asks for {wanted_hours:g} hours (soak_hours)."

@@ -15,7 +15,7 @@ from kafkactl.migration.zktree.checks import highest_controller_epoch
 
 @frozen
 class EpochGate:
-    """`/controller_epoch` as it is, and the highest epoch that it has to beat; None where it is unknown.
+    """`/controller_epoch` as it is, and the highest epoch that it has to beat; None if it is unknown.
 
     `needed`: it has to be raised, to `value`. `after_election`: a ZooKeeper controller is active with the low epoch
     already, and has to be elected again.

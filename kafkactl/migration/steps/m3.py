@@ -81,7 +81,7 @@ def ids_down(e: Evidence, ids: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def quorum_ready(e: Evidence) -> Iterator[Finding]:
-    """Report what lacks of a leader, of controllers with the flag in PRE_MIGRATION, and of an active ZooKeeper."""
+    """Report a missing leader, missing controllers with the flag in PRE_MIGRATION, and an inactive ZooKeeper."""
     if e.quorum is None or e.quorum.leader_id is None:
         unknown = leader_unknown(e.observation)
         text = f"the leader of the quorum is unknown: {unknown}" if unknown else "no controller was seen to lead"

@@ -94,7 +94,7 @@ def decode_password(value: str, secret: str) -> str:
 def first_opening(value: str, secrets: Iterable[str]) -> str:
     """Return the password by the first of these secrets that decrypts it, as brokers try the new and the old one.
 
-    Raises PasswordDecodeError, for the last one, where none does.
+    Raises PasswordDecodeError, for the last one, if none does.
     """
     failure = PasswordDecodeError("no secret is given")
     for secret in secrets:

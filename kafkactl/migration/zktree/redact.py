@@ -32,7 +32,7 @@ _NO_NUMBER: Final = f"{REDACTED} text"
 
 
 def redact_znodes(znodes: Iterable[Znode]) -> Iterator[Znode]:
-    """Yield the same znodes without passwords, keys and the hashes in their access lists, of every Kafka tree."""
+    """Yield the znodes of every Kafka tree without passwords, keys and the hashes in their access lists."""
     every = list(znodes)
     roots = sorted({"", *find_chroots(znode.path for znode in every)}, key=len, reverse=True)
     for znode in every:

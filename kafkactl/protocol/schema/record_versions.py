@@ -11,7 +11,7 @@ from kafkactl.protocol.schema.source import read_data
 
 @functools.cache
 def record_version(name: str, metadata_version: int) -> int:
-    """Return the version in which a record is written at this metadata.version; 0 where there is but one."""
+    """Return the version in which a record is written at this metadata.version; 0 if there is but one."""
     rows: list[tuple[int, int]] = _table()["record"].get(name, ())
     return next((version for since, version in rows if metadata_version >= since), 0)
 

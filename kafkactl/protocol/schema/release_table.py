@@ -40,7 +40,7 @@ class ReleaseTable(NamedTuple):
 def read_release_table(name: str, fields: Iterable[str]) -> ReleaseTable:
     """Read the table in schemas/`name`; its first row sets every one of `fields`.
 
-    Raises SchemaError `invalid-release-table` where a field is missing or unknown, or rows are out of order.
+    Raises SchemaError `invalid-release-table` if a field is missing or unknown, or rows are out of order.
     """
     import tomli
 

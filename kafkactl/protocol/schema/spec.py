@@ -77,7 +77,7 @@ class FieldSpec:
     `default` is the value of a field that is not there, `None` meaning null (see schema/defaults.py, which makes
     fresh values): bool, int, float, str, bytes, Uuid; `()` for an empty array and for a struct of its fields' defaults.
     `tag` is None unless the field is tagged in `tagged_versions`. `flexible_versions` is an override
-    (RequestHeader's ClientId), None where the message's own applies. `versions` are cut to those of the struct around.
+    (RequestHeader's ClientId), None if the message's own applies. `versions` are cut to those of the struct around.
     """
 
     name: str
@@ -98,7 +98,7 @@ class FieldSpec:
 
 @frozen
 class MessageSpec:
-    """A message: `kind` is request, response, header, metadata or data; `api_key` None where it has none.
+    """A message: `kind` is request, response, header, metadata or data; `api_key` None if it has none.
 
     `listeners` are those of a request (broker, controller, zkBroker); `about` is our own sentence on what it is for.
     `deprecated_versions` are still valid, but Kafka means to drop them.

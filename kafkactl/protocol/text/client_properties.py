@@ -72,7 +72,7 @@ def other_tls(properties: ClientProperties) -> list[str]:
 def read_client_properties(
     given: Mapping[str, str], *, file: str, lines: Mapping[str, int] | None = None
 ) -> ClientProperties:
-    """Return the values of a file's keys; `lines` are theirs, from 1, where they are known.
+    """Return the values of a file's keys; `lines` are theirs, from 1, if they are known.
 
     Raises InputError `invalid-client-property` that names every value that Kafka would refuse, with its line.
     """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Variable(NamedTuple):
-    """A variable, from `start` to `end` of the text; `path` is empty where it names none."""
+    """A variable, from `start` to `end` of the text; `path` is empty if it names none."""
 
     start: int
     end: int

@@ -71,11 +71,11 @@ class Properties:
     warnings: tuple[PropertyWarning, ...]
 
     def line_of(self, key: str) -> int | None:
-        """Return the line of the definition that counts, from 1; None where the key is not there."""
+        """Return the line of the definition that counts, from 1; None if the key is not there."""
         return next((entry.line for entry in reversed(self.entries) if entry.key == key), None)
 
     def offset_of(self, key: str) -> int:
-        """Return the offset in bytes of the definition that counts; 0 where the key is not there."""
+        """Return the offset in bytes of the definition that counts; 0 if the key is not there."""
         return next((entry.offset for entry in reversed(self.entries) if entry.key == key), 0)
 
 
@@ -154,7 +154,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _unescape(text: str) -> str:
-    """Undo backslash escapes. Raises ValueError where `\\u` is not followed by four hexadecimal digits."""
+    """Undo backslash escapes. Raises ValueError if `\\u` is not followed by four hexadecimal digits."""
     if "\\" not in text:
         return text
     parts, at = [], 0

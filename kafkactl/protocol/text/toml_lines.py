@@ -109,7 +109,7 @@ class TomlTable(dict[str, Any]):
         self._path = path
 
     def line_of(self, name: str) -> int | None:
-        """Return the line of a key, from 1; None where it is not known."""
+        """Return the line of a key, from 1; None if it is not known."""
         found = self._lines.found()
         path: Path = (*self._path, name)
         while path and path not in found:  # within an inline table

@@ -141,7 +141,7 @@ def plan_change(
 ) -> QuorumChange:
     """Return the steps to a goal, in the safest order, and the blockers. Nothing is sent or written.
 
-    `cluster_id` is the cluster that must answer. Raises UnreachableError where the quorum cannot be observed,
+    `cluster_id` is the cluster that must answer. Raises UnreachableError if the quorum cannot be observed,
     RefusedError where another cluster answers.
     """
     return _change(client, goal, policy=policy, journal=journal, cluster_id=cluster_id, dry_run=True)

@@ -84,12 +84,12 @@ class QuorumDescription:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> QuorumDescription:
-        """Return a saved answer. Of the state it has what is shown. Raises ValueError where it has another shape."""
+        """Return a saved answer. Of the state it has what is shown. Raises ValueError if it has another shape."""
         return read_fields(cls, {**saved, "state": {**saved, "nodes": {}, "findings": []}})
 
 
 def differences(before: QuorumDescription, after: QuorumDescription) -> tuple[str, ...]:
-    """Return what changed from one observation to a later one, a line each: leader, voters, nodes that are alive."""
+    """Return the changes from one observation to a later one, a line each: leader, voters, nodes that are alive."""
     return quorum_differences(before.state, after.state)
 
 

@@ -41,8 +41,8 @@ class QuorumInFlight:
 class JournalState(JournalFold):
     """State of the last change in the journal.
 
-    `goal` is its description, None where there was no change yet. `planned_voter_sets`: those that it passes, from
-    where it is to its end; empty where it has sent nothing. `high_watermark` is the highest that any change has seen.
+    `goal` is its description, None if there was no change yet. `planned_voter_sets`: those that it passes, from
+    where it is to its end; empty if it has sent nothing. `high_watermark` is the highest that any change has seen.
     """
 
     def __init__(self) -> None:

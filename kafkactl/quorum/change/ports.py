@@ -53,13 +53,13 @@ class QuorumPort(Protocol):
         ...
 
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
-        """Return the endpoints that a controller has as a voter; empty where they are unknown."""
+        """Return the endpoints that a controller has as a voter; empty if they are unknown."""
         ...
 
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
         """Send the one request of a step, once, on a connection of its own.
 
-        Without an answer the code is None. Raises UnreachableError and RefusedError only where nothing was sent.
+        Without an answer the code is None. Raises UnreachableError and RefusedError only if nothing was sent.
         """
         ...
 
@@ -139,7 +139,7 @@ class ChangeResult:
 
     @property
     def cluster_id(self) -> str | None:
-        """Return the cluster, None where it was not observed."""
+        """Return the cluster, None if it was not observed."""
         return None if self.before is None else self.before.cluster_id
 
     @property

@@ -76,7 +76,7 @@ def carry_out(
     """Change the quorum until the goal is reached, refused, failed or not known.
 
     It ends unprompted; KeyboardInterrupt (with `interrupted` in the result) and the command's own time limit end it
-    cleanly where something was sent by then, and are raised otherwise. Raises UnreachableError where nothing could be
+    cleanly where something was sent by then, and are raised otherwise. Raises UnreachableError if nothing could be
     observed to begin with, and the errors of the journal.
     """
     policy = patience or QuorumWaitPolicy()
@@ -176,7 +176,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         return Ready(step=step, plan=plan, seen=seen)
 
     def _caught_up(self, wait: Step, plan: QuorumChange, seen: QuorumState) -> End | bool | None:
-        """Wait until a candidate has caught up: None where it has, True where the run has to observe again."""
+        """Wait until a candidate has caught up: None if it has, True if the run has to observe again."""
         until = Deadline.after(self.policy.catch_up_ms, self.watcher.clock)
         found, latest = watch_catch_up(self.watcher, wait, deadline=until)
         if latest is not None and latest.voter_keys != wait.voters_before:

@@ -73,7 +73,7 @@ class QuorumWatcher:
         self.clock.sleep_ms(duration_ms)
 
     def observe_nodes(self) -> QuorumState | None:
-        """Return the leader's answer; None where no node leads or answers."""
+        """Return the leader's answer; None if no node leads or answers."""
         try:
             return self._seen(self.port.observe_nodes())
         except UnreachableError:

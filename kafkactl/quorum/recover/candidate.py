@@ -29,7 +29,7 @@ class Candidate:
     """Usable part of a metadata log: everything below `end_offset`, the last of it of `last_epoch`.
 
     `snapshot` is the name of the one that the state begins with, None for offset 0; `snapshot_offset` its end. `damage`
-    says why files of the log hold more than that, None where they do not; `files_end` is as far as they reach.
+    says why files of the log hold more than that, None if they do not; `files_end` is as far as they reach.
     """
 
     end_offset: int
@@ -46,7 +46,7 @@ class Candidate:
 
 
 def candidate_of(node: NodeLog, snapshots: Sequence[Snapshot]) -> Candidate | None:
-    """Return the candidate of a folder; None where nothing of its log counts.
+    """Return the candidate of a folder; None if nothing of its log counts.
 
     `snapshots` are all but that of the format (offset 0), those that were not read without a problem.
     """

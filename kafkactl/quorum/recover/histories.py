@@ -42,7 +42,7 @@ def _compared(disks: Sequence[DiskSeen]) -> list[ComparedDisk]:
 
 
 def partings_of(disks: Sequence[DiskSeen], source: DiskSeen) -> list[Parting]:
-    """Return how each disk stands to the source, where it is not the same log as far as both go."""
+    """Return the relation of each disk to the source, but for logs that are equal up to the shorter end."""
     compared = _compared(disks)
     against = next((disk for disk in compared if disk.path == source.path), None)
     if against is None:

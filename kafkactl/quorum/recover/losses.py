@@ -160,7 +160,7 @@ def compared(recovered: Image, newer: Image | None) -> Compared:
 
 
 def with_tails(newer: Compared, tails: Iterable[Compared], recovered: Image) -> Compared:
-    """Return the same with what diverging tails add: what the recovered image has all the same is not missing."""
+    """Return the losses with those of diverging tails: an entity that the recovered image has anyway is not missing."""
     names = set(recovered.topic_ids)
     for tail in tails:
         partitions = [name for name in tail.partitions_missing if not _has(recovered, name)]

@@ -85,7 +85,7 @@ class Result:
 
 @frozen
 class RecoveryPlan:
-    """A recovery before it is carried out. `result` is None where it is refused."""
+    """A recovery before it is carried out. `result` is None if it is refused."""
 
     request: Request
     read: Read

@@ -197,7 +197,7 @@ class RecoverBroker(TypedDict):
 
 
 class QuorumRecoverVerify(TypedDict):
-    """`quorum recover verify`. Null and empty where the cluster was not asked."""
+    """`quorum recover verify`. Null and empty if the cluster was not asked."""
 
     plan: str
     cluster_id: str

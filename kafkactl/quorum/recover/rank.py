@@ -56,7 +56,7 @@ def _is_damaged(disk: DiskSeen) -> bool:
 def choose_source(disks: Sequence[DiskSeen], wanted: str | None) -> DiskSeen:
     """Return the disk to recover from: the best, or the one that was named.
 
-    Raises InputError `no-recovery-source` where no disk has a metadata log that counts, `source-not-shown`.
+    Raises InputError `no-recovery-source` if no disk has a metadata log that counts, `source-not-shown`.
     """
     order = ranked(disks)
     if not order:

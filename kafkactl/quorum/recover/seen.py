@@ -35,7 +35,7 @@ class PartitionFolder:
     """The folder of one replica in a log directory.
 
     `name` is the folder's own, `topic` and `partition` what the name means. `leader_epoch` is the largest in its
-    leader-epoch-checkpoint, `log_end_offset` one behind its last batch; both None where the copy does not have the
+    leader-epoch-checkpoint, `log_end_offset` one behind its last batch; both None if the copy does not have the
     files. `oldest_timestamp_ms` is the largest timestamp in its oldest segment, whose size is `oldest_bytes` and whose
     first offset is `oldest_offset`; `log_start_offset` is that of log-start-offset-checkpoint, `first_epoch_offset`
     where the first epoch of the leader-epoch-checkpoint begins.
@@ -93,7 +93,7 @@ class SourceFile:
 
 @frozen
 class DiskSeen:
-    """A log directory. `log` and `candidate` are None where it has no metadata log.
+    """A log directory. `log` and `candidate` are None if it has no metadata log.
 
     `lock_holder` is the process id of the node that runs on it (0: not known which), None for none.
     """
@@ -141,7 +141,7 @@ class RecoveryTarget:
 
 @frozen
 class Answering:
-    """An address of the old voters at which a controller answered. `node_id` None where it did not say."""
+    """An address of the old voters at which a controller answered. `node_id` None if it did not say."""
 
     address: str
     node_id: int | None

@@ -20,7 +20,7 @@ _ONE_FOUNDING: Final = "Give --lost for the voters whose disks are then not show
 def check_tails(
     tails: Sequence[Tail], source: DiskSeen, disks: Sequence[DiskSeen], *, accept_loss: bool
 ) -> Iterator[Finding]:
-    """Yield what it means that disks differ from the source; only what a recovery must not leave out is a blocker."""
+    """Yield the findings about disks that differ from the source; a blocker for a log that must not be left out."""
     founded = founded_twice(disks, source)
     if founded is not None:
         yield replace(founded, next_step=f"{founded.next_step} {_ONE_FOUNDING}")
@@ -30,7 +30,7 @@ def check_tails(
 
 
 def start_step(tails: Sequence[Tail], source: DiskSeen) -> str:
-    """Return what to do with a majority of sound disks: start them, unless that cuts what only one of them has."""
+    """Return the next step with a majority of sound disks: start them, unless that cuts the log of one of them."""
     parted = [tail for tail in tails if not tail.is_harmless]
     paths = first_few([tail.path for tail in parted])
     if any(tail.is_fatal or tail.parting.verdict is Verdict.DOUBTFUL for tail in parted):
@@ -63,7 +63,7 @@ def _tail(tail: Tail, source: DiskSeen, *, accept_loss: bool) -> Finding:
 
 
 def _choice(tail: Tail, source: DiskSeen) -> str:
-    """Return how to choose between the tail and the source."""
+    """Return the next step for a choice between the tail and the source."""
     compared = f"`kafkactl log diff {shlex.quote(tail.path)} {shlex.quote(source.path)}`"
     alone = "show its directories alone, with --lost for the other voters"
     if tail.is_fatal:

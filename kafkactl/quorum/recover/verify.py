@@ -16,7 +16,7 @@ from kafkactl.quorum.recover.stranded import without_leader
 
 @frozen
 class WrittenSeen:
-    """The new directory as it is now. `image_sha256` and `voters` are of its log; None where it cannot be read.
+    """The new directory as it is now. `image_sha256` and `voters` are of its log; None if it cannot be read.
 
     `files` are the planned files by path, each with its SHA-256 or None; `is_started`: a node has run on it.
     """

@@ -94,7 +94,7 @@ def run(
 
 
 def plan_run(observation: RollObservation, request: RollRequest) -> RollRun:
-    """Return what `run` would do, without changing anything: outcome `planned`, `refused` or `nothing-to-do`.
+    """Predict `run` without changing anything: outcome `planned`, `refused` or `nothing-to-do`.
 
     Raises InputError as `make_case`.
     """
@@ -124,7 +124,7 @@ def plan_run(observation: RollObservation, request: RollRequest) -> RollRun:
 
 
 def plan_rollback(observation: RollObservation, request: RollRequest) -> RollRun:
-    """Return what `rollback` would do, without changing anything; refused if its release is newer than what runs.
+    """Predict `rollback` without changing anything; refused if its release is newer than the running one.
 
     Raises InputError as `make_case`.
     """

@@ -283,7 +283,7 @@ def _stop(
 
 
 def _refusal(case: RollCase, check: RollCheck, plan: RollPlan, *, is_new: bool, starts: bool) -> Decision | None:
-    """Return what the check has against a stop: blockers, and for a roll that is new, warnings that are not accepted.
+    """Return the check's objections to a stop: blockers, and for a new roll, warnings that are not accepted.
 
     Once a roll is under way, what it resolves itself is left to the gates.
     """

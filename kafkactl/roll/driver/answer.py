@@ -193,7 +193,7 @@ def _release(case: RollCase, node: RollNode) -> Release | None:
 
 
 def proof_of(case: RollCase) -> tuple[RollProof, ...]:
-    """Return what every node shows."""
+    """Return the release and state that every node reports."""
     found = []
     for node in case.observation.nodes:
         gates = {gate.id: gate.passed for gate in gates_after(case, node, release=_release(case, node))}

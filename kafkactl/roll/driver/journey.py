@@ -246,7 +246,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         )  # fmt: skip
 
     def answered(self, answer: Answer) -> Mapping[str, Any] | None:
-        """Return how the hooks ended."""
+        """Return the outcomes of the hooks."""
         if isinstance(answer, LevelChange):
             return {"outcome": answer.outcome.value}
         return {"hooks": {str(id): run.to_dict() for id, run in answer.items()}} if answer else None
@@ -405,7 +405,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         return self.run.settle(flight.seq, act, found, earlier=True) or self.run.observe()
 
     def _open_stop(self, act: Act, case: RollCase) -> tuple[Verification, RollCase]:
-        """Return what became of a stop: never happened, under way until the processes are gone, or done."""
+        """Return the outcome of a stop: never happened, under way until the processes are gone, or done."""
         until = Deadline.after(self.policy.stop_ms, self.port.clock)
         untouched = 0
         while True:

@@ -24,7 +24,7 @@ NOT_FINISHED = "shutdown-not-finished"
 
 
 def instruction_of(action: Action, node_id: int, release: str | None) -> str:
-    """Return what an operator is asked to do on a node without a hook."""
+    """Return the instruction for an operator of a node without a hook."""
     match action:
         case Action.INSTALL:
             return f"make Kafka {release} what the next start of node {node_id} runs"

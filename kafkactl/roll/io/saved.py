@@ -54,7 +54,7 @@ def load_observation(folder: str | os.PathLike[str]) -> RollObservation:
 
 
 def load_captured(folder: str | os.PathLike[str]) -> CapturedRoll:
-    """Return what a folder holds, without reading the logs. Raise InputError as `load_observation`."""
+    """Return the observation in a folder, without reading the logs. Raise InputError as `load_observation`."""
     place = Path(folder)
     names = _names(place)
     if OBSERVATION not in names:

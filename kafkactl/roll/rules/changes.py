@@ -122,7 +122,7 @@ def _has(properties: Mapping[str, str], condition: str) -> bool:
 
 
 def _value_before(release: Release, row: Mapping[str, Any], properties: Mapping[str, str]) -> str | None:
-    """Return what holds before the roll: the default, or the value of the older key with the same meaning."""
+    """Return the value in effect before the roll: the default, or the value of the older key with the same meaning."""
     substitute = row.get("older_key", "")
     if substitute in server_keys(release.name) and substitute in properties:
         return properties[substitute]

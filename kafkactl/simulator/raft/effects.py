@@ -39,7 +39,7 @@ class Draw:
 
 @dataclass(slots=True)
 class Transition:
-    """The node is now in this state. `leader_id` is -1 where it knows none; `voted_id` is -1 where it did not vote."""
+    """The node is now in this state. `leader_id` is -1 if it knows none; `voted_id` is -1 if it did not vote."""
 
     state: str
     epoch: int

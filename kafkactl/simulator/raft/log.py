@@ -64,7 +64,7 @@ class SnapshotId(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A complete snapshot. `voters` is empty where its log had no voter set; `size` is in bytes."""
+    """A complete snapshot. `voters` is empty if its log had no voter set; `size` is in bytes."""
 
     id: SnapshotId
     size: int

@@ -300,7 +300,7 @@ class UpdateRaftVoterRequest:
 
 @dataclass(slots=True)
 class UpdateRaftVoterResponse:
-    """The answer to an UpdateRaftVoterRequest, sent at once; `host` is empty and `port` 0 where no leader is known."""
+    """The answer to an UpdateRaftVoterRequest, sent at once; `host` is empty and `port` 0 if no leader is known."""
 
     source: int
     destination: int
@@ -328,7 +328,7 @@ class ApiVersionsRequest:
 
 @dataclass(slots=True)
 class ApiVersionsResponse:
-    """The levels of kraft.version that a process supports; a maximum of -1 where it does not know the feature."""
+    """The levels of kraft.version that a process supports; a maximum of -1 if it does not know the feature."""
 
     source: int
     destination: int

@@ -207,7 +207,7 @@ class Node:
         return self._run(now, None)
 
     def append(self, now: int, content: object, records: int = 1, size: int = 100) -> tuple[int, list[Effect]]:
-        """Append data as the controller does; -1 where the node is not the leader."""
+        """Append data as the controller does; -1 if the node is not the leader."""
         if self.leader is None:
             return -1, []
         offset = self.leader.accumulate(now, content, records, size)
@@ -338,7 +338,7 @@ class Node:
         self.out.append(Fault(str(fault)))
 
     def _epoch_before(self, end_offset: int) -> int:
-        """Return the epoch of the record before this offset. Raises ValueError where no snapshot may end."""
+        """Return the epoch of the record before this offset. Raises ValueError if no snapshot may end."""
         if not self.log.start < end_offset <= self.high_watermark:
             raise ValueError(
                 f"a snapshot cannot end at {end_offset}: the log begins at {self.log.start}, "
@@ -376,7 +376,7 @@ class Durations:
 
 
 def _bootstrap_nodes(static: VoterSet | None, servers: Sequence[Endpoint]) -> list[tuple[int, Endpoint]]:
-    """Return the peers that are asked for the leader. Raises ValueError where there are neither voters nor servers."""
+    """Return the peers that are asked for the leader. Raises ValueError if there are neither voters nor servers."""
     if servers:
         return [(FIRST_BOOTSTRAP_ID - place, server) for place, server in enumerate(servers)]
     if static is None:

@@ -57,7 +57,7 @@ class Replica(Protocol):
     def append(self, now: int, content: object, records: int = 1, size: int = 100) -> tuple[int, list[Effect]]:
         """Append data as the controller does; written after the linger. Returns the offset of the last record.
 
-        -1 where the node is not the leader. The records are committed when `high_watermark` passes that offset with
+        -1 if the node is not the leader. The records are committed when `high_watermark` passes that offset with
         the leader unchanged.
         """
         ...
@@ -80,6 +80,6 @@ class Replica(Protocol):
     def take_snapshot(self, now: int, end_offset: int, size: int) -> list[Effect]:
         """Write a snapshot of everything below `end_offset`, and forget the log below it.
 
-        Raises ValueError where `end_offset` is above the high watermark or not an end of a batch of the log.
+        Raises ValueError if `end_offset` is above the high watermark or not an end of a batch of the log.
         """
         ...

@@ -69,7 +69,7 @@ def handle_fetch_request(node: Node, now: int, request: FetchRequest) -> None:
 
 
 def _serve_fetch(node: Node, now: int, request: FetchRequest) -> FetchResponse:
-    """Return what this log has for a log that ends where the request says (`tryCompleteFetchRequest`)."""
+    """Return the records for a log that ends where the request says (`tryCompleteFetchRequest`)."""
     error = leader_error(node, request.current_leader_epoch)
     if error:
         return empty_response(node, request, error)

@@ -197,7 +197,7 @@ class StatusWatch(Closing):
         return registrations_of(image)
 
     def _quorum_answer(self, limit_ms: float) -> QuorumAnswer:
-        """Return what the leader says; raise UnreachableError with the reason if that is not known by then."""
+        """Return the leader's answer; raise UnreachableError with the reason if there is none by then."""
         found = self._questions["leader"].answer(self._begin_s + limit_ms / 1000)
         if isinstance(found, NotAsked):
             raise UnreachableError(found.reason, id=TIMED_OUT, next_step=found.step)

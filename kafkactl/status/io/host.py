@@ -16,7 +16,7 @@ from kafkactl.storage.io.host_release import releases_on_host
 
 
 def observe_host(files: Iterable[str]) -> tuple[HostNode, ...]:
-    """Return what each configuration file and the disks that it names show. Raises nothing."""
+    """Return the facts of each configuration file and of the disks that it names. Raises nothing."""
     return tuple(_observed(file) for file in files)
 
 

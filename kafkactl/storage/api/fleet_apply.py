@@ -61,7 +61,7 @@ class AppliedNode:
 
     @property
     def scram_users(self) -> tuple[ScramCredential, ...] | None:
-        """Return users in the planned files; None where these cannot be read as planned ones."""
+        """Return users in the planned files; None if these cannot be read as planned ones."""
         try:
             return scram_users(self.planned)
         except InputError:
@@ -184,10 +184,10 @@ def check_fleet(
 
 
 def apply_fleet(checked: FleetApplyResult) -> FleetApplyResult:
-    """Write what was checked, node by node; each leaves a receipt. Where a node is refused nothing is written.
+    """Write the checked plan, node by node; each leaves a receipt. For a refused node nothing is written.
 
     Where all is formatted as planned this writes nothing but receipts that are missing. What happens to one node does
-    not stop the others; failures are part of the result. Raises FailedError `plan-file-not-written` where the plan
+    not stop the others; failures are part of the result. Raises FailedError `plan-file-not-written` if the plan
     cannot be synced: nothing is written then.
     """
     if checked.outcome is Outcome.REFUSED:

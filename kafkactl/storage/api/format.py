@@ -93,7 +93,7 @@ class FormattedDirectory:
 
 @frozen
 class FormatResult:
-    """A planned format, and its outcome. `applied` is None where nothing was tried.
+    """A planned format, and its outcome. `applied` is None if nothing was tried.
 
     `notes` are findings on the request.
     """
@@ -176,7 +176,7 @@ def plan_ensure(
     on_exposure: ExposureCallback = ignore_exposure,
     timeout_ms: float = NO_LIMIT,
 ) -> FormatResult:
-    """Return the same for a node that may be formatted already: what is there is compared, what is missing is planned.
+    """Plan a format of a node that may be formatted already: existing files are compared, missing ones are planned.
 
     Any difference between the disks and `request` is a refusal. Raises as `plan_format`.
     """
@@ -195,7 +195,7 @@ def plan_ensure(
 
 
 def apply_format(planned: FormatResult) -> FormatResult:
-    """Write what was planned. A plan that is refused or has nothing to do changes nothing.
+    """Apply a plan. A plan that is refused or has nothing to do changes nothing.
 
     A directory that changed since it was planned is not written to; a kill at any instant leaves nothing that a node
     would start from. Failures are part of the result.

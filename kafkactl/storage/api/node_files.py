@@ -31,7 +31,7 @@ def read_node(
 
     `overrides` are settings of the node's command line, which count before the file.
 
-    Raises ConfigError (an InputError that holds all findings) where a node would not take it, and InputError for a
+    Raises ConfigError (an InputError that holds all findings) if a node would not take it, and InputError for a
     file that cannot be read; `what` names the file in that error.
     """
     data = read_input(Path(config), what, InputKind.NODE_CONFIG)

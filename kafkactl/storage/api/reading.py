@@ -64,7 +64,7 @@ def node_info(config: FilePath, *, kafka_version: str | None = None) -> InfoResu
 @frozen
 class NodeVerification:
     """The predicted start of a node. `starts_with` are the releases that would start on these disks without losing
-    anything, None where the configuration itself stops the node; `node_id` is then None, too.
+    anything, None if the configuration itself stops the node; `node_id` is then None, too.
     """
 
     kafka_version: str

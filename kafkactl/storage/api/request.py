@@ -31,9 +31,9 @@ def parse_scram_users(data: bytes, *, source: str) -> tuple[str, ...]:
 
 
 def read_scram_users(path: str, *, on_exposure: ExposureCallback = ignore_exposure) -> tuple[str, ...]:
-    """Return the same from a file. `on_exposure` gets a finding where other users of the host can read the file.
+    """Read SCRAM arguments from a file. `on_exposure` gets a finding if other users of the host can read the file.
 
-    Raises InputError where the file cannot be read.
+    Raises InputError if the file cannot be read.
     """
     from kafkactl.kafka.api.exposure import file_exposure
 

@@ -65,7 +65,7 @@ class Values:
     unusable: frozenset[str]
 
     def get(self, key: str) -> Any:
-        """Return the value or the default; None where there is neither or the release has no such key.
+        """Return the value or the default; None if there is neither or the release has no such key.
 
         Raises Unusable.
         """
@@ -166,7 +166,7 @@ def read_values(
 
 
 def value_problem(key: ServerKey, text: str, rules: ReadingRules) -> Problem | None:
-    """Return why the release refuses this value of one key, None where it takes the value."""
+    """Return why the release refuses this value of one key, None if it takes the value."""
     try:
         _value(key, text, rules)
     except ProblemFound as found:
@@ -363,7 +363,7 @@ def metadata_version_name(text: str, newest_level: int, newest_stable_level: int
     """Return the name (`3.3-IV3`) of a version as written in inter.broker.protocol.version (`3.3`, `3.3.1`,
     `3.3-IV3`).
 
-    The name of a release is its newest version. None where a release that knows levels up to `newest_level` does
+    The name of a release is its newest version. None if a release that knows levels up to `newest_level` does
     not know it (`MetadataVersion.fromVersionString`); it knows a release without a stable level by no name.
     """
     from kafkactl.features.catalog.index import metadata_versions

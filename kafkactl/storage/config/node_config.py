@@ -58,7 +58,7 @@ class ConfigError(InputError):
 class TieredSettings:
     """Settings of tiered storage that a broker needs in its start; None for a value that is neither given nor default.
 
-    A class path is None where Kafka's own libraries are all there is.
+    A class path is None if Kafka's own libraries are all there is.
     """
 
     storage_class: str | None
@@ -75,7 +75,7 @@ class NodeConfig:
     `log_dirs` are unique, in the order of the file; `all_directories` adds the metadata log directory where it
     stands apart. Paths are compared as text, as Kafka does. A listener's host is "" where none is written.
     `controller_protocol` is the security protocol of the first of `controller_listener_names`, over which this node
-    connects to the controllers; None where there is none. `listener_protocols` are the security protocols by listener
+    connects to the controllers; None if there is none. `listener_protocols` are the security protocols by listener
     name in upper case. `advertised_listeners` is what others get, controllers' listeners included. `tiered` is None
     where tiered storage is not switched on. `properties` is the whole file, secrets included, and stays out of the
     repr. `warnings` are findings that stop nothing.

@@ -49,7 +49,7 @@ def config_rules(release: Release) -> ConfigRules:
 
 
 def reading_rules(release: Release) -> ReadingRules:
-    """Return what the release decides in reading single values."""
+    """Return the rules of the release for single values."""
     overlooks = config_rules(release).overlooks_text_before_host
     return ReadingRules(
         anything_before_host=overlooks,

@@ -19,7 +19,7 @@ _TOPIC_BASED: Final = "org.apache.kafka.server.log.remote.metadata.storage.Topic
 
 
 def tiered_problems(config: NodeConfig, release: Release) -> Iterator[Problem]:
-    """Yield what is missing or wrong if tiered storage is switched on for a broker."""
+    """Yield missing or wrong settings of a broker with tiered storage."""
     tiered = config.tiered
     if "broker" not in config.roles or tiered is None:
         return

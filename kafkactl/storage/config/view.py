@@ -42,7 +42,7 @@ class ConfigView:
         self.rules = config_rules(release)
 
     def get(self, key: str) -> Any:
-        """Return the value or default of a key; None where the release has none. Raises Unusable."""
+        """Return the value or default of a key; None if the release has none. Raises Unusable."""
         return self.values.get(key)
 
     def is_given(self, key: str) -> bool:
@@ -142,7 +142,7 @@ class ConfigView:
 
     @cached_property
     def written_advertised(self) -> tuple[Listener, ...] | None:
-        """Return the items of advertised.listeners; None where it is not given."""
+        """Return the items of advertised.listeners; None if it is not given."""
         value = self.get("advertised.listeners")
         if value is None:
             return None

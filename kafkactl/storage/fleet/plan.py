@@ -177,7 +177,7 @@ class _Shared:
         self.initial_controllers = self._initial_controllers()
 
     def plan(self, node: FleetNode) -> FormatPlan | None:
-        """Return the plan of one node, None where it cannot even be planned; findings go to `self.findings`."""
+        """Return the plan of one node, None if it cannot even be planned; findings go to `self.findings`."""
         source = NodeSource(now=self.now_ms, directory_ids=self.ids_of(node), salt=self._salt)
         try:
             plan = plan_format(self._request(node), node.config, blank_node(node.config), self.fleet.release, source)

@@ -89,7 +89,7 @@ class FleetPlan:
     """Plan of a fleet's format, or (outcome refused) every reason against it.
 
     `kafka_version` decides the layout of all disks; `static_voters` are the ids of a static quorum, `voters`
-    the first voter set of a dynamic one. `nodes` is empty where the fleet could not even be understood.
+    the first voter set of a dynamic one. `nodes` is empty if the fleet could not even be understood.
     """
 
     outcome: Outcome  # planned | refused
@@ -261,7 +261,7 @@ def parse_plan(data: bytes, *, file: str) -> tuple[FleetPlan, str]:
     """Read a plan file; gives the plan and its checksum.
 
     Raises InputError `not-a-plan-file` (not JSON, not a plan, a plan of another version) and RefusedError
-    `plan-file-edited` where the checksum does not fit the rest.
+    `plan-file-edited` if the checksum does not fit the rest.
     """
     document = read_document(data, file=file, kind=KIND, schema_version=SCHEMA_VERSION, made_by=_MADE_BY)
     try:

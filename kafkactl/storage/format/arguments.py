@@ -93,9 +93,9 @@ def _needs_voter_flag(config: NodeConfig, release: Release) -> bool:
 def first_voters(
     request: FormatRequest, config: NodeConfig, release: Release, source: Source
 ) -> tuple[DynamicVoter, ...] | None:
-    """Return the voters of the first voter set; None where the flags name none.
+    """Return the voters of the first voter set; None if the flags name none.
 
-    Raises InputError where the text of --initial-controllers, or the listener behind --standalone, is not a voter.
+    Raises InputError if the text of --initial-controllers, or the listener behind --standalone, is not a voter.
     """
     if not release.voter_flags:
         return None

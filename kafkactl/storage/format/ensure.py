@@ -88,7 +88,7 @@ def needs_log(config: NodeConfig, observed: ObservedNode) -> bool:
 def _never_starts(
     config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts | None
 ) -> Iterator[Finding]:
-    """Yield what keeps a formatted node from its quorum indefinitely, although its disks could be as asked."""
+    """Yield the reasons that keep a formatted node from its quorum indefinitely, even if its disks are correct."""
     context = start_context(config, observed, release, log or MetadataLogFacts(path="", state="missing"))
     yield from (result.finding for result in unexpected_metadata_log(context))
     if log is not None:

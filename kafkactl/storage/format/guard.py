@@ -53,7 +53,7 @@ def check_blank(
     """Return the blockers and warnings against formatting the directories of class `empty`.
 
     `formatted` are the directories of the same node that hold a meta.properties; both are of one node, whose metadata
-    log directory is `metadata_directory`. `quorum` is what was seen of the other controllers, None where they were not
+    log directory is `metadata_directory`. `quorum` is what was seen of the other controllers, None if they were not
     asked. Blockers and warnings, grouped by directory in the order given.
     """
     lost = LostDisk(

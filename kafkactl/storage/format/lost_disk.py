@@ -83,7 +83,7 @@ def check_lost_disk(
 
 
 def check_confirmed(lost: LostDisk, seen: QuorumSeen) -> Iterable[Finding]:
-    """Return what speaks against the operator's word that the quorum does without this controller."""
+    """Return the objections to the operator's statement that the quorum works without this controller."""
     if len(seen.voter_ids) == _PAIR:
         return [_word_alone(lost, "two voters have no leader while one of them is down")]
     if seen.state is None:

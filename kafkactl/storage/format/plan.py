@@ -79,7 +79,7 @@ def plan_format(
 
     `outcome` is planned, nothing-to-do or refused; a refused plan has every blocker among its findings, the one that
     Kafka would have reported first, and no files. Raises InputError for words that cannot be understood: a voter, a
-    feature, a SCRAM argument, a release version, a cluster id where the release decodes it.
+    feature, a SCRAM argument, a release version, a cluster id if the release decodes it.
     """
     cluster_id = check_cluster_id(request.cluster_id, release, migration=config.zookeeper_migration)
     voters = first_voters(request, config, release, source)

@@ -68,7 +68,7 @@ def needs_answer(config: NodeConfig, observed: ObservedNode, request: FormatRequ
 
 
 def check_running_quorum(node: BlankController, seen: QuorumSeen) -> Iterator[Finding]:
-    """Yield what the answers of the addresses say against the format. No answer says nothing."""
+    """Yield the objections to the format in the answers of the addresses. Without an answer there is none."""
     state = seen.state
     if joins(node.config, node.request):
         return
@@ -165,7 +165,7 @@ def _reason(node: BlankController, seen: QuorumSeen, epoch: int) -> str | None:
 
 
 def _has_run(node_id: int, seen: QuorumSeen, epoch: int) -> bool | None:
-    """Return True if the quorum has met this controller, None where the answers do not show it.
+    """Return True if the quorum has met this controller, None if the answers do not show it.
 
     A controller registers when it first follows a leader (metadata.version 3.7 on), and stays registered. A leader
     knows who fetched from it; the first one of a cluster knows everyone who ever did.

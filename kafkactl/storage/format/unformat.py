@@ -37,7 +37,7 @@ _NAMES_SHOWN = 8
 class UnformatDirectory:
     """A directory: `names` are removed in this order (relative to it; a folder after what is in it).
 
-    `meta_properties` is what that file holds now, None where it is gone already; apply checks that it still does.
+    `meta_properties` is what that file holds now, None if it is gone already; apply checks that it still does.
     """
 
     path: str
@@ -51,7 +51,7 @@ class UnformatDirectory:
 class UnformatPlan:
     """Removals by unformat, or the reasons against it. `directories` are in the order of removal.
 
-    `cluster_id` is None where no meta.properties is left to tell it.
+    `cluster_id` is None if no meta.properties is left to tell it.
     """
 
     outcome: Outcome  # planned | nothing-to-do | refused

@@ -45,13 +45,13 @@ class Folders:
         return self._open[path]
 
     def opened(self, path: str) -> int | None:
-        """Return the descriptor of a directory; None where it is not open."""
+        """Return the descriptor of a directory; None if it is not open."""
         return self._open.get(path)
 
     def make(self, target: PlannedDirectory) -> int:
         """Open a log directory, which is made with its parents where it is missing.
 
-        Raises RefusedError `changed-meanwhile` where it is not the one that was planned for, OSError.
+        Raises RefusedError `changed-meanwhile` if it is not the one that was planned for, OSError.
         """
         self.at = path = str(Path(target.path))
         missing = [folder for folder in (Path(path), *Path(path).parents) if not folder.is_dir()]
@@ -105,7 +105,7 @@ class Folders:
         self._open[path] = descriptor
 
     def check(self, target: PlannedDirectory) -> None:
-        """Raise RefusedError where the directory is another one, or holds more, than when the plan was made."""
+        """Raise RefusedError if the directory is another one, or holds more, than when the plan was made."""
         at = self._open[str(Path(target.path))]
         found = os.fstat(at)
         if target.place is not None and target.place != (found.st_dev, found.st_ino):

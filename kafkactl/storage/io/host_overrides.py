@@ -35,7 +35,7 @@ class HostOverrides:
         return "the user who started it is neither root, nor the user who asks, nor the owner of the file"
 
     def finding(self, config: str) -> Finding:
-        """Return what is to be said of an answer about the file."""
+        """Return the finding about the file for an answer."""
         several = len(self.process_ids) > 1
         names = f"{'processes' if several else 'process'} {', '.join(map(str, self.process_ids))}"
         begin = f"{names} {'were' if several else 'was'} started with --override of {', '.join(self.keys)}"

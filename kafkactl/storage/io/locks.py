@@ -78,7 +78,7 @@ def directory_lock(directory: str, files: Filesystem, *, at: int | None = None) 
 def file_lock(path: str, directory: str, files: Filesystem, *, at: int | None = None) -> Iterator[None]:
     """Keep every other kafkactl out of `directory` by a lock file, in the open directory `at`, while the block runs.
 
-    Raises RefusedError `another-kafkactl-is-writing`, or OSError where the lock file cannot be made. The file is
+    Raises RefusedError `another-kafkactl-is-writing`, or OSError if the lock file cannot be made. The file is
     removed at the end of the block, but not when the process is killed in it.
     """
     descriptor = _acquire(path, directory, files, at)

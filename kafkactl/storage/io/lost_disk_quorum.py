@@ -40,7 +40,7 @@ def controller_client_config(config: NodeConfig) -> ClientConfig:
 
 
 def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS) -> QuorumSeen:
-    """Return what is observed of the quorum without this node; one silent node takes `patience_ms`. Raise nothing."""
+    """Observe the quorum without this node; one silent node takes `patience_ms`. Raise nothing."""
     seen = QuorumSeen(
         voter_ids=frozenset(voter.node_id for voter in config.static_voters),
         reason=f"{config.file} names no other controller",
@@ -51,7 +51,7 @@ def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float =
 def sample_quorum(
     config: NodeConfig, way_in: ClientConfig, voters: Iterable[DynamicVoter] = (), *, patience_ms: float = BRIEF_MS
 ) -> QuorumSeen:
-    """Return what the controllers of the configuration and of `voters` answer when asked once. Raises nothing.
+    """Return the answers of the configured controllers and of `voters` to one request each. Raises nothing.
 
     This node's own addresses are among them: another process may answer there.
     """
@@ -95,7 +95,7 @@ def _seen(
 def _registered(client: Client) -> frozenset[int] | None:
     """Return the controllers that the cluster has registered.
 
-    None where no controller may or can name them (before 3.7).
+    None if no controller may or can name them (before 3.7).
     """
     try:
         return frozenset(node.id for node in client.cluster().nodes)

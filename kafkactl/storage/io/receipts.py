@@ -16,7 +16,7 @@ _RECEIPT_MODE = 0o644
 
 
 def read_receipt(folder: Path, node_id: int) -> Receipt | None:
-    """Return the receipt of a node, None where there is none. Raises InputError (unreadable, damaged)."""
+    """Return the receipt of a node, None if there is none. Raises InputError (unreadable, damaged)."""
     path = folder / receipt_name(node_id)
     try:
         path.lstat()

@@ -20,7 +20,7 @@ from kafkactl.storage.verify.voters import last_voters
 
 
 def address_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Yield what is wrong with the addresses under which the voters look for each other."""
+    """Yield the problems of the addresses under which the voters find each other."""
     voters = last_voters(context)
     if voters is None and context.config.static_voters:
         yield from _shared(context)
@@ -122,7 +122,7 @@ def _moved(context: StartContext, voters: tuple[VoterSeen, ...]) -> Iterator[Rul
 
 
 def _then(context: StartContext) -> str:
-    """Return how the new addresses come into the voter set once there is a leader."""
+    """Return the next step that brings the new addresses into the voter set after an election."""
     if context.rules.followers_report_addresses:
         return "Within seconds the leader takes the new address of each voter into the voter set."
     return (

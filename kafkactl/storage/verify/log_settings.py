@@ -25,7 +25,7 @@ _SHOWN = 20
 
 
 def log_setting_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Yield what a broker of this release makes of the settings in the node's copy of the metadata log."""
+    """Yield the results of a broker's start with the settings in the node's copy of the metadata log."""
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
     own = ("", str(context.config.node_id))
     for (kind, name), values in stored_settings(context):
@@ -72,7 +72,7 @@ def _refused(context: StartContext, refused: Mapping[tuple[str, str], list[str]]
 
 
 def _way_out(context: StartContext, key: str, topics: list[str]) -> str:
-    """Return how the value is removed: at running brokers, or at the controllers, which start with it."""
+    """Return the next step that removes the value: at running brokers, or at the controllers, which start with it."""
     change = f"--alter --entity-type topics --entity-name {topics[0]} --delete-config {key}"
     more = f" (likewise {first_few(topics[1:], 5)})" if len(topics) > 1 else ""
     older = _last_release_that_takes(context, key)

@@ -34,7 +34,7 @@ _USE_PLAIN = (
 
 
 def login_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Yield what is known of the logins of this node."""
+    """Yield the results about the logins of this node."""
     yield from _not_in_file(context)
     yield from _oauth(context)
     if context.is_controller:
@@ -126,7 +126,7 @@ def _scram(context: StartContext, listener: str, mechanism: str, others: list[in
 
 
 def _with_user(mechanism: str, user: str | None) -> str:
-    """Return how a node that never led gets the user."""
+    """Return the next step that gives the user to a node that never led."""
     return (
         "Run `kafkactl storage unformat`, which refuses a disk that was used, and format again with"
         f" --add-scram '{mechanism}=[name={user or 'USER'},password=PASSWORD]' (or --scram-file)."
@@ -134,7 +134,7 @@ def _with_user(mechanism: str, user: str | None) -> str:
 
 
 def _without_scram(listener: str, mechanism: str) -> str:
-    """Return how a node whose log has records starts: nothing is formatted."""
+    """Return the next step of a node whose log has records: nothing is formatted."""
     return (
         "Keep the disks: the log has the cluster's metadata. Add a mechanism that needs no metadata log, such as"
         f" PLAIN, to those of listener {listener}, and set {CONTROLLER_MECHANISM} to it. To use {mechanism}"

@@ -130,7 +130,7 @@ class DirectoryFacts:
 class StartContext:
     """The facts that a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them.
 
-    `partition_ids` are the topic ids in its partition folders, None where they were not read.
+    `partition_ids` are the topic ids in its partition folders, None if they were not read.
     """
 
     config: NodeConfig
@@ -264,7 +264,7 @@ class VerifiedDirectory(TypedDict):
 
 @frozen
 class Verification:
-    """The answer. `will_start` is None where the disks alone do not tell."""
+    """The answer. `will_start` is None if the disks alone do not tell."""
 
     will_start: bool | None
     expected_failure: Failure | None

@@ -79,7 +79,7 @@ def offset_rules(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult]:
-    """Report where recovery truncates the log. Other voters, if any, provide the records after that offset."""
+    """Report the offset at which recovery truncates the log. Other voters, if any, provide the records after it."""
     stop = segment.stop
     assert stop is not None
     subject = file_subject(f"{context.log.path}/{segment.name}")

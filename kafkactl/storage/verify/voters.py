@@ -33,7 +33,7 @@ _VOTERS_LOST = (
 
 
 def last_voters(context: StartContext) -> tuple[VoterSeen, ...] | None:
-    """Return the voter set that comes from the log or a snapshot; None where it comes from the configuration."""
+    """Return the voter set that comes from the log or a snapshot; None if it comes from the configuration."""
     if not context.rules.reads_voters:
         return None
     log, snapshot = context.log.contents, context.log.latest_snapshot

@@ -179,7 +179,7 @@ def segments(loaded: Loaded, filters: Filters = ALL) -> list[RemoteSegment]:
 
 
 def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[RemoteSegment]:
-    """Yield the same one by one, in their order."""
+    """Yield the segments of `tiered segments` one by one, in their order."""
     check_filters(loaded, filters)
     for partition in loaded.case.partitions:
         if not filters.has(partition):
@@ -229,7 +229,7 @@ def _wanted(placed: PlacedRecord, filters: Filters) -> bool:
 
 
 def foresee(loaded: Loaded, filters: Filters = ALL) -> Forecast:
-    """Return the answer of `tiered forecast`. Raises InputError `replicas-unknown` where no replica is known."""
+    """Return the answer of `tiered forecast`. Raises InputError `replicas-unknown` if no replica is known."""
     case = loaded.case
     if case.view.topics is None and not case.view.disks:
         raise InputError("the replicas of the partitions are unknown", id="replicas-unknown")
@@ -320,7 +320,7 @@ def write_keys(path: str, found: Leftovers) -> None:
 
 
 def check_keys_target(path: str) -> None:
-    """Raise what `write_keys` would raise, before anything is read."""
+    """Raise the errors of `write_keys` about its target, before anything is read."""
     with _to_new_file(path):
         check_place(Path(path))
         if os.path.lexists(path):
@@ -328,7 +328,7 @@ def check_keys_target(path: str) -> None:
 
 
 def check_saved(path: str) -> None:
-    """Raise what `save` would raise because of the folder, before anything is read."""
+    """Raise the errors of `save` about its folder, before anything is read."""
     check_observation_target(path)
 
 

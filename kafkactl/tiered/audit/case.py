@@ -145,7 +145,7 @@ class AuditCase:
 
     @cached_property
     def readers(self) -> dict[int, set[int]] | None:
-        """Return the brokers that read each metadata partition; None where topics or the number are not known."""
+        """Return the brokers that read each metadata partition; None if topics or the number are not known."""
         if self.view.topics is None or self.hash_partitions is None:
             return None
         found: dict[int, set[int]] = {}
@@ -328,7 +328,7 @@ class PartitionCase:
 
     @cached_property
     def in_state(self) -> Mapping[SegmentState, list[Segment]]:
-        """Return the same by their state, in order."""
+        """Return the segments by their state, in order."""
         found: dict[SegmentState, list[Segment]] = {state: [] for state in SegmentState}
         for segment in self.segments:
             found[segment.state].append(segment)
@@ -340,7 +340,7 @@ class PartitionCase:
         return sorted((segment for segment in self.log.segments() if segment.forgotten_by), key=by_offset)
 
     def in_lineage(self, segment: Segment) -> bool:
-        """Return True if the leader counts the segment as its own; True where its lineage is not known."""
+        """Return True if the leader counts the segment as its own; True if its lineage is not known."""
         return self.check is None or self.check.has(segment)
 
 

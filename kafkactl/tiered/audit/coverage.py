@@ -161,5 +161,5 @@ def _is_held(case: PartitionCase, offset: int) -> bool:
 
 
 def next_segment_base(segments: tuple[tuple[int, int], ...] | None, offset: int) -> int | None:
-    """Return the base offset of the local segment with this offset; None where it is not known or not there."""
+    """Return the base offset of the local segment with this offset; None if it is not known or not there."""
     return max((base for base, _ in segments or () if base <= offset), default=None)

@@ -89,7 +89,7 @@ def _poison(case: AuditCase, poison: Poison) -> Finding:
 
 
 def stopped_brokers(case: AuditCase, poison: Poison) -> list[int] | None:
-    """Return the brokers whose metadata consumer ends at a record, None where it is not known."""
+    """Return the brokers whose metadata consumer ends at a record, None if it is not known."""
     if case.readers is None:
         return None
     readers = case.readers.get(poison.metadata_partition, set())

@@ -30,7 +30,7 @@ _KEEP: Final = (
 
 
 def topic_findings(case: AuditCase) -> Iterator[Finding]:
-    """Return what the metadata topic's existence and settings lead to; nothing if topics are not known."""
+    """Return the findings about the metadata topic and its settings; nothing if topics are not known."""
     tiered = [topic for topic in (case.view.topics or {}).values() if topic.is_tiered]
     topic = case.view.metadata_topic
     if case.lacks_metadata_topic:

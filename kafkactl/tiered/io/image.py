@@ -51,7 +51,7 @@ def view_of_metadata(path: str) -> MetadataView:
 
 
 def removed_topics(path: str, topic_ids: frozenset[bytes]) -> frozenset[bytes]:
-    """Return which of these topics the log of the cluster removed, as far as its segments reach back.
+    """Return those of the topics that the cluster's log removed, as far back as its segments reach.
 
     Raises InputError as `open_source`.
     """

@@ -172,12 +172,12 @@ class _Unpacked(io.RawIOBase):
 
 
 def rows_of(size: int) -> int:
-    """Return how many objects are read of a listing of `size` bytes at most."""
+    """Return the greatest number of objects that is read of a listing of `size` bytes."""
     return min(MOST_LINES, max(ALWAYS_LINES, size))
 
 
 def unpacked_bytes_of(size: int) -> int:
-    """Return how many bytes are read of a listing of `size` compressed bytes at most."""
+    """Return the greatest number of bytes that is read of a listing of `size` compressed bytes."""
     return min(InputKind.LISTING.most_bytes, max(ALWAYS_UNPACKED_BYTES, TIMES_UNPACKED * size))
 
 

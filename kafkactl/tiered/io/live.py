@@ -125,7 +125,7 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
 def _without_metadata_topic(
     client: Client, asking: Leaders, named: Sequence[Mapping[str, Any]], now_ms: int
 ) -> LiveObservation:
-    """Return what is known of a cluster that has no metadata topic, if some of its topics are tiered.
+    """Return the view of a cluster that has no metadata topic, if some of its topics are tiered.
 
     Asked for by its name, a topic that this user may not describe is refused with TOPIC_AUTHORIZATION_FAILED, whether
     or not the topic exists (`KafkaApis.scala`, `handleTopicMetadataRequest`).

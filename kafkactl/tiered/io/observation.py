@@ -76,7 +76,7 @@ def write_observation(
 
 
 def check_observation_target(path: str) -> None:
-    """Raise what `write_observation` would raise because of the folder, before anything is read."""
+    """Raise the errors of `write_observation` about its folder, before anything is read."""
     folder = Path(path)
     try:
         check_place(folder)

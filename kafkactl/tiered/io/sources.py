@@ -69,7 +69,7 @@ class MetadataReplica:
             yield from read_records(file.pieces(), file=file.path, first_offset=file.base_offset)
 
     def read_fast(self) -> Iterator[FastRead]:
-        """Yield the same for a fold."""
+        """Yield the reads for a fold."""
         reader = PlainReader()
         for file in self.files:
             yield from read_fast(file.pieces(), file=file.path, first_offset=file.base_offset, reader=reader)
@@ -252,7 +252,7 @@ class _Found:
 
 
 def _topic_id(folder: Path) -> bytes | None:
-    """Return the topic id in a partition's folder, None where its file names none."""
+    """Return the topic id in a partition's folder, None if its file names none."""
     found = parse_topic_id(read_whole(folder / PARTITION_METADATA, InputKind.PARTITION_METADATA))
     return None if found is None else found.raw
 

@@ -36,7 +36,7 @@ def verdict_of(findings: Iterable[Finding]) -> str:
 
 
 def meaning_of(findings: Iterable[Finding]) -> str:
-    """Return the same in a sentence."""
+    """Return the verdict in a sentence."""
     found = list(findings)
     verdict = verdict_of(found)
     if verdict == UNKNOWN and any(finding.id == EMPTY for finding in found):

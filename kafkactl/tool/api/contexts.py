@@ -57,7 +57,7 @@ class ContextChange:
     findings: tuple[Finding, ...] = ()
 
     def shown(self) -> tuple[ContextDict | None, ContextDict | None]:
-        """Return the context before the change and after it; None where there is none."""
+        """Return the context before the change and after it; None if there is none."""
         before, after = (
             _context_dict(contexts, self.name) if self.name in contexts.by_name else None
             for contexts in (self.before, self.after)
@@ -66,7 +66,7 @@ class ContextChange:
 
     @property
     def context_before(self) -> ContextDict | None:
-        """Return the context as it was; None where there was none."""
+        """Return the context as it was; None if there was none."""
         return self.shown()[0]
 
     @property

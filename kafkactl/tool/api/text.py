@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def read_argument_file(path: str) -> str:
-    """Return the text of an argument file. Raises OSError, and UnicodeDecodeError where it is not UTF-8."""
+    """Return the text of an argument file. Raises OSError, and UnicodeDecodeError if it is not UTF-8."""
     from kafkactl.files.input_files import InputKind, read_whole
 
     return read_whole(path, InputKind.ARGUMENTS).decode("utf-8")

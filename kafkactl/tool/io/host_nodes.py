@@ -56,7 +56,7 @@ def named_file(path: str) -> NodeFile:
 
 
 def overrides_of_files(paths: Iterable[str]) -> tuple[Finding, ...]:
-    """Return what is to be said of settings on the command lines of the nodes that run with these files."""
+    """Return the findings about settings on the command lines of the nodes that run with these files."""
     return tuple(host.finding(path) for path in paths if (host := overrides_on_host(path)) is not None)
 
 

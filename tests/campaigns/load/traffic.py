@@ -43,7 +43,7 @@ class Traffic:
     def mark(self) -> dict[str, int]:
         """Wait until what was acknowledged was read; `acked`, `errors`, `unread`, `longest_ack_ms`, `longest_read_ms`.
 
-        They count from the mark before. Raises LabError where the program has ended.
+        They count from the mark before. Raises LabError if the program has ended.
         """
         assert self._process.stdin
         self._process.stdin.write("mark\n")

@@ -92,7 +92,7 @@ def verdicts(package: Package) -> dict[str, Verdict]:
 
 
 def try_mutants(seconds: float) -> bool:
-    """Try what has not been tried; False where the time was over before all were."""
+    """Try what has not been tried; False if the time was over before all were."""
     end = time.monotonic() + seconds
     tried_all = True
     for package in packages():
@@ -160,7 +160,7 @@ class Runner:
             process.communicate()
 
     def verdict(self, mutant: Mutant, *, afresh: bool = True) -> Verdict | None:
-        """Run the tests on this mutant until one fails; None where that takes an import, and not `anew`."""
+        """Run the tests on this mutant until one fails; None if that takes an import, and not `anew`."""
         answer = self.ask_forked(mutant.path, mutant.source or "")
         if answer["code"] is None and not afresh:
             return None
@@ -180,7 +180,7 @@ class Runner:
         return Verdict(mutant.id, failed, answer["tests"], round(answer["seconds"], 2), digest)
 
     def ask_forked(self, path: str, source: str) -> dict[str, Any]:
-        """Return how the tests end that call the functions which are others in `source`; `code` None where that is
+        """Return how the tests end that call the functions which are others in `source`; `code` None if that is
         none."""
         if self._forked is None:
             modules = (name.removesuffix(".py").replace("/", ".") for name in self._package.modules)

@@ -124,7 +124,7 @@ class Server:
 
 
 def changed_functions(path: str, was: str, source: str) -> list[tuple[FunctionType, CodeType]] | None:
-    """Return the living functions whose code is another in `source`, with that code; None where more than functions
+    """Return the living functions whose code is another in `source`, with that code; None if more than functions
     differ."""
     file = str(Path(path).resolve())
     pairs: list[tuple[CodeType, CodeType]] = []

@@ -21,7 +21,7 @@ _ERROR = ": error: "
 
 
 def what_mypy_says(mutants: Iterable[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    """Yield each mutant with the first complaint of its module, which ends `make check`; empty where there is none."""
+    """Yield each mutant with the first complaint of its module, which ends `make check`; empty if there is none."""
     left = list(mutants)
     while left:
         batch = {mutant.path: mutant for mutant in reversed(left)}

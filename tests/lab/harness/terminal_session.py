@@ -82,7 +82,7 @@ class TerminalSession:
         return [plain(part) for part in _REDRAWN.split(self._text) if plain(part).strip()]
 
     def until(self, holds: Callable[[str], object], timeout_s: float = 60) -> str:
-        """Return the text as soon as that holds. Raises LabError where it does not, with the end of what was shown."""
+        """Return the text as soon as that holds. Raises LabError if it does not, with the end of what was shown."""
         deadline = time.monotonic() + timeout_s
         while not holds(text := self.text):
             if time.monotonic() > deadline or (self.process.poll() is not None and not self._reader.is_alive()):

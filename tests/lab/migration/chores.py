@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "java" / "MigrationChores.java"
 
 
 def run(cluster: MigrationCluster, words: Sequence[str]) -> str:
-    """Return what the administrator said, a line each. Raises LabError where something failed."""
+    """Return what the administrator said, a line each. Raises LabError if something failed."""
     client = cluster.workdir / "administrator.properties"
     write_config(client, cluster.administrator())
     class_path = maven.class_path(cluster.release)

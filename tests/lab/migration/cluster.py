@@ -274,11 +274,11 @@ class MigrationCluster:
         return str(self._json("/cluster/id")["id"])
 
     def migration(self) -> dict[str, Any]:
-        """Return what `/migration` says; empty where there is none."""
+        """Return what `/migration` says; empty if there is none."""
         return self._json("/migration")
 
     def controller(self) -> dict[str, Any]:
-        """Return what `/controller` says; empty where there is none."""
+        """Return what `/controller` says; empty if there is none."""
         return self._json("/controller")
 
     def _json(self, path: str) -> dict[str, Any]:
@@ -298,7 +298,7 @@ class MigrationCluster:
         return {"bootstrap.servers": ports} | login
 
     def chores(self, *words: str) -> str:
-        """Run an administrator's words; its lines. Raises LabError where one failed."""
+        """Run an administrator's words; its lines. Raises LabError if one failed."""
         return migration_chores.run(self, words)
 
     def wait_for(self, holds: Callable[[], T], what: str, timeout_s: float = READY_S) -> T:

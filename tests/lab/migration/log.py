@@ -22,7 +22,7 @@ COPIED = (
 
 
 def batches(log: Path) -> Iterator[tuple[int, tuple[MetadataRecord, ...]]]:
-    """First offset and records of each data batch of the segments; nothing where there is no log yet."""
+    """First offset and records of each data batch of the segments; nothing if there is no log yet."""
     if not log.is_dir():
         return
     for file in open_source(str(log)).segments:

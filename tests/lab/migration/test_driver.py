@@ -243,7 +243,7 @@ def test_a_driver_that_is_killed_is_resumed(then: str, tmp_path: Path) -> None:
 
 
 def killed_at(driven: Driven, more: int) -> int | None:
-    """Start a run forward and kill it when the journal has so many entries more; None where it ended before."""
+    """Start a run forward and kill it when the journal has so many entries more; None if it ended before."""
     folder = driven.cluster.workdir / "journal"
     before = entries_in(folder)
     accepted = [word for finding in ACCEPTED for word in ("--accept", finding)]

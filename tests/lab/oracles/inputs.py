@@ -13,7 +13,7 @@ class InputOracle(Oracle):
     source = Path(__file__).parents[1] / "java" / "InputOracle.java"
 
     def about(self, question: str, text: str | bytes) -> str | None:
-        """Return what came out, None where Java or Kafka throws."""
+        """Return what came out, None if Java or Kafka throws."""
         kind, _, answer = self.said(question, text).partition(" ")
         return answer if kind == "OK" else None
 

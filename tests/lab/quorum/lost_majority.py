@@ -207,7 +207,7 @@ def strays(scene: Scene) -> dict[int, list[str]]:
 
 
 def isrs(cluster: KafkaCluster) -> dict[tuple[str, int], tuple[int, ...]]:
-    """Return the in-sync replicas of every partition, as brokers report them; nothing where none answers right now."""
+    """Return the in-sync replicas of every partition, as brokers report them; nothing if none answers right now."""
     with contextlib.suppress(KafkaError), admin(cluster) as chores:
         return {
             (topic["name"], partition["partition_index"]): tuple(sorted(partition["isr_nodes"]))

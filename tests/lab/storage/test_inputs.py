@@ -271,7 +271,7 @@ def test_meta_properties(oracle: InputOracle, lines: list[str]):
 
 
 def formatted(tool: StorageToolServer, release: str, folder: Path, *arguments: str) -> Path | None:
-    """Return the log directory that Kafka's tool formats for a broker, None where it refuses."""
+    """Return the log directory that Kafka's tool formats for a broker, None if it refuses."""
     folder.mkdir(parents=True)
     config, log_dir = folder / "server.properties", folder / "data"
     config.write_text(Variant("broker").render(release, str(log_dir)))

@@ -119,7 +119,7 @@ class TieredBroker:
             file.unlink(missing_ok=True)
 
     def chores(self, *words: str) -> str:
-        """Return what TieredChores.java says. Raises LabError where it fails."""
+        """Return what TieredChores.java says. Raises LabError if it fails."""
         command = [java.java_binary(), *JVM_OPTIONS, *logging_options("tools"), "-cp", class_path(self.release)]
         ended = subprocess.run(
             [*map(str, command), "kafkactl.lab.TieredChores", self.address, *words],

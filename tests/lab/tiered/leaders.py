@@ -96,7 +96,7 @@ class Leaders:
         return found
 
     def _fetched(self, key: tuple[str, int], offset: int) -> int | None:
-        """Return the last offset of the batches that a fetch at an offset gives; None where it is refused."""
+        """Return the last offset of the batches that a fetch at an offset gives; None if it is refused."""
         led = self.partitions[key]
         asked = {"Partition": key[1], "FetchOffset": offset, "PartitionMaxBytes": _BYTES}
         topics = [{"Topic": key[0], "TopicId": led.topic_id, "Partitions": [asked]}]

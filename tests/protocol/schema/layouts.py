@@ -11,7 +11,7 @@ from kafkactl.protocol.schema.spec import FieldSpec, MessageSpec
 
 @frozen
 class FieldLayout:
-    """Field at one version. `tag` is None for a field in its place; `flexible` False where the field's own rule
+    """Field at one version. `tag` is None for a field in its place; `flexible` False if the field's own rule
     (RequestHeader's ClientId) takes it out of the message's flexible form."""
 
     name: str

@@ -44,7 +44,7 @@ def check_page(page: Path, folder: Path, *, environment: Mapping[str, str] | Non
 
 
 def _steps(page: Path) -> list[tuple[str, str | None]]:
-    """Return the commands and what each prints, None where the page does not show it."""
+    """Return the commands and what each prints, None if the page does not show it."""
     steps: list[tuple[str, str | None]] = []
     before = ""
     for kind, block in re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8")):

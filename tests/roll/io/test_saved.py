@@ -1,4 +1,4 @@
-"""An observation of a roll as a folder: written, read, and unknown where something is missing."""
+"""An observation of a roll as a folder: written, read, and unknown if something is missing."""
 
 from __future__ import annotations
 

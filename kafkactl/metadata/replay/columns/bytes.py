@@ -33,7 +33,7 @@ def places_of(flags: Array) -> Array:
 
 
 def spread(first: Array, sizes: Array) -> tuple[Array, Array]:
-    """Return where each part begins when the parts stand side by side, and the places of all their elements."""
+    """Return the start of each part when the parts are side by side, and the places of all their elements."""
     ends = np.cumsum(sizes)
     begins: Array = ends - sizes
     return begins, np.repeat(first - begins, sizes) + np.arange(int(ends[-1]) if len(ends) else 0)

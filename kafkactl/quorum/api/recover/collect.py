@@ -29,7 +29,7 @@ class RecoveryCopy:
 def collect_recovery(directory: str, to: str) -> RecoveryCopy:
     """Copy the metadata log of a log directory, and the ids and epochs of its partitions, into the new tar file `to`.
 
-    Raises InputError for a directory that cannot be read, and FailedError where the file cannot be written or exists.
+    Raises InputError for a directory that cannot be read, and FailedError if the file cannot be written or exists.
     """
     copied = copying.collect(directory, to)
     findings = []

@@ -207,7 +207,7 @@ class _Work:
             self._check_names(self.folders.below(directory), is_ours=kept is not None)
 
     def _kept_id(self) -> str | None:
-        """Return the directory id of the kept plan, which is that of this plan; None where no plan is kept."""
+        """Return the directory id of the kept plan, which is that of this plan; None if no plan is kept."""
         path, at = self._place.plan_file, self.folders[self._above]
         if identity(path, at) is None:
             return None
@@ -381,7 +381,7 @@ def _changed(path: str, what: str) -> RefusedError:
 
 
 def _large(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes in pieces that are large enough for one write."""
+    """Yield the bytes in pieces that are large enough for one write."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:

@@ -109,7 +109,7 @@ def _no_log_dir(directory: str) -> InputError:
 
 
 def _contents(at: int) -> _Contents:
-    """Return what is copied of an open log directory, and what is not. Raise OSError."""
+    """Return the files of an open log directory that are copied, and those left out. Raise OSError."""
     found = _Contents()
     for name in _names(at):
         is_partition = parse_folder_name(name) is not None

@@ -28,7 +28,7 @@ _STAGED_SUFFIX: Final = ".tmp"
 class TargetLook:
     """The new directory when it was looked at, and the folder that it is in; places are device and inode.
 
-    `names` and `place` are None where there is no directory.
+    `names` and `place` are None if there is no directory.
     """
 
     above: tuple[int, int]
@@ -37,7 +37,7 @@ class TargetLook:
 
 
 def look_at(directory: str) -> TargetLook:
-    """Return what is at the path of a new directory. Raises InputError `recovery-target-unusable`."""
+    """Return the state of the path of a new directory. Raises InputError `recovery-target-unusable`."""
     try:
         above = Path(directory).parent
         if not os.path.lexists(directory):

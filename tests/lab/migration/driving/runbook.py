@@ -52,7 +52,7 @@ class Runbook:
         self._ran: Counter[Line] = Counter()
 
     def section(self, begins: str) -> list[Line]:
-        """Return the lines under the heading that begins so. Raises KeyError where there is none, or none has lines."""
+        """Return the lines under the heading that begins so. Raises KeyError if there is none, or none has lines."""
         found = [line for line in self.lines if line.section.startswith(begins)]
         if not found:
             raise KeyError(begins)
