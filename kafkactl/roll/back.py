@@ -133,7 +133,8 @@ def since(case: RollCase, node: RollNode, broker: Broker | None) -> dict[str, An
     log = case.observation.log
     events = () if log is None else log.events_of(node.id, Role.BROKER)
     wanted = (EventKind.STOPPING, EventKind.FENCED, EventKind.REGISTERED, EventKind.UNREGISTERED)
-    last = next((event for event in reversed(events) if event.kind in wanted), None)
+    dated = (event for event in reversed(events) if event.kind in wanted and event.at_ms is not None)
+    last = next(dated, None)
     return {
         "node": node.id,
         "registered": broker is not None,

@@ -50,11 +50,12 @@ class EventKind(StrEnum):
 class RegistrationEvent:
     """A record about the registration of a node. `incarnation` is that of the registration, None if not in the log.
 
+    `at_ms` is None for a record of a snapshot, whose timestamps are those at which the snapshot was written.
     `metadata_versions` is the range that a registration has of metadata.version; None for other events.
     """
 
     offset: int
-    at_ms: int
+    at_ms: int | None
     node_id: int
     role: Role
     kind: EventKind
@@ -235,7 +236,7 @@ class _History:
             self.events.append(
                 RegistrationEvent(
                     offset=place,
-                    at_ms=timestamp_ms,
+                    at_ms=timestamp_ms if self._is_replaying else None,
                     node_id=node_id,
                     role=role,
                     kind=kind,

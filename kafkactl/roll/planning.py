@@ -30,7 +30,6 @@ SCHEMA_VERSION: Final = 1
 _SESSION_MS: Final = 9_000
 """broker.session.timeout.ms if a file does not set it."""
 _SESSION: Final = "broker.session.timeout.ms"
-_PHASES: Final = list(Until)
 Stop: TypeAlias = tuple[Until, tuple[int, ...]]
 """Nodes that are stopped together, and the phase to which the step belongs."""
 
@@ -182,15 +181,11 @@ def _steps(case: RollCase, order: RollOrder, batches: Sequence[tuple[int, ...]])
         is_first = False
     way, reason = _way_now(case)
     verify = _step(Until.PROOF, Action.VERIFY, (), way=way, reason=reason)
-    if _PHASES.index(until) >= _PHASES.index(Until.LEVELS) and lower_levels(case):
+    if until not in (Until.CONTROLLERS, Until.BROKERS):
+        yield verify if until is Until.PROOF else changed(verify, phase=Until.BINARIES)
+    if until is Until.LEVELS and lower_levels(case):
         raised, why = _way_after_levels(case)
-        yield changed(verify, phase=Until.BINARIES)
         yield _step(Until.LEVELS, Action.RAISE_LEVELS, (), way=raised, reason=why, release=_shown(case))
-        verify = changed(verify, rollback=raised, rollback_reason=why)
-    if until is Until.PROOF:
-        yield verify
-    elif until is Until.BINARIES:
-        yield changed(verify, phase=Until.BINARIES)
 
 
 def _away_first(case: RollCase, stops: Sequence[Stop]) -> list[Stop]:

@@ -115,6 +115,8 @@ class FakeRoll:
             self._stopping[id] -= 1
             if self._stopping[id] <= 0 and self.has_leader:
                 self._go(id)
+                # The registration keeps the flag of a controlled shutdown until the next one.
+                self.roll.registered[id]["stopping"] = Role.BROKER in self.roll.nodes[id].roles
         for id in list(self._starting):
             self._starting[id] += 1
             self._come_up(id, self._starting[id])
@@ -131,7 +133,7 @@ class FakeRoll:
             return
         if not held.get("new"):
             held |= {"run": held.get("run", 0) + 1, "new": True, "ranges": ranges(find_release(release)),
-                     "fenced": Role.BROKER in self.roll.nodes[id].roles}  # fmt: skip
+                     "stopping": False, "fenced": Role.BROKER in self.roll.nodes[id].roles}  # fmt: skip
             return
         if held.get("fenced"):
             held["fenced"] = False

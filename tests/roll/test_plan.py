@@ -136,6 +136,22 @@ def test_rollback_is_possible_until_levels_are_raised():
     assert next(step for step in band.steps if step.action == "raise-levels").rollback == "levels-first"
 
 
+@pytest.mark.parametrize(
+    ("until", "last"),
+    [
+        (None, [("verify", "binaries")]),
+        ("binaries", [("verify", "binaries")]),
+        ("proof", [("verify", "proof")]),
+        ("levels", [("verify", "binaries"), ("raise-levels", "levels")]),
+    ],
+)
+def test_levels_are_raised_only_by_their_name(until, last):
+    plan = plan_roll(busy("3.9.2").case("4.3.1", until=until))
+    assert [(step.action, step.phase) for step in plan.steps if not step.nodes] == last
+    done = plan_roll(Roll("4.4.0").case("4.4.0", until="levels"))
+    assert "verify" in [step.action for step in done.steps]
+
+
 def test_until_controllers_ends_after_them():
     plan = plan_roll(busy("3.9.2").case("4.3.1", until="controllers"))
     assert {step.phase for step in plan.steps} == {"controllers"}

@@ -12,8 +12,9 @@ from kafkactl.core.findings import Finding, Outcome, blockers
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.roll.api.observing import OBSERVATION_MS, not_observed
 from kafkactl.roll.case import RollRequest
-from kafkactl.roll.driver.acts import CONCURRENT, DYNAMIC, Act, Ask
+from kafkactl.roll.driver.acts import DYNAMIC, Act, Ask
 from kafkactl.roll.driver.answer import RollRun
+from kafkactl.roll.driver.other_hands import CONCURRENT
 
 if TYPE_CHECKING:
     from kafkactl.roll.inventory import RollInventory
@@ -100,8 +101,10 @@ def plan_run(observation: RollObservation, request: RollRequest) -> RollRun:
     """
     from kafkactl.roll.case import make_case
     from kafkactl.roll.checks.run import check_roll
+    from kafkactl.roll.driver.acts import is_blocked
     from kafkactl.roll.driver.answer import first_pending, planned_steps, proof_of
     from kafkactl.roll.journal import Action
+    from kafkactl.roll.liveness import is_alive
     from kafkactl.roll.planning import plan_roll
     from kafkactl.roll.rollback_path import rollback_path
 
@@ -109,7 +112,12 @@ def plan_run(observation: RollObservation, request: RollRequest) -> RollRun:
     plan = plan_roll(case, check_roll(case))
     steps = planned_steps(case, plan)
     has_work = any(step.action is not Action.VERIFY for step in plan.steps)
-    outcome = Outcome.REFUSED if blockers(plan.findings) else Outcome.PLANNED if has_work else Outcome.NOTHING_TO_DO
+    first = next((step.nodes for step in plan.steps if step.action in (Action.STOP, Action.START)), ())
+    starts = any(is_alive(case, node_id) is False for node_id in first)
+    is_new = case.record is None or not case.record.is_under_way
+    outcome = Outcome.PLANNED if has_work else Outcome.NOTHING_TO_DO
+    if is_blocked(plan, is_new=is_new, starts=starts):
+        outcome = Outcome.REFUSED
     return RollRun(
         outcome=outcome,
         cluster_id=observation.cluster_id,

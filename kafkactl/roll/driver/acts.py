@@ -11,20 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from kafkactl.cluster.quorum.majority import majority
-from kafkactl.core.findings import Finding, Outcome, blocker, blockers
+from kafkactl.core.findings import Finding, Outcome, blocker, blockers, each_once
 from kafkactl.core.frozen import changed, frozen
-from kafkactl.core.values import Role
 from kafkactl.core.wording import some
 from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase, Until
 from kafkactl.roll.checks.run import RollCheck, check_roll, open_warnings
-from kafkactl.roll.cluster_log import EventKind
-from kafkactl.roll.driver.ports import RollGoal
+from kafkactl.roll.driver.other_hands import other_hands
+from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
 from kafkactl.roll.files_before import lacks_file
 from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
 from kafkactl.roll.journal import Action, RollProgress
 from kafkactl.roll.liveness import is_alive
-from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, RollNode
+from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, STRANGERS, RollNode
 from kafkactl.roll.planning import RollPlan, lower_levels, plan_roll
 from kafkactl.roll.predict import StepPrediction
 from kafkactl.roll.releases import is_same, rules_of, version_in
@@ -35,8 +34,6 @@ DYNAMIC: Final = frozenset(
 )  # fmt: skip
 """Findings of the check that a roll itself resolves, or that the gate before each stop judges again."""
 NO_LEADER: Final = "roll-without-leader"
-CONCURRENT: Final = "concurrent-roll"
-_LATE: Final = (Until.LEVELS, Until.PROOF)
 
 
 @frozen
@@ -81,8 +78,8 @@ def decide(
     goal: RollGoal,
     progress: RollProgress,
     *,
+    policy: RollWaitPolicy,
     has_begun: bool,
-    interval_ms: int = 0,
     down_before: frozenset[int] = frozenset(),
 ) -> Decision:
     """Return the next act. `has_begun`: this run has acted before, so that no other driver can have begun meanwhile.
@@ -92,7 +89,7 @@ def decide(
     """
     quorum = case.observation.quorum_view
     pending = _pending(case, progress)
-    if not has_begun and (found := _other_hands(case, progress, interval_ms)):
+    if not has_begun and (found := _strangers_and_others(case, progress, policy)):
         return Decision(outcome=Outcome.REFUSED, findings=found)
     if quorum is None or not quorum.has_leader:
         return _without_leader(case, progress, pending)
@@ -102,6 +99,16 @@ def decide(
     if has_begun and failed:
         return Decision(outcome=Outcome.REFUSED, findings=tuple(map(_failed_meanwhile, failed)))
     return _next_stop(case, goal, progress, has_begun=has_begun)
+
+
+def _strangers_and_others(case: RollCase, progress: RollProgress, policy: RollWaitPolicy) -> tuple[Finding, ...]:
+    """Return why nothing may be touched at all, and then everything else that was found; empty if it may be.
+
+    A node of another cluster comes first: what the others show may be of that cluster as well.
+    """
+    first = [found for found in case.observation.findings if found.id in STRANGERS]
+    first += other_hands(case, progress, policy)
+    return each_once((*first, *check_roll(case).findings)) if first else ()
 
 
 def _failed_meanwhile(node: RollNode) -> Finding:
@@ -114,25 +121,6 @@ def _pending(case: RollCase, progress: RollProgress) -> tuple[RollNode, ...]:
     """Return the nodes that this roll has stopped and that are not proved to be back."""
     found = (case.observation.node(node_id) for node_id in progress.pending)
     return tuple(node for node in found if node is not None)
-
-
-def _other_hands(case: RollCase, progress: RollProgress, interval_ms: int) -> tuple[Finding, ...]:
-    """Return the signs of another driver: a broker that stops, or registered just now, and not by this journal."""
-    own = {*progress.pending, *progress.restarted}
-    found = []
-    for broker_id, broker in case.image.brokers.items():
-        if broker.in_controlled_shutdown and not broker.fenced and broker_id not in own:
-            text = f"broker {broker_id} is in controlled shutdown, and this journal did not stop it"
-            found.append(blocker(CONCURRENT, f"broker {broker_id}", text, node=broker_id))
-    log, now_ms = case.observation.log, case.observation.time_ms
-    if log is None or now_ms is None:
-        return tuple(found)
-    for event in log.events:
-        is_new = event.kind is EventKind.REGISTERED and 0 <= now_ms - event.at_ms < interval_ms
-        if is_new and event.role is Role.BROKER and event.node_id not in own:
-            text = f"broker {event.node_id} registered {now_ms - event.at_ms} ms ago, and this journal did not start it"
-            found.append(blocker(CONCURRENT, f"broker {event.node_id}", text, node=event.node_id))
-    return tuple(found)
 
 
 def _without_leader(case: RollCase, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
@@ -287,13 +275,20 @@ def _refusal(case: RollCase, check: RollCheck, plan: RollPlan, *, is_new: bool, 
 
     Once a roll is under way, what it resolves itself is left to the gates.
     """
-    stops = blockers(plan.findings)
-    if any(finding.id not in DYNAMIC for finding in stops) or (is_new and not starts and stops):
+    if is_blocked(plan, is_new=is_new, starts=starts):
         return Decision(outcome=Outcome.REFUSED, findings=plan.findings, plan=plan)
     opened = open_warnings(check, case.request.accepted)
     if opened and is_new:
         return Decision(outcome=Outcome.REFUSED, findings=(*plan.findings, _not_accepted(opened)), plan=plan)
     return None
+
+
+def is_blocked(plan: RollPlan, *, is_new: bool, starts: bool) -> bool:
+    """Return True if blockers stop the roll. `starts`: its first act starts a node, which a cluster that is not whole
+    never forbids.
+    """
+    stops = blockers(plan.findings)
+    return any(finding.id not in DYNAMIC for finding in stops) or (is_new and not starts and bool(stops))
 
 
 def _is_restarted(case: RollCase, progress: RollProgress, ids: Iterable[int]) -> bool:
@@ -314,13 +309,13 @@ def _after_binaries(case: RollCase, progress: RollProgress, plan: RollPlan) -> D
     until = case.request.until
     if until in (Until.CONTROLLERS, Until.BROKERS):
         return Decision(outcome=Outcome.NOTHING_TO_DO, plan=plan)
-    is_raised = progress.is_under_way and progress.has_raised_levels
-    if until in _LATE and not is_raised and (release := rules_of(case.goal)) is not None and lower_levels(case):
-        act = Act(action=Action.RAISE_LEVELS, nodes=(), phase=Until.LEVELS, release=release.name)
-        return Decision(outcome=Outcome.PLANNED, act=act, plan=plan, findings=plan.findings)
     if not progress.is_verified or not progress.is_under_way:
         act = Act(action=Action.VERIFY, nodes=(), phase=Until.PROOF, release=_release(case), needs_hook=False)
         return Decision(outcome=Outcome.PLANNED, act=act, plan=plan)
+    release = rules_of(case.goal) if until is Until.LEVELS and not progress.has_raised_levels else None
+    if release is not None and lower_levels(case):
+        act = Act(action=Action.RAISE_LEVELS, nodes=(), phase=Until.LEVELS, release=release.name)
+        return Decision(outcome=Outcome.PLANNED, act=act, plan=plan, findings=plan.findings)
     return Decision(outcome=Outcome.NOTHING_TO_DO, plan=plan)
 
 

@@ -96,8 +96,8 @@ def run_answer(journey: RollJourney, end: End) -> RollRun:
     done = _steps(journey, end)
     case = journey.last
     outcome = end.outcome
-    if journey.run.began and outcome in (Outcome.FAILED, Outcome.REFUSED):
-        outcome = Outcome.PARTIAL
+    if outcome is Outcome.FAILED or (outcome is Outcome.REFUSED and not _only_observed(end)):
+        outcome = Outcome.PARTIAL if journey.run.began else outcome
     if end.error is not None and end.error.id == NOT_FINISHED:
         outcome = Outcome.PARTIAL
     is_over = outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO)
@@ -116,6 +116,12 @@ def run_answer(journey: RollJourney, end: End) -> RollRun:
         rollback=None if case is None else rollback_path(case),
         interrupted=end.interrupted,
     )
+
+
+def _only_observed(end: End) -> bool:
+    """Return True if all steps of a run were proofs, which change nothing."""
+    acts = [taken.step for taken in end.taken]
+    return bool(acts) and all(act.action is Action.VERIFY for act in acts)
 
 
 def _way(journey: RollJourney, case: RollCase | None) -> Way | None:

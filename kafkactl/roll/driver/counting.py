@@ -60,14 +60,14 @@ def _shutdown_ms(before: RollCase, down: RollCase, ids: frozenset[int]) -> int |
     found = []
     for node_id in ids:
         events = [event for event in log.events_of(node_id, Role.BROKER) if event.offset >= since]
-        stopping, fenced = _first(events, EventKind.STOPPING), _first(events, EventKind.FENCED)
+        stopping, fenced = _first_ms(events, EventKind.STOPPING), _first_ms(events, EventKind.FENCED)
         if stopping is not None and fenced is not None:
-            found.append(fenced.at_ms - stopping.at_ms)
+            found.append(fenced - stopping)
     return max(found, default=None)
 
 
-def _first(events: Iterable[RegistrationEvent], kind: EventKind) -> RegistrationEvent | None:
-    return next((event for event in events if event.kind is kind), None)
+def _first_ms(events: Iterable[RegistrationEvent], kind: EventKind) -> int | None:
+    return next((event.at_ms for event in events if event.kind is kind), None)
 
 
 def missed(name: str, predicted: StepPrediction | None, effect: ObservedEffect | None) -> Finding | None:

@@ -99,8 +99,8 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             seen,
             self.goal,
             self.progress,
+            policy=self.policy,
             has_begun=self.run.began,
-            interval_ms=self.policy.interval_ms,
             down_before=self._down_before or frozenset(),
         )
         if found.plan is not None and not self._is_planned:

@@ -11,7 +11,9 @@ from kafkactl.change.engine import Engine
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Outcome, Severity
 from kafkactl.files.journal import open_journal
+from kafkactl.roll.api.driving import agree
 from kafkactl.roll.case import RollRequest, Until
+from kafkactl.roll.driver.acts import Ask
 from kafkactl.roll.driver.answer import RollRun, run_answer
 from kafkactl.roll.driver.journey import RollJourney
 from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
@@ -29,7 +31,13 @@ def cluster(release: str = "4.3.1", **shape: Any) -> Roll:
 
 
 def roll(
-    world: FakeRoll, folder: Path, to: str | None = None, *, between: frozenset[int] = frozenset(), **request: Any
+    world: FakeRoll,
+    folder: Path,
+    to: str | None = None,
+    *,
+    between: frozenset[int] = frozenset(),
+    ask: Ask = agree,
+    **request: Any,
 ) -> RollRun:
     fuse = world.fuse
 
@@ -47,7 +55,7 @@ def roll(
     goal = RollGoal(request=RollRequest(to=to, **request), installs_between=between)
     policy = RollWaitPolicy(interval_ms=10_000, gate_ms=120_000, stop_ms=60_000)
     with open_journal(str(folder / "roll.jsonl"), subject="roll", cluster_id=CLUSTER) as journal:
-        journey = RollJourney(world, goal, policy=policy, tell=lambda _: None, ask=lambda *_: None)
+        journey = RollJourney(world, goal, policy=policy, tell=lambda _: None, ask=ask)
         engine = Engine(journey, FusedJournal(journal), clock=world.clock, policy=policy)
         return run_answer(journey, engine.to_the_end())
 
@@ -95,14 +103,6 @@ def test_roll_until_controllers_leaves_brokers_alone(tmp_path: Path) -> None:
     world = FakeRoll(cluster())
     assert roll(world, tmp_path, "4.4.0", until=Until.CONTROLLERS).outcome is Outcome.DONE
     assert sorted(world.stopped) == [1, 2, 3]
-
-
-def test_levels_are_raised_only_if_they_are_asked_for(tmp_path: Path) -> None:
-    world = FakeRoll(cluster())
-    assert roll(world, tmp_path, "4.4.0").outcome is Outcome.DONE
-    assert world.raised == []
-    assert roll(world, tmp_path, "4.4.0", until=Until.LEVELS).outcome is Outcome.DONE
-    assert world.raised == ["4.4"]
 
 
 def test_jars_are_replaced_between_stop_and_start_if_the_inventory_asks_for_it(tmp_path: Path) -> None:
