@@ -223,9 +223,21 @@ class RollCase:
             return None
         if running is None:
             return False if node.alive is False else None
-        if not is_same(running, self.goal):
+        return self._is_goal(node, running)
+
+    def ran_goal(self, node: RollNode) -> bool | None:
+        """Return True if a node runs the goal, or ran it before it went down, as its last registration shows.
+
+        None if there is no goal, or no registration, or the patch release is unknown.
+        """
+        last = self.last.get(node.id)
+        return None if self.goal is None or last is None else self._is_goal(node, last)
+
+    def _is_goal(self, node: RollNode, version: KafkaVersion) -> bool | None:
+        assert self.goal is not None
+        if not is_same(version, self.goal):
             return False
-        if running.patch is not None or self.goal.patch is None:
+        if version.patch is not None or self.goal.patch is None:
             return True
         return True if self._crosses_lines(node) or self._is_started_as_goal(node) else None
 
@@ -274,16 +286,17 @@ def make_case(observation: RollObservation, request: RollRequest) -> RollCase:
     image = EMPTY if log is None else log.image
     facts = _facts(observation, image)
     versions = {node.id: running_version(observation, node) for node in observation.nodes}
+    last = {node.id: last_version(observation, node) for node in observation.nodes}
     return RollCase(
         observation=observation,
         request=request,
-        way=_way(goal, [version for version in versions.values() if version is not None]),
+        way=_way(goal, [version for version in last.values() if version is not None]),
         goal=goal,
         image=image,
         facts=facts,
         partitions=read_partitions(image, facts),
         versions=versions,
-        last={node.id: last_version(observation, node) for node in observation.nodes},
+        last=last,
         record=read_record(observation.journal),
     )
 
@@ -301,10 +314,11 @@ def _parts(release: Release, version: KafkaVersion | None) -> tuple[int, int, in
     return *release.numbers[:2], None if version is None else version.patch
 
 
-def _way(goal: KafkaVersion | None, running: list[KafkaVersion]) -> Way:
-    if goal is None or (running and all(is_same(version, goal) for version in running)):
+def _way(goal: KafkaVersion | None, last: list[KafkaVersion]) -> Way:
+    """Return the direction from the releases that nodes run, or ran before they went down."""
+    if goal is None or (last and all(is_same(version, goal) for version in last)):
         return Way.RESTART
-    return Way.DOWNGRADE if any(is_older(goal, version) for version in running) else Way.UPGRADE
+    return Way.DOWNGRADE if any(is_older(goal, version) for version in last) else Way.UPGRADE
 
 
 def _check_ids(observation: RollObservation, request: RollRequest) -> None:

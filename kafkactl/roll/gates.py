@@ -15,7 +15,7 @@ from kafkactl.core.findings import Finding, Severity, blocker, blockers, each_on
 from kafkactl.core.frozen import frozen
 from kafkactl.core.wording import first_few, numbered
 from kafkactl.roll.case import RollCase
-from kafkactl.roll.liveness import VoterCount, count_fetching, count_voters, is_alive
+from kafkactl.roll.liveness import VoterCount, count_fetching, count_voters, is_alive, is_majority_down
 from kafkactl.roll.partitions import RollPartition, shown
 
 UNKNOWN: Final = "unknown"
@@ -142,6 +142,10 @@ def _majority_survives(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]
     quorum = case.observation.quorum_view
     if quorum is not None and not quorum.has_leader:
         text = "the quorum has no leader: a stop would wait for one, and be carried out when it is elected"
+        yield blocker(MAJORITY_SURVIVES, "quorum", text)
+        return
+    if quorum is None and is_majority_down(case):
+        text = "no majority of the controllers answers: a stop would wait for a leader"
         yield blocker(MAJORITY_SURVIVES, "quorum", text)
         return
     if quorum is None:

@@ -27,6 +27,16 @@ def is_alive(case: RollCase, node_id: int) -> bool | None:
     return None if listed is None else listed.answers
 
 
+def is_majority_down(case: RollCase) -> bool:
+    """Return True if too few voters for a majority answer.
+
+    If the voters are unknown, the controllers of the inventory count as such.
+    """
+    voters = case.voter_ids or [node.id for node in case.observation.controllers]
+    up = [voter for voter in voters if is_alive(case, voter) is not False]
+    return bool(voters) and len(up) < majority(len(voters))
+
+
 @frozen
 class VoterCount:
     """The voters of the quorum by what is known of them. `needed` is the number of voters in a majority."""

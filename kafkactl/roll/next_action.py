@@ -37,10 +37,11 @@ def next_action(
     down = [node.id for node in case.observation.nodes if is_alive(case, node.id) is False]
     if first := next(_repairs(case, down, lacking, way), ""):
         return first
-    if phase is None:
-        return "Observe again with the hook `running`, or once the nodes answer: no release is known."
     if other := _other_roll(case):
         return other
+    if phase is None:
+        lacks = "Observe again with the hook `running`, or once the nodes answer: no release is known."
+        return _unproved(case) or lacks
     running = running_versions(case)
     if len(running) > _TWO or (case.goal is None and len(running) > 1):
         return _one_release(case, running, way)

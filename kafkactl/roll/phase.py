@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.roll.case import RollCase, Way
+from kafkactl.roll.levels import level_fits
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.order import is_restarted
 from kafkactl.roll.planning import levels_of
 from kafkactl.roll.releases import is_older, is_same, line_of, rules_of, version_in
+from kafkactl.roll.rollback_path import old_release
 
 
 class Phase(StrEnum):
@@ -32,7 +34,7 @@ class Phase(StrEnum):
 
 
 def phase_of(case: RollCase) -> Phase | None:
-    """Return the phase; None if the release of no node is known."""
+    """Return the phase; None if the release of no node is known, or the patch release on which it depends."""
     if not any(case.last.values()):
         return None
     known = running_versions(case)
@@ -60,24 +62,32 @@ def distinct_versions(versions: Sequence[KafkaVersion]) -> list[KafkaVersion]:
     return found
 
 
-def _phase_to(case: RollCase, goal: KafkaVersion, *, is_goal_known: bool = True) -> Phase:
-    """Return the phase of a roll to a release; nodes whose release is unknown are done if the others of the cluster
-    leave no doubt."""
-    controllers = [_is_done(case, node, goal) for node in case.observation.controllers]
-    brokers = [_is_done(case, node, goal) for node in case.observation.brokers if not node.is_controller]
-    first, second = controllers, brokers
-    names = Phase.CONTROLLERS, Phase.BROKERS
+def _phase_to(case: RollCase, goal: KafkaVersion, *, is_goal_known: bool = True) -> Phase | None:
+    """Return the phase of a roll to a release; None if it depends on a patch release that nothing shows."""
+    done = {node.id: _is_done(case, node, goal) for node in case.observation.nodes}
+    found = {
+        _phase_of(case, goal, {id: assumed if is_done is None else is_done for id, is_done in done.items()},
+                  is_goal_known=is_goal_known)
+        for assumed in (False, True)
+    }  # fmt: skip
+    return found.pop() if len(found) == 1 else None
+
+
+def _phase_of(case: RollCase, goal: KafkaVersion, done: Mapping[int, bool], *, is_goal_known: bool) -> Phase:
+    controllers = list(case.observation.controllers)
+    brokers = [node for node in case.observation.brokers if not node.is_controller]
+    parts, names = (controllers, brokers), (Phase.CONTROLLERS, Phase.BROKERS)
     if is_goal_known and _is_downgrade(case, goal):
-        first, second, names = brokers, controllers, (Phase.BROKERS, Phase.CONTROLLERS)
-    if True not in (*first, *second):
+        parts, names = (brokers, controllers), (Phase.BROKERS, Phase.CONTROLLERS)
+    first, second = ([node for node in part if not done[node.id]] for part in parts)
+    if not any(done.values()):
         return Phase.BEFORE
-    if True in second and False in first and not _is_excused(case, goal):
+    # A node of the first part that is down may have failed at any time: that is not against the order.
+    if any(node.alive is not False for node in first) and len(second) < len(parts[1]):
         return Phase.MIXED
-    if not all(first):
-        return names[0] if True in first or True in second else Phase.BEFORE
-    if not all(second):
-        return names[1]
-    return _levels(case, goal)
+    if first:
+        return names[0]
+    return names[1] if second else _levels(case, goal)
 
 
 def _is_downgrade(case: RollCase, goal: KafkaVersion) -> bool:
@@ -86,16 +96,16 @@ def _is_downgrade(case: RollCase, goal: KafkaVersion) -> bool:
     )
 
 
-def _is_done(case: RollCase, node: RollNode, goal: KafkaVersion) -> bool:
-    """Return True if a node runs the goal; of a node that is down, what it ran last is not evidence of a restart.
+def _is_done(case: RollCase, node: RollNode, goal: KafkaVersion) -> bool | None:
+    """Return True if a node runs the goal, or ran it before it went down; False if that is not known.
 
-    If the patch release is unknown the line counts, unless the journal shows that the node is still to be restarted.
+    None if only the patch release is unknown, unless the node is down, or by the journal still to be restarted.
     """
-    running = case.versions.get(node.id)
-    if case.goal is not None:
-        done = case.is_done(node)
-        return running is not None and not is_due(case) if done is None else done
-    return running is not None and is_same(running, goal)
+    last = case.last.get(node.id)
+    if last is None or case.goal is None:
+        return last is not None and is_same(last, goal)
+    done = case.ran_goal(node)
+    return False if done is None and (node.alive is False or is_due(case)) else done
 
 
 def is_due(case: RollCase) -> bool:
@@ -103,12 +113,6 @@ def is_due(case: RollCase) -> bool:
     record = case.record
     to = None if record is None or not record.is_under_way else version_in(record.to)
     return to is not None and case.goal is not None and is_same(to, case.goal)
-
-
-def _is_excused(case: RollCase, goal: KafkaVersion) -> bool:
-    """Return True if every node of the first part that is not done is down: it may come back at any time."""
-    part = case.observation.brokers if _is_downgrade(case, goal) else case.observation.controllers
-    return all(node.alive is False for node in part if not _is_done(case, node, goal))
 
 
 def _levels(case: RollCase, goal: KafkaVersion) -> Phase:
@@ -120,7 +124,14 @@ def _levels(case: RollCase, goal: KafkaVersion) -> Phase:
     missing = [name for name, level in wanted.items() if case.levels.get(name, 0) < level]
     if not missing:
         return Phase.DONE
-    return Phase.BINARIES if METADATA_VERSION in missing else Phase.LEVELS
+    return Phase.LEVELS if METADATA_VERSION not in missing or _is_above_old(case) else Phase.BINARIES
+
+
+def _is_above_old(case: RollCase) -> bool:
+    """Return True if a level was raised above the range of the release before the roll."""
+    old = rules_of(old_release(case))
+    fits = () if old is None else level_fits(old, case.levels)
+    return any(fit.finalized > fit.target_max for fit in fits if fit.name != KRAFT_VERSION)
 
 
 def _phase_of_restart(case: RollCase) -> Phase:

@@ -65,7 +65,7 @@ class RollStatus:
     """Answer of `roll status`."""
 
     phase: Phase | None
-    """Null if the release of no node is known."""
+    """Null if the release of no node is known, or the patch release on which it depends."""
     goal: str | None
     nodes: tuple[NodePosition, ...]
     open_step: OpenStepShown | None
@@ -156,7 +156,7 @@ def _expected(case: RollCase, node: RollNode) -> Release | None:
 
 def _done(case: RollCase, node: RollNode) -> bool | None:
     if case.goal is not None:
-        return case.is_done(node)
+        return case.ran_goal(node)
     record = case.record
     if record is not None and record.is_under_way and record.marks:
         return is_restarted(case, node)

@@ -23,6 +23,7 @@ from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.java import java_release
 from kafkactl.roll.levels import LevelFit, has_no_name, level_fits
+from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.releases import is_before_kraft, rules_of
 from kafkactl.roll.rules.binaries import java_needed
@@ -232,21 +233,27 @@ def _stored_settings(case: RollCase, node: RollNode, release: Release) -> Iterat
 def _quorum(case: RollCase, node: RollNode, unknown: list[str]) -> Iterator[StartFailure]:
     """Yield the failure of a node that finds no active controller, and makes no majority itself."""
     quorum = case.observation.quorum_view
-    if quorum is None:
-        if node.is_broker:
-            unknown.append("the quorum: a broker registers with its leader")
+    if quorum is not None and quorum.has_leader:
         return
-    if quorum.has_leader:
+    voters = set(case.voter_ids) or {each.id for each in case.observation.controllers}
+    needed = majority(len(voters))
+    lives = {voter: _answers(case, voter) for voter in voters - {node.id}}
+    alive = len(voters & {node.id}) + sum(life is True for life in lives.values())
+    if node.id in voters and alive >= needed:
         return
-    voters = {voter.id for voter in quorum.voters}
-    alive = {voter.id for voter in quorum.voters if voter.alive} | (voters & {node.id})
-    if node.id in voters and len(alive) >= majority(len(voters)):
-        return
-    maybe = alive | {voter.id for voter in quorum.voters if voter.alive is None}
-    if len(maybe) >= majority(len(voters)):
+    if voters and alive + sum(life is None for life in lives.values()) < needed:
+        text = "Shutting down because we were unable to register with the controller quorum."
+        if not node.is_broker:
+            text = "the quorum has no leader, and this controller does not make a majority"
+        yield StartFailure(phase=StartPhase.REGISTER, message=text)
+    elif quorum is None:
+        unknown.append("the quorum: a node registers with its leader")
+    else:
         unknown.append("which voters are alive: the quorum has no leader")
-        return
-    text = "Shutting down because we were unable to register with the controller quorum."
-    if not node.is_broker:
-        text = "the quorum has no leader, and this controller does not make a majority"
-    yield StartFailure(phase=StartPhase.REGISTER, message=text)
+
+
+def _answers(case: RollCase, voter_id: int) -> bool | None:
+    """Return whether a voter is alive, as it answered itself, else as the quorum shows it."""
+    answers, quorum = is_alive(case, voter_id), case.observation.quorum_view
+    voter = None if quorum is None else quorum.voter(voter_id)
+    return voter.alive if answers is None and voter is not None else answers

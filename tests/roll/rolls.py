@@ -98,6 +98,12 @@ class Roll:
                 self.registered[id]["restarted"] = True
         return self
 
+    def was(self, release: str, *ids: int) -> Roll:
+        """Write an earlier registration of nodes, as another release, into the log."""
+        for id in ids or tuple(self.nodes):
+            self.registered[id]["earlier"] = ranges(find_release(release))
+        return self
+
     def fence(self, *ids: int) -> Roll:
         for id in ids:
             self.registered[id]["fenced"] = True
@@ -131,16 +137,9 @@ class Roll:
         for name, value in self.features.items():
             log.batch(record("FeatureLevelRecord", Name=name, FeatureLevel=value))
         for id, held in self.registered.items():
-            features = [
-                {"Name": name, "MinSupportedVersion": span.lowest, "MaxSupportedVersion": span.highest}
-                for name, span in held["ranges"].items()
-            ]
-            incarnation = uuid(id + 500 * held.get("run", 1 if held.get("restarted") else 0))
-            if Role.CONTROLLER in held["roles"] and level >= 15:
-                log.batch(record("RegisterControllerRecord", ControllerId=id, IncarnationId=incarnation,
-                                 ZkMigrationReady=False, EndPoints=[PLAIN], Features=features))  # fmt: skip
-            if Role.BROKER in held["roles"] and not held.get("absent"):
-                self._broker(log, id, held, incarnation, features, level)
+            if "earlier" in held:
+                self._node(log, id, {"ranges": held["earlier"], "roles": held["roles"], "run": 7}, level)
+            self._node(log, id, held, level)
         for number, (name, rows) in enumerate(self.topics, start=1):
             log.batch(record("TopicRecord", Name=name, TopicId=uuid(number)))
             for at, (replicas, isr) in enumerate(rows):
@@ -156,6 +155,18 @@ class Roll:
             log.batch(entry)
         self.end_offset = log.offset
         return log.data
+
+    def _node(self, log: LogWriter, id: int, held: Any, level: int) -> None:
+        features = [
+            {"Name": name, "MinSupportedVersion": span.lowest, "MaxSupportedVersion": span.highest}
+            for name, span in held["ranges"].items()
+        ]
+        incarnation = uuid(id + 500 * held.get("run", 1 if held.get("restarted") else 0))
+        if Role.CONTROLLER in held["roles"] and level >= 15:
+            log.batch(record("RegisterControllerRecord", ControllerId=id, IncarnationId=incarnation,
+                             ZkMigrationReady=False, EndPoints=[PLAIN], Features=features))  # fmt: skip
+        if Role.BROKER in held["roles"] and not held.get("absent"):
+            self._broker(log, id, held, incarnation, features, level)
 
     def _broker(self, log: LogWriter, id: int, held: Any, incarnation: Any, features: Any, level: int) -> None:
         version = record_version("RegisterBrokerRecord", level)

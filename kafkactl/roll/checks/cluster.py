@@ -21,7 +21,7 @@ from kafkactl.roll.gates import (
     stops_while_down,
     unsettled,
 )
-from kafkactl.roll.liveness import VoterCount, count_voters, is_alive
+from kafkactl.roll.liveness import VoterCount, count_voters, is_alive, is_majority_down
 from kafkactl.roll.partitions import RollPartition, shown
 
 
@@ -106,9 +106,10 @@ def check_movement(case: RollCase) -> Iterator[RollFinding]:
 def check_quorum(case: RollCase) -> Iterator[RollFinding]:
     """Find stops of voters after which the living, caught-up voters are not a majority."""
     quorum = case.observation.quorum_view
-    if quorum is not None and not quorum.has_leader:
+    if (not quorum.has_leader) if quorum is not None else is_majority_down(case):
         text = "the quorum has no leader: a stop waits for one, and is carried out when it is elected"
-        yield about(blocker(WITHOUT_SPARE, "quorum", text, "Start voters until a majority answers."), case.voter_ids)
+        concerned = case.voter_ids or [node.id for node in case.observation.controllers]
+        yield about(blocker(WITHOUT_SPARE, "quorum", text, "Start voters until a majority answers."), concerned)
         return
     count = count_voters(case)
     rolled = [node.id for node in case.nodes if count is not None and node.id in count.voters]
