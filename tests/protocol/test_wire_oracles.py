@@ -29,8 +29,6 @@ NAMES = (
     "Fetch", "FetchSnapshot", "IncrementalAlterConfigs", "ListPartitionReassignments", "Metadata", "RemoveRaftVoter",
     "SaslAuthenticate", "SaslHandshake", "UnregisterBroker", "UpdateFeatures", "UpdateRaftVoter", "Vote",
 )  # fmt: skip
-# kafka-python reads its definitions in a way that Python 3.11 to 3.12 call out of date.
-pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated. Use files:DeprecationWarning")
 # Those of them that kafka-python has.
 IN_KAFKA_PYTHON = (
     "AlterPartitionReassignments", "ApiVersions", "DescribeCluster", "DescribeConfigs", "DescribeQuorum",

@@ -26,10 +26,7 @@ from tests.lab.roll.rolling import (
 )
 from tests.proof_page import record_part
 
-pytestmark = [
-    pytest.mark.timeout(1800),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
-]
+pytestmark = pytest.mark.timeout(1800)
 NewCluster = Callable[..., KafkaCluster]
 BAD = "log.segment.bytes=100000\n"
 """A line that 3.9.2 accepts and 4.3.1 refuses."""

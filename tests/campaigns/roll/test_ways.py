@@ -14,10 +14,7 @@ from tests.lab.roll.rolled import Rolled
 from tests.lab.roll.rolling import ACCEPTED, canary, create_topics, differences
 from tests.proof_page import record_part
 
-pytestmark = [
-    pytest.mark.timeout(1800),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
-]
+pytestmark = pytest.mark.timeout(1800)
 WAYS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("3.9.2", "4.3.1", {"controllers": 1, "brokers": 3}),
     ("4.3.1", "4.4.0", {"controllers": 3, "brokers": 0, "combined": True}),

@@ -25,7 +25,6 @@ from tests.lab.quorum.lost_majority import KafkaProducer, read_all
 pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.campaign,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # kafka-python's
 ]
 
 RELEASE, BROKER, PARTITIONS, MISSING = "3.9.2", 1, 3, 1

@@ -13,7 +13,6 @@ from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.migration.driving.runbook import Runbook
 from tests.lab.quorum.lost_majority import Scene, lose_majority, start_recovered, whole
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
 Cli = Callable[..., Run]
 PAGE = Path(__file__).parents[3] / "docs" / "quorum-recovery.md"
 

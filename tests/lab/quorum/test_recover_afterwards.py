@@ -32,7 +32,6 @@ with warnings.catch_warnings():
 
 Cli = Callable[..., Run]
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # kafka-python's
     pytest.mark.campaign,
     pytest.mark.timeout(900),
 ]

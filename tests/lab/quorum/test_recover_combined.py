@@ -15,7 +15,6 @@ from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import read_config, write_config
 from tests.lab.quorum.lost_majority import admin, isrs, produce, read_all
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
 Cli = Callable[..., Run]
 NODES = 3
 PARTITIONS = 4

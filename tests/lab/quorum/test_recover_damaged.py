@@ -74,7 +74,6 @@ def test_kafka_cuts_a_damaged_log_where_the_plan_ends_it(
         assert last_epoch_began(disk / "__cluster_metadata-0") == offset
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
 @pytest.mark.parametrize("where", LOST)

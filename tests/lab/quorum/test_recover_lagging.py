@@ -26,7 +26,6 @@ from tests.lab.quorum.lost_majority import (
 
 Cli = Callable[..., object]
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -34,7 +34,6 @@ with warnings.catch_warnings():
 
 Cli = Callable[..., Run]
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

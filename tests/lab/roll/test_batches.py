@@ -24,10 +24,7 @@ from tests.lab.roll.rolling import (
     wait_until_quiet,
 )
 
-pytestmark = [
-    pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
-]
+pytestmark = pytest.mark.timeout(600)
 
 
 def test_driver_killed_between_two_stops_of_a_batch_is_resumed(new_cluster: Callable[..., KafkaCluster]) -> None:

@@ -23,10 +23,7 @@ from tests.lab.roll.rolling import (
     wait_until_stopping,
 )
 
-pytestmark = [
-    pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
-]
+pytestmark = pytest.mark.timeout(600)
 NewCluster = Callable[..., KafkaCluster]
 
 

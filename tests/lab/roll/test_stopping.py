@@ -10,10 +10,7 @@ from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.roll.rolled import Rolled
 from tests.lab.roll.rolling import ACCEPTED, create_topics, ids, stops, wait_until_quiet
 
-pytestmark = [
-    pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
-]
+pytestmark = pytest.mark.timeout(600)
 
 
 def test_broker_that_is_paused_in_a_soak_stops_the_run_before_the_next_stop(

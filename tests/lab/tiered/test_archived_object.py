@@ -18,7 +18,6 @@ from tests.lab.tiered.cluster import TieredBroker
 pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.campaign,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # kafka-python's
 ]
 ORDERS, COUNT, NODE = "orders", 100, 1
 

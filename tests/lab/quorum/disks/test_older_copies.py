@@ -15,7 +15,6 @@ from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.quorum.disks.test_two_foundings import ids
 from tests.lab.quorum.lost_majority import Scene, admin, produce, read_all, start_recovered, strays
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
 Cli = Callable[..., Run]
 BROKER, RESTORED, KEPT = 11, (1, 2), 3
 TOPICS = ("early", "late")

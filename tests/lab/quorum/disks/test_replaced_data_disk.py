@@ -17,7 +17,6 @@ Cli = Callable[..., Run]
 pytestmark = [
     pytest.mark.campaign,
     pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # kafka-python's
 ]
 TOPIC, PARTITIONS, BEFORE, AFTER = "orders", 12, 50, 20
 

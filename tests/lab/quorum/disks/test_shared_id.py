@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.conftest import Run
 from tests.lab.harness import releases
 from tests.lab.harness.cluster import KafkaCluster
@@ -13,7 +11,6 @@ from tests.lab.harness.storage_tool import StorageToolServer
 from tests.lab.quorum.disks.test_two_foundings import ids
 from tests.lab.quorum.disks.twin import RELEASE, TOPIC, Twin, count, create_topic, write
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's
 Cli = Callable[..., Run]
 BROKER, TURNS = 11, 4
 
