@@ -1,11 +1,11 @@
-"""Division of `make test` between three workers: two run the tests with live nodes, the third runs the rest.
+"""Division of `make test` between four workers: two run the tests with live nodes, two run the rest.
 
-Live tests wait more than they compute, and tests without nodes compute all the time, so three workers share two cores
-well (decision 16). Quorums, whose elections are timed, belong to one live share; migrations and dry runs, whose tests
-wait as long as an operator would, belong to the other. Files whose clusters are their own and whose tests wait for
-conditions are divided between both: the worker whose share ends first takes the next of them. Files whose tests have
-one node, which no election disturbs, follow. The third worker takes files of either kind when it has nothing else to
-do. A file is never divided, because its tests share fixtures.
+Live tests wait more than they compute, so four workers share two cores well (decision 16). Quorums, whose elections are
+timed, belong to one live share; migrations and dry runs, whose tests wait as long as an operator would, belong to the
+other. Files whose clusters are their own and whose tests wait for conditions, or that have one node, are divided: the
+worker whose live share ends first takes the next of them. The other workers take such files when they have nothing else
+to do, and those that take longest come first, so that all workers end at the same time. A file is never divided,
+because its tests share fixtures.
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ PATIENT = ("tests/lab/dryrun/", "tests/lab/migration/", "tests/lab/roll/", "test
 # Files with clusters of their own, by the beginning of their paths; those that take longest come first.
 DIVIDED = (
     "tests/lab/roll/",
+    "tests/lab/storage/test_verify_starts.py",
     "tests/lab/quorum/test_recover",
     "tests/lab/quorum/disks/",
     "tests/lab/scenes/",
+    "tests/lab/client/test_secured_client.py",
     "tests/lab/quorum/test_unread_voters.py",
     "tests/lab/storage/",
     "tests/lab/client/",
+    "tests/lab/metadata/test_image_boot.py",
+    "tests/lab/metadata/test_log_damage.py",
+    "tests/lab/status/test_rights.py",
 )
 SHARED_CLUSTERS = frozenset({"tests/lab/storage/test_lost_disk.py"})
 OF_THE_TREE = "tests/repository/"
@@ -66,18 +71,6 @@ WITHOUT_NODES = frozenset(
         "tests/lab/client/test_tokens.py",
     }
 )
-# One node at a time, and deadlines that tell an answer from a hang: another cluster on the machine does no harm.
-ONE_NODE = frozenset(
-    {
-        "tests/lab/client/test_kerberos.py",
-        "tests/lab/client/test_secured_client.py",
-        "tests/lab/metadata/test_image_boot.py",
-        "tests/lab/metadata/test_log_damage.py",
-        "tests/lab/status/test_rights.py",
-        "tests/lab/storage/test_boot.py",
-        "tests/lab/storage/test_verify_starts.py",
-    }
-)
 # Few tests of half a minute or more: the last of the suite by their number, they would keep one worker waiting for the
 # other.
 LONG = (
@@ -103,7 +96,7 @@ def share_of(nodeid: str) -> str:
     for folder in (OF_THE_TREE, SPARK):
         if file.startswith(folder):
             return folder
-    if file.startswith(LIVE) and file not in WITHOUT_NODES | ONE_NODE and not is_divided(file):
+    if file.startswith(LIVE) and file not in WITHOUT_NODES and not is_divided(file):
         return OTHERS if file.startswith(PATIENT) else QUORUMS
     return file
 
@@ -114,23 +107,30 @@ def _shortest_first(files: Iterable[str]) -> list[str]:
 
 def is_divided(file: str) -> bool:
     """Return True for a file with live clusters that no share of live tests has."""
-    return file.startswith(DIVIDED) and file not in WITHOUT_NODES | ONE_NODE | SHARED_CLUSTERS
+    return file.startswith(DIVIDED) and file not in WITHOUT_NODES | SHARED_CLUSTERS
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return the scheduler of the workers (`-n 3`)."""
+    """Return the scheduler of the workers (`-n 4`)."""
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Shares(LoadScopeScheduling):
         """Scheduler of shares: the live ones first, then files of few and long tests, then the others by size.
 
-        A worker of a live share then has the divided files and those of one node, and others have them after
-        everything else.
+        A worker of a live share then has the divided files, and others have them after everything else.
         """
 
         def _split_scope(self, nodeid: str) -> str:
             return share_of(nodeid)
+
+        def _reschedule(self, node: Any) -> None:
+            """Assign more to a worker that has one test left, which it begins when it knows the next one.
+
+            xdist assigns more when two are left: with files of one test, a worker would keep others from its last two.
+            """
+            if node.shutting_down or not self.workqueue or self._pending_of(self.assigned_work[node]) < 2:
+                super()._reschedule(node)
 
         def _assign_work_unit(self, node: Any) -> None:
             queue = self.workqueue
@@ -141,7 +141,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                 had_live = {QUORUMS, OTHERS} & set(self.assigned_work.get(node, ()))
                 for file in filter(queue.__contains__, reversed(LONG)):
                     queue.move_to_end(file, last=False)
-                nodes = [*(ONE_NODE & set(queue)), *_shortest_first(filter(is_divided, queue))]
+                nodes = _shortest_first(filter(is_divided, queue))
                 for file in nodes if had_live else reversed(nodes):
                     queue.move_to_end(file, last=not had_live)
             super()._assign_work_unit(node)

@@ -14,7 +14,6 @@ from tests.sampling import one_in
 from tests.workers import (
     DIVIDED,
     LONG,
-    ONE_NODE,
     OTHERS,
     QUORUMS,
     WITHOUT_NODES,
@@ -31,7 +30,7 @@ def test_every_file_with_live_nodes_is_in_a_live_share():
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if not _UNSHARED.search(path.as_posix())]
     files = [path.relative_to(ROOT).as_posix() for path in tests if _NODES.search(path.read_text(encoding="utf-8"))]
     assert len(files) >= 25
-    shares = {share_of(f"{file}::test_it") for file in files} - ONE_NODE
+    shares = {share_of(f"{file}::test_it") for file in files}
     assert {share for share in shares if not is_divided(share)} == {QUORUMS, OTHERS}
 
 
@@ -41,13 +40,6 @@ def test_divided_files_share_no_cluster():
     assert len(divided) > 25
     assert {part for part in DIVIDED if not any(file.startswith(part) for file in divided)} == set()
     assert [file for file in divided if "cluster_of" in (ROOT / file).read_text(encoding="utf-8")] == []
-
-
-def test_files_of_one_node_start_no_cluster():
-    for file in ONE_NODE:
-        text = (ROOT / file).read_text(encoding="utf-8")
-        assert share_of(f"{file}::test_it") == file
-        assert not re.search("new_cluster|cluster_of|KafkaCluster|MigrationCluster", text), file
 
 
 def test_no_file_that_starts_nodes_is_among_those_without():
@@ -126,7 +118,7 @@ def test_files_of_few_and_long_tests_follow_the_live_ones():
     assert [[tests[place] for place in worker.given] for worker in workers[:2]] == [LIVE, PATIENT]
 
 
-def test_files_of_one_node_follow_the_live_tests_and_are_the_last_of_others():
+def test_divided_files_follow_the_live_tests_and_are_the_last_of_others():
     tests = [*MANY, *FILES, *BOOTS, *PATIENT, *LIVE]
     scheduler, workers = scheduled(tests)
     for test in LIVE:
@@ -151,6 +143,17 @@ def test_divided_files_follow_the_first_live_share_that_ends_and_the_longest_beg
     for test in (*MANY, *FILES, *roll, *disks):
         scheduler.mark_test_complete(workers[2], tests.index(test))
     assert [tests[place] for place in workers[2].given] == [*MANY, *FILES, *roll, *disks, *BOOTS]
+
+
+def test_worker_has_one_file_at_most_after_the_test_that_it_runs():
+    rolls = [f"tests/lab/roll/test_{name}.py::test_it" for name in ("batches", "files", "judging", "roll", "stopping")]
+    tests = [*MANY, *PATIENT, *LIVE, *rolls]
+    scheduler, workers = scheduled(tests)
+    assert len(workers[0].given) == len(LIVE)
+    for ended in range(len(LIVE) + 3):
+        scheduler.mark_test_complete(workers[0], workers[0].given[ended])
+        waiting = len(workers[0].given) - ended - 2  # without those that ended, and the one that runs
+        assert waiting == max(1, len(LIVE) - ended - 2)
 
 
 def test_no_case_of_a_test_has_the_time_at_which_it_was_made():
