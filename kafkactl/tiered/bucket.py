@@ -93,6 +93,14 @@ class Bucket:
         """Return the objects of a segment: bytes by suffix."""
         return {name.suffix: found.size for name, found in self.segments.get(segment_id, ())}
 
+    def listed_twice(self) -> list[tuple[bytes, StoredObject]]:
+        """Return the objects of segments that have one of their objects more than once."""
+        found = []
+        for segment_id, entries in self.segments.items():
+            if len({name.suffix for name, _ in entries}) < len(entries):
+                found += [(segment_id, stored) for _, stored in entries]
+        return found
+
     def of(self, segment_ids: Iterable[bytes]) -> Iterator[tuple[bytes, StoredObject]]:
         """Yield every object of these segments."""
         for segment_id in segment_ids:

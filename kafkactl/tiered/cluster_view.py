@@ -18,6 +18,7 @@ from kafkactl.tiered.lineage import Lineage
 REMOTE_STORAGE_ENABLE: Final = "remote.storage.enable"
 COPY_DISABLE: Final = "remote.log.copy.disable"
 CLOCKS_APART_MS: Final = 60_000  # between the brokers that wrote records and the controller that wrote the log
+NO_TOPIC_IS_GONE: Final = 0  # `topics_until_ms` of topics that may be incomplete: no time is before it
 
 
 @frozen

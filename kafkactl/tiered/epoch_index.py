@@ -28,11 +28,11 @@ class _Rare:
     """Values that few segments have. `epochs` are the leader epochs of a segment that has several of them, or whose
     epoch does not begin with it; else None."""
 
-    __slots__ = ("copied_again", "delete_starts", "deleting_since_ms", "epochs", "forgotten_by")
+    __slots__ = ("copied_again", "delete_starts", "deleting_since_ms", "epochs", "forgotten_by", "refused_deletes")
 
     def __init__(self) -> None:
         self.copied_again = False
-        self.delete_starts = self.deleting_since_ms = 0
+        self.delete_starts = self.deleting_since_ms = self.refused_deletes = 0
         self.epochs: EpochStarts | None = None
         self.forgotten_by: Forgetting | None = None
 
@@ -46,8 +46,9 @@ class Segment:
     """A segment by the records of its id, changed in place while records are folded.
 
     Offsets `first_record` and `last_record` are those of its records in `metadata_partition`. `delete_starts` counts
-    its DELETE_SEGMENT_STARTED records, the first of which has the time `deleting_since_ms`. `copied_again` says that a
-    later base record begins at the same offset. `mapped` and `listed` count the epochs in whose map it is, and in
+    its DELETE_SEGMENT_STARTED records, the first of which has the time `deleting_since_ms`; `refused_deletes` counts
+    those after one of the same broker: the first of a new leader says nothing about the store. `copied_again` says that
+    a later base record begins at the same offset. `mapped` and `listed` count the epochs in whose map it is, and in
     which it is known without being mapped. There are millions: what is nearly always the same is not held as objects
     of its own, and numbers are a row of `SegmentNumbers` where they are not changed by every record.
     """
@@ -56,9 +57,9 @@ class Segment:
 
     # What there is of every segment as numbers, in the order of `of_numbers`.
     NUMBERS: ClassVar = (
-        "metadata_partition", "first_record", "last_record", "records", "delete_starts", "deleting_since_ms", "mapped",
-        "listed", "copied_again", "broker_id", "start_offset", "end_offset", "size", "max_timestamp_ms",
-        "event_timestamp_ms", "state", "txn_index_empty", "first_epoch",
+        "metadata_partition", "first_record", "last_record", "records", "delete_starts", "deleting_since_ms",
+        "refused_deletes", "mapped", "listed", "copied_again", "broker_id", "start_offset", "end_offset", "size",
+        "max_timestamp_ms", "event_timestamp_ms", "state", "txn_index_empty", "first_epoch",
     )  # fmt: skip
 
     def __init__(self, record: BaseRecord, metadata_partition: int, offset: int, numbers: SegmentNumbers) -> None:
@@ -82,8 +83,8 @@ class Segment:
         made = cls.__new__(cls)
         (
             metadata_partition, first_record, last_record, made.records, delete_starts, deleting_since_ms,
-            made.mapped, made.listed, copied_again, broker_id, start, end, size, newest_ms, event_ms, state,
-            txn_index_empty, epoch,
+            refused_deletes, made.mapped, made.listed, copied_again, broker_id, start, end, size, newest_ms, event_ms,
+            state, txn_index_empty, epoch,
         ) = values  # fmt: skip
         made.segment_id = segment_id
         rows, at = made._rows, made._at = numbers.take()
@@ -95,7 +96,7 @@ class Segment:
         if delete_starts or deleting_since_ms or copied_again:
             made._rare = _Rare()
             made._rare.delete_starts, made._rare.deleting_since_ms = delete_starts, deleting_since_ms
-            made._rare.copied_again = bool(copied_again)
+            made._rare.refused_deletes, made._rare.copied_again = refused_deletes, bool(copied_again)
         return made
 
     def give_up(self) -> None:
@@ -173,6 +174,11 @@ class Segment:
         return self._rare.deleting_since_ms
 
     @property
+    def refused_deletes(self) -> int:
+        """Return the number of DELETE_SEGMENT_STARTED records that repeat one of the same broker."""
+        return self._rare.refused_deletes
+
+    @property
     def forgotten_by(self) -> Forgetting | None:
         """Return the reason why brokers forgot the segment; None if they did not."""
         return self._rare.forgotten_by
@@ -181,9 +187,10 @@ class Segment:
     def forgotten_by(self, why: Forgetting | None) -> None:
         self._own().forgotten_by = why
 
-    def delete_begins(self, time_ms: int) -> None:
-        """Record a DELETE_SEGMENT_STARTED record."""
+    def delete_begins(self, time_ms: int, *, again: bool = False) -> None:
+        """Record a DELETE_SEGMENT_STARTED record; `again` if it repeats one of the same broker."""
         rare = self._own()
+        rare.refused_deletes += again
         if not rare.delete_starts:
             rare.deleting_since_ms = time_ms
         rare.delete_starts += 1

@@ -28,6 +28,7 @@ from kafkactl.tiered.audit.object_findings import (
 )
 from kafkactl.tiered.audit.segment_findings import certain_orphan
 from kafkactl.tiered.bucket import Bucket, StoredObject
+from kafkactl.tiered.cluster_view import CLOCKS_APART_MS
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.tiered.states import COPYING
 
@@ -74,7 +75,8 @@ _NEXT_STEP: Final = (
 @frozen
 class Leftovers:
     """The list; empty if it is refused. `skipped` counts objects that are left out for their age, `undated` those
-    in the list whose age is not known, `unproven` those that a record may name that was not read."""
+    in the list whose age is not known, `unproven` those that a record may name that was not read, or that may belong to
+    another cluster."""
 
     refused: bool
     objects: tuple[Leftover, ...]
@@ -83,7 +85,7 @@ class Leftovers:
     """Objects younger than --older-than."""
     undated: int = 0
     unproven: int = 0
-    """Objects that a record may name that was not read."""
+    """Objects that a record may name that was not read, or that may belong to another cluster."""
 
     @property
     def size(self) -> int:
@@ -137,10 +139,11 @@ def leftovers(case: AuditCase, bucket: Bucket, *, older_than_ms: int, include_or
         findings.append(note("object-age-unknown", bucket.listing.path, text))
     if unproven:
         text = (
-            f"{counted(unproven, 'object')} may be named by a record that was not read: where the metadata topic ends"
-            " is not known, and they are newer than what was read of it, or of no known age"
+            f"{counted(unproven, 'object')} may be named by a record that was not read, or belong to another cluster:"
+            " they are newer than what was read of the metadata topic, of no known age, older than its first record, or"
+            " of a topic of which it has no record"
         )
-        step = "Read the cluster with --from-cluster, or give an observation of it."
+        step = "Read the cluster with --from-cluster, or give an observation of it. List the prefix of one cluster."
         findings.append(note("object-may-have-a-record", bucket.listing.path, text, step))
     found.sort(key=lambda leftover: leftover.found.key)
     return Leftovers(
@@ -161,6 +164,13 @@ def _reasons_to_refuse(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
             "the metadata topic names no segment and no topic of the listing: all of it would seem to be left over",
             "Give the metadata partitions and the listing of one cluster.",
         )
+    if case.hash_partitions is None:
+        yield blocker(
+            "metadata-view-incomplete",
+            "the metadata topic",
+            "how many partitions it has is not known: one that was not given may name objects of the list",
+            "Give --metadata, --from-cluster, or --metadata-partitions.",
+        )
     if case.view.topics is None:
         yield blocker(
             "topics-unknown",
@@ -172,7 +182,7 @@ def _reasons_to_refuse(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
 
 
 def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> Iterator[tuple[Leftover, bool]]:
-    """Yield each candidate, and whether it remains one whatever unread records contain."""
+    """Yield each candidate, and whether it remains one whatever unread records and other clusters contain."""
     living = _ids_of_living_topics(case)
     gone = {
         segment.segment_id
@@ -187,14 +197,31 @@ def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> It
     unknown, _ = unknown_objects(case, bucket)
     for of, found in unknown:
         if of is not None:
-            yield Leftover(found, of, UNKNOWN_OBJECT), case.reaches(_key_of(bucket, of, found), found.mtime_ms)
+            yield Leftover(found, of, UNKNOWN_OBJECT), _has_no_record(case, _key_of(bucket, of, found), found.mtime_ms)
     if include_orphans:
         for partition in case.living():
             for segment in partition.segments:
                 if segment.state is COPYING and certain_orphan(partition, segment) is not None:
-                    ended = case.reaches(partition.key, segment.event_timestamp_ms + case.choices.copy_timeout_ms)
+                    # Records in several metadata partitions have no order: the copy may have ended.
+                    ended = len(partition.log.records_in) == 1 and case.reaches(
+                        partition.key, segment.event_timestamp_ms + case.choices.copy_timeout_ms
+                    )
                     for segment_id, found in bucket.of([segment.segment_id]):
                         yield Leftover(found, segment_id, ORPHAN), ended
+
+
+def _has_no_record(case: AuditCase, key: PartitionKey | None, mtime_ms: int | None) -> bool:
+    """Return True if no record of this cluster, read or not, can name an object of a user partition.
+
+    Brokers write the base record before the first byte of its objects. A topic of which the metadata topic has no
+    record is one of another cluster that shares the store, or was tiered before the metadata topic was created again;
+    so was an object that is older than the first record.
+    """
+    if key is not None and not case.has_records(key.topic_id):
+        return False
+    first_ms = case.first_ms
+    is_older = mtime_ms is not None and first_ms is not None and mtime_ms < first_ms - CLOCKS_APART_MS
+    return not is_older and case.reaches(key, mtime_ms)
 
 
 def _key_of(bucket: Bucket, segment_id: bytes, found: StoredObject) -> PartitionKey | None:

@@ -93,6 +93,8 @@ def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject]:
         line = whole.rstrip("\r\n")
         if has_no_object(line):
             continue
+        if "\r" in line:
+            raise invalid(file, f"line {number}", "a carriage return within the line: lines have to end in a line feed")
         found = None if form is None else form.read(line)
         # A line that is cut in its time seems to have none, and in its size or key may seem to be whole.
         if line == whole and (found is None or (dated and found.mtime_ms is None)):
@@ -149,8 +151,10 @@ def _document(document: Any, file: str) -> Iterator[ListedVersion]:
             )
     if not isinstance(entries, list):
         raise invalid(file, "the document", "expected objects")
+    is_encoded = isinstance(document, dict) and document.get("EncodingType") == "url"
     for at, entry in enumerate(entries):
-        yield from _entry(entry, file, f"object {at}")
+        for version in _entry(entry, file, f"object {at}"):
+            yield version.decoded(_decoded) if is_encoded else version
 
 
 def _json_lines(lines: Iterable[str], file: str) -> Iterator[ListedVersion]:

@@ -7,7 +7,7 @@ Parquet, Azure's inventory `Last-Modified`, `gcloud storage objects list` `updat
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -54,6 +54,11 @@ class ListedVersion(NamedTuple):
     key: str
     found: StoredObject | None
     ordinal: int | None = None
+
+    def decoded(self, plain: Callable[[str], str]) -> ListedVersion:
+        """Return the version under the key that `plain` makes of its key."""
+        key = plain(self.key)
+        return self._replace(key=key, found=None if self.found is None else self.found._replace(key=key))
 
 
 class _Names(NamedTuple):

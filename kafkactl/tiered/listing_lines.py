@@ -177,6 +177,12 @@ REFUSED: Final = (
         "List without --all-versions.",
     ),
     RefusedForm(
+        # `find -ls` puts numbers before the rights; the first would be read as a size.
+        re.compile(r"(?:\s*\d+\s+\d+\s+)?[-dl](?:[r-][w-][xsStT-]){3}[.+@]?\s+.*"),
+        "the lines are of `ls -l`, `find -ls` or `hdfs dfs -ls`",
+        "Give the directory itself, or list it with `find . -type f -printf '%P %s\\n'`.",
+    ),
+    RefusedForm(
         re.compile(r"<\?xml\b.*|<(?:ListBucketResult|ListVersionsResult|EnumerationResults)\b.*"),
         "the text is XML, as the REST interface of a store answers",
         "List with the tool of the store: `aws s3api list-objects-v2`, `gcloud storage objects list --format=json`, "

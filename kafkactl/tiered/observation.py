@@ -42,8 +42,22 @@ def parse_observation(document: object, *, file: str) -> ClusterView:
         cluster_id=top.text("cluster_id"),
         metadata_topic=top.part("metadata_topic", _metadata_topic),
         topics=None if topics is None else {topic.topic_id: topic for topic in topics},
+        topics_until_ms=top.number("topics_until_ms"),
+        removed_topics=frozenset(top.listed("removed_topics", _removed) or ()),
         brokers=None if brokers is None else {broker.id: broker for broker in brokers},
     )
+
+
+def listing_time(document: object, *, file: str) -> int | None:
+    """Return when the listing in an observation was made; None if that is unknown."""
+    return JsonFields(document, file=file, next_step=_NEXT_STEP).number("bucket_time_ms")
+
+
+def _removed(fields: JsonFields) -> bytes:
+    topic_id = fields.uuid("topic_id")
+    if topic_id is None:
+        raise fields.invalid("topic_id", "missing")
+    return topic_id
 
 
 def _metadata_topic(fields: JsonFields) -> MetadataTopicView:
@@ -114,13 +128,18 @@ def _replica_log(fields: JsonFields) -> ReplicaLog:
     )
 
 
-def observation_document(view: ClusterView, *, time_ms: int | None) -> dict[str, Any]:
+def observation_document(
+    view: ClusterView, *, time_ms: int | None, bucket_time_ms: int | None = None
+) -> dict[str, Any]:
     """Return the JSON of a view; the logs of replicas that were found on disks are with their partitions."""
     topic = view.metadata_topic
     return {
         "kind": KIND,
         "schema_version": SCHEMA_VERSION,
         "time_ms": time_ms,
+        "bucket_time_ms": bucket_time_ms,
+        "topics_until_ms": view.topics_until_ms,
+        "removed_topics": [{"topic_id": str(Uuid(topic_id))} for topic_id in sorted(view.removed_topics)],
         "cluster_id": view.cluster_id,
         "metadata_topic": None if topic is None else _metadata_topic_document(topic),
         "brokers": None if view.brokers is None else [

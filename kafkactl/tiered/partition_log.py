@@ -123,6 +123,7 @@ class PartitionLog:
             return self._drop(ILLEGAL, metadata_partition, offset, record, before)
         if before is COPYING and state is not COPYING:
             self._copy_over(segment)
+        again = before is DELETING and segment.broker_id == record.broker_id
         segment.update(record, offset)
         if state is COPIED:
             only = segment.only_epoch
@@ -132,7 +133,7 @@ class PartitionLog:
             for epoch, start in segment.leader_epochs:
                 self.epochs[epoch].copy_finished(start, segment.end_in(epoch), segment)
         elif state is DELETING:
-            segment.delete_begins(record.event_timestamp_ms)
+            segment.delete_begins(record.event_timestamp_ms, again=again)
             for epoch in segment.epoch_numbers:
                 self.epochs[epoch].delete_started(segment)
         elif state is DELETED:

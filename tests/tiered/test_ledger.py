@@ -43,6 +43,16 @@ def test_the_same_state_again_is_not_dropped_and_takes_its_fields():
     assert (segment.delete_starts, segment.broker_id, segment.custom_metadata, segment.records) == (2, 3, None, 4)
 
 
+def test_delete_that_a_new_leader_begins_is_no_refusal():
+    log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9))
+    refused = []
+    for broker in (1, 2, 1, 1, 1):
+        log.add(TOPIC.update(0, "a", DELETING, broker=broker))
+        segment = folded(log).partitions[KEY].table[segment_uuid("a").raw]
+        refused.append((segment.delete_starts, segment.refused_deletes))
+    assert refused == [(1, 0), (2, 0), (3, 0), (4, 1), (5, 2)]
+
+
 def test_an_id_that_was_deleted_is_forgotten():
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.deleted(0, "a"), TOPIC.update(0, "a", DELETED))
     ledger = folded(log, keep_deleted=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from kafkactl.core.errors import InputError
-from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.core.progress import expect
@@ -19,7 +19,7 @@ from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
 from kafkactl.tiered.api.engines import AUTO_ENGINE, IN_PROCESS, chosen_engine, folded
 from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas
 from kafkactl.tiered.bucket import Bucket
-from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, PartitionView, TopicView
+from kafkactl.tiered.cluster_view import NO_TOPIC_IS_GONE, ClusterView, MetadataTopicView, PartitionView, TopicView
 from kafkactl.tiered.io.image import removed_topics, view_of_metadata
 from kafkactl.tiered.io.listing import read_listing
 from kafkactl.tiered.io.live import LiveObservation
@@ -79,7 +79,7 @@ class Loaded:
 @frozen
 class Prepared:
     """Input before its records are folded: `pairs` are the chosen replica of each metadata partition with how it is
-    read, `watched` the segments of the store's listing."""
+    read, `watched` the segments of the store's listing; `is_of_one_cluster` says that ids in the sources prove it."""
 
     request: Request
     opened: Opened
@@ -90,6 +90,7 @@ class Prepared:
     compared: Replicas
     pairs: tuple[tuple[MetadataReplica, MetadataLog], ...]
     observed: str | None
+    is_of_one_cluster: bool
 
     @property
     def watched(self) -> frozenset[bytes]:
@@ -134,7 +135,7 @@ def prepared(request: Request, comparison: Comparison | None = None) -> Prepared
         tiers = any(topic.is_tiered for topic in (saved.view.topics or {}).values())
         is_missing = saved.view.metadata_topic is None and tiers
         replicas = open_sources(saved.logs, needs_metadata=not is_missing).replicas
-    view, findings = _view(request, saved, opened)
+    view, findings, is_of_one_cluster = _view(request, saved, opened)
     if is_alone and not replicas and view.metadata_topic is not None:
         raise without_metadata(request.sources)
     bucket = _bucket(request, saved, view)
@@ -149,12 +150,16 @@ def prepared(request: Request, comparison: Comparison | None = None) -> Prepared
         compared=compared,
         pairs=tuple((log, _log(log, replicas, view.metadata_topic)) for log in chosen),
         observed=None if saved is None else saved.path,
+        is_of_one_cluster=is_of_one_cluster,
     )
 
 
 def loaded_from(found: Prepared, ledger: Ledger) -> Loaded:
     """Return the folded input as it is judged."""
     request, view = found.request, found.view
+    records_of = {key.topic_id for key in ledger.partitions}
+    if not found.is_of_one_cluster and not records_of & set(view.topics or {}):
+        view = changed(view, topics_until_ms=NO_TOPIC_IS_GONE)
     case = AuditCase(
         ledger,
         _with_removed(view, ledger, request.metadata),
@@ -179,7 +184,11 @@ def loaded_from(found: Prepared, ledger: Ledger) -> Loaded:
     )
 
 
-def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> tuple[ClusterView, tuple[Finding, ...]]:
+def _view(
+    request: Request, saved: SavedObservation | None, opened: Opened
+) -> tuple[ClusterView, tuple[Finding, ...], bool]:
+    """Return what is known of the cluster, the findings about its metadata log, and whether that log is proved to be of
+    the cluster of the other sources."""
     view = ClusterView() if saved is None else saved.view
     if request.live is not None:
         view = request.live.view
@@ -192,18 +201,20 @@ def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> t
     if path is not None:
         read = view_of_metadata(path)
         metadata = read.view
-        findings = tuple(finding for finding in read.findings if finding.severity is not Severity.INFO)
+        findings = read.findings
         ids |= {metadata.cluster_id} if metadata.cluster_id else set()
     if len(ids) > 1:
         raise InputError(
             f"the sources are of different clusters: {', '.join(sorted(ids))}",
             id="sources-of-different-clusters",
         )
-    _check_same_topic(view, opened, path, metadata)
+    is_proved = _check_same_topic(view, opened, path, metadata)
     if metadata is not None:
+        others = {*opened.cluster_ids, *([view.cluster_id] if view.cluster_id else [])}
+        is_proved = is_proved or metadata.cluster_id in others
         view = _merged(view, metadata)
     disks = {key: tuple(logs) for key, logs in opened.logs.items()}
-    return changed(view, disks=disks, cluster_id=next(iter(ids), None)), findings
+    return changed(view, disks=disks, cluster_id=next(iter(ids), None)), findings, is_proved or metadata is None
 
 
 def _with_removed(view: ClusterView, ledger: Ledger, path: str | None) -> ClusterView:
@@ -220,19 +231,20 @@ def _with_removed(view: ClusterView, ledger: Ledger, path: str | None) -> Cluste
     return changed(view, removed_topics=removed_topics(path, frozenset(unknown)))
 
 
-def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metadata: ClusterView | None) -> None:
+def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metadata: ClusterView | None) -> bool:
     """Check that the metadata log is of the same cluster: else every topic seems to be deleted, its objects
-    left over.
+    left over. Return True if the id of the metadata topic proves it.
 
     `meta.properties` is not part of a copied folder; the id of the metadata topic is in every broker's folder.
     """
     ids = {*opened.metadata_topic_ids}
     if view.metadata_topic is not None and view.metadata_topic.topic_id is not None:
         ids.add(view.metadata_topic.topic_id)
+    is_known = bool(ids)
     if metadata is not None:
         is_missing = metadata.metadata_topic is None
         if is_missing and not ids and any(topic.is_tiered for topic in (metadata.topics or {}).values()):
-            return  # reported by the audit
+            return False  # reported by the audit
         if metadata.metadata_topic is None:
             raise InputError(
                 f"the metadata log {path} has no topic {REMOTE_LOG_METADATA}: the log is of another cluster than the"
@@ -250,6 +262,7 @@ def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metad
             id="sources-of-different-clusters",
             next_step="Give sources of one cluster, of one creation of the topic.",
         )
+    return is_known and metadata is not None and metadata.metadata_topic is not None
 
 
 def _merged(view: ClusterView, metadata: ClusterView) -> ClusterView:
@@ -265,7 +278,7 @@ def _merged(view: ClusterView, metadata: ClusterView) -> ClusterView:
             configs=other.configs if topic.configs is None else topic.configs,
         )
     return changed(
-        view, topics=topics, topics_until_ms=metadata.time_ms, brokers=metadata.brokers, metadata_topic=topic
+        view, topics=topics, topics_until_ms=metadata.topics_until_ms, brokers=metadata.brokers, metadata_topic=topic
     )
 
 
@@ -285,7 +298,8 @@ def _bucket(request: Request, saved: SavedObservation | None, view: ClusterView)
         return Bucket(read_listing(request.bucket, columns=request.columns), layout)
     if saved is None or saved.bucket is None:
         return None
-    return Bucket(read_listing(saved.bucket, time_ms=view.time_ms), layout)
+    made_ms = saved.bucket_time_ms
+    return Bucket(read_listing(saved.bucket, time_ms=view.time_ms if made_ms is None else made_ms), layout)
 
 
 def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
@@ -305,7 +319,8 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
     unknown = [partition for partition in case.partitions if partition.exists is None]
     if case.view.topics is not None and unknown:
         yield (
-            f"{counted(len(unknown), 'partition')} of topics younger than the end of the metadata log: taken to exist"
+            f"{counted(len(unknown), 'partition')} of topics that the metadata log does not have and may not know (it"
+            " ends before their first record, lacks records, or is not proved to be of this cluster): taken to exist"
         )
     if case.bucket is not None and case.view_time_ms is None:
         yield "when the metadata logs were read is not known: no object is excused for being newer"

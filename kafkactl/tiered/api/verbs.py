@@ -285,7 +285,9 @@ def save(loaded: Loaded, path: str) -> Saved:
     topic = case.view.metadata_topic
     if topic is not None:
         topic = changed(topic, configured_partitions=case.configured)
-    document = observation_document(changed(case.view, metadata_topic=topic), time_ms=time_ms)
+    made_ms = None if case.bucket is None else case.bucket.time_ms
+    view = changed(case.view, metadata_topic=topic)
+    document = observation_document(view, time_ms=time_ms, bucket_time_ms=made_ms)
     objects = None if case.bucket is None else case.bucket.listing.objects
     write_observation(path, document, loaded.replicas, objects)
     return Saved(

@@ -71,8 +71,10 @@ class AuditCase:
 
     @property
     def lacks_metadata_topic(self) -> bool:
-        """Return True if the cluster is known, has tiered topics, and has no topic `__remote_log_metadata`."""
-        return self.view.metadata_topic is None and any(topic.is_tiered for topic in (self.view.topics or {}).values())
+        """Return True if the cluster is known and has tiered topics, and neither it nor the sources have the topic
+        `__remote_log_metadata`."""
+        is_unknown = self.view.metadata_topic is None and not self.ledger.logs
+        return is_unknown and any(topic.is_tiered for topic in (self.view.topics or {}).values())
 
     @property
     def is_outgrown(self) -> bool:
@@ -95,14 +97,20 @@ class AuditCase:
         """Return True if a record of a user partition that was written up to a time was read, if there is one.
 
         So it is where the end of its metadata partition is known, or where a later record of that one was read. With
-        no partition, or where its metadata partition is not known, all of them must reach that far.
+        no partition, or where its metadata partition is not known or was another one before, all of them must reach
+        that far.
         """
-        at = None if key is None else self.expected(key)
+        at = None if key is None or self._has_other_homes else self.expected(key)
         logs = self.ledger.logs
         return all(
             facts.log.expected_end is not None or (time_ms is not None and time_ms <= facts.newest_ms)
             for facts in ([logs[at]] if at in logs else logs.values())
         )
+
+    @cached_property
+    def _has_other_homes(self) -> bool:
+        """Return True if records are outside the metadata partitions that the present number gives."""
+        return any(log.records_in.keys() - {self.expected(key)} for key, log in self.ledger.partitions.items())
 
     @cached_property
     def incomplete(self) -> dict[int, tuple[int, int | None]]:
@@ -160,6 +168,16 @@ class AuditCase:
     def is_tiered(self, topic: TopicView) -> bool:
         """Return True if the topic's settings enable tiering or, if they are unknown, the topic has records."""
         return topic.topic_id in self._topics_with_records if topic.is_tiered is None else topic.is_tiered
+
+    def has_records(self, topic_id: bytes) -> bool:
+        """Return True if the metadata topic has a record of a topic."""
+        return topic_id in self._topics_with_records
+
+    @cached_property
+    def first_ms(self) -> int | None:
+        """Return the time of the first record, by the brokers' clocks; None without one."""
+        times = [log.first_ms for log in self.ledger.partitions.values() if log.first_ms is not None]
+        return min(times, default=None)
 
     @cached_property
     def _topics_with_records(self) -> set[bytes]:

@@ -39,6 +39,7 @@ ORDER: Final = (
     "metadata-of-another-cluster",
     "listing-of-another-store",
     "listing-may-be-truncated",
+    "segments-listed-twice",
     "metadata-view-incomplete",
     "unread-metadata-batch",
     "metadata-partition-count-differs",

@@ -41,7 +41,24 @@ def object_findings(case: AuditCase) -> Iterator[Finding]:
         yield from _archived(found)
     if doubt:
         yield warning("listing-may-be-truncated", case.bucket.listing.path, doubt, _LIST_AGAIN)
+    yield from _listed_twice(case.bucket)
     yield from _strangers(case, case.bucket)
+
+
+def _listed_twice(bucket: Bucket) -> Iterator[Finding]:
+    found = bucket.listed_twice()
+    if found:
+        keys = sorted(stored.key for segment_id, stored in found if segment_id == found[0][0])
+        several = f"{keys[0]} and {keys[-1]}" if keys[0] != keys[-1] else keys[0]
+        yield warning(
+            "segments-listed-twice",
+            bucket.listing.path,
+            f"{counted(len({segment_id for segment_id, _ in found}), 'segment')} with objects that are listed more"
+            f" than once ({several}): brokers read one of them, and a missing or cut object beside a copy of it is not"
+            " reported",
+            "List the bucket and prefix that the brokers are configured with, without copies of it.",
+            **object_evidence(found),
+        )
 
 
 def is_of_another_cluster(case: AuditCase, bucket: Bucket) -> bool:

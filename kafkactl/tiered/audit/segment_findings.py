@@ -50,7 +50,7 @@ def _deletes(partition: PartitionCase) -> Iterator[Finding]:
     if not deleting:
         return
     # Of a parked one the attempts are over: the store may have healed since.
-    repeated = [segment for segment in deleting if segment.delete_starts > 1 and _pending(partition, segment) == DUE]
+    repeated = [segment for segment in deleting if segment.refused_deletes and _pending(partition, segment) == DUE]
     below = below_log_start(partition)
     case = partition.case
     if repeated and below:

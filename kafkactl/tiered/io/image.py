@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.core.findings import Finding
-from kafkactl.core.frozen import frozen
+from kafkactl.core.findings import Finding, Severity
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_TOPIC, REMOTE_LOG_METADATA
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
 from kafkactl.metadata.io.image import Point, load_image
 from kafkactl.metadata.io.source import open_source
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.tiered.cluster_view import BrokerView, ClusterView, MetadataTopicView, PartitionView, TopicView
+from kafkactl.tiered.cluster_view import (
+    NO_TOPIC_IS_GONE,
+    BrokerView,
+    ClusterView,
+    MetadataTopicView,
+    PartitionView,
+    TopicView,
+)
 
 # Topics of Kafka itself: they are never tiered (`Topic.INTERNAL_TOPICS` and the metadata topics).
 INTERNAL: Final = frozenset(
@@ -35,7 +42,7 @@ _DEFAULTS: Final = {
 
 @frozen
 class MetadataView:
-    """State by the metadata log of a cluster, and the findings about the log."""
+    """State by the metadata log of a cluster, and the findings about what is missing or damaged in the log."""
 
     view: ClusterView
     findings: tuple[Finding, ...]
@@ -47,7 +54,11 @@ def view_of_metadata(path: str) -> MetadataView:
     source = open_source(path)
     loaded = load_image(source, Point())
     time_ms = None if loaded.position is None else loaded.position.timestamp_ms
-    return MetadataView(view=_view(loaded.image, source.cluster_id, time_ms), findings=loaded.findings)
+    view = _view(loaded.image, source.cluster_id, time_ms)
+    findings = tuple(finding for finding in loaded.findings if finding.severity is not Severity.INFO)
+    if time_ms is None or findings:
+        view = changed(view, topics_until_ms=NO_TOPIC_IS_GONE)  # the record of a topic may be what is missing
+    return MetadataView(view=view, findings=findings)
 
 
 def removed_topics(path: str, topic_ids: frozenset[bytes]) -> frozenset[bytes]:

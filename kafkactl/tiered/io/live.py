@@ -59,6 +59,7 @@ _AFTER: Final = {"earliest": EARLIEST, "latest": LATEST}
 _NEEDED: Final = ("earliest_local", "earliest", "latest")  # every release that tiers answers these
 _TOPIC_RESOURCE, _OWN_VALUE = 2, 1
 _UNKNOWN_TOPIC: Final = 3
+_UNKNOWN_TOPIC_ID: Final = 100
 _ASKED_BY_ID: Final = 12  # the version of Metadata that asks for topics by id without a name
 _MOST_SHOWN: Final = 1000
 _MOST_NAMED: Final = 5  # in a command to paste
@@ -104,7 +105,7 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
     known = {key: lineage for key, lineage in lineages.items() if key not in unknown}
     # Leaders as they are now: what a leader answered that leads no more is not in the offsets.
     topics = {topic["TopicId"].raw: _topic(topic, configs, offsets, known) for topic in _named(last, configs)}
-    hidden = _hidden(client, logs, topics)
+    hidden, others = _not_described(client, logs, topics)
     view = ClusterView(
         time_ms=now_ms,
         cluster_id=first["ClusterId"],
@@ -115,7 +116,7 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
             configs=configs.get(REMOTE_LOG_METADATA),
             logs=log_views,
         ),
-        topics=topics | hidden,
+        topics=topics | hidden | others,
         brokers={broker: BrokerView(id=broker, alive=True) for broker in asking.brokers},
     )
     findings = (*_unknown_findings(unknown), *_hidden_findings(hidden, client.login))
@@ -219,13 +220,15 @@ def _unknown_findings(unknown: Mapping[PartitionName, str]) -> Iterator[Finding]
     )
 
 
-def _hidden(
+def _not_described(
     client: Client, logs: Iterable[FetchedMetadataLog], topics: Mapping[bytes, TopicView]
-) -> dict[bytes, TopicView]:
-    """Return the topics that records name, that exist, and that this user may not describe.
+) -> tuple[dict[bytes, TopicView], dict[bytes, TopicView]]:
+    """Return the topics that records name, that exist, and that are not among the described ones: those that are
+    hidden from this user, and others.
 
-    An answer about all topics leaves these out, as if they were deleted. Asked for by its id, a topic that exists is
-    refused with TOPIC_AUTHORIZATION_FAILED (`KafkaApis.scala`, `handleTopicMetadataRequest`).
+    An answer about all topics leaves out those that this user may not describe, as if they were deleted, and a topic
+    may be created during the observation. Asked for by its id, only a topic that does not exist is answered with
+    UNKNOWN_TOPIC_ID (`KafkaApis.scala`, `handleTopicMetadataRequest`).
     """
     names: dict[bytes, str] = {}
     for log in logs:
@@ -234,6 +237,7 @@ def _hidden(
                 names.setdefault(found.record.key.topic_id, found.record.topic)
     missing = [topic_id for topic_id in names if topic_id not in topics]
     hidden: dict[bytes, TopicView] = {}
+    others: dict[bytes, TopicView] = {}
     for part in batched(missing):
         asked = [{"TopicId": Uuid(topic_id), "Name": None} for topic_id in part]
         answer = client.ask_any("Metadata", {"Topics": asked, "AllowAutoTopicCreation": False})
@@ -241,9 +245,10 @@ def _hidden(
             break
         for topic in answer.body["Topics"]:
             raw = topic["TopicId"].raw
-            if topic["ErrorCode"] == TOPIC_DENIED and raw in names:
-                hidden[raw] = TopicView(name=names[raw], topic_id=raw)
-    return hidden
+            if topic["ErrorCode"] != _UNKNOWN_TOPIC_ID and raw in names:
+                target = hidden if topic["ErrorCode"] == TOPIC_DENIED else others
+                target[raw] = TopicView(name=names[raw], topic_id=raw)
+    return hidden, others
 
 
 def _hidden_findings(hidden: Mapping[bytes, TopicView], login: Login) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from kafkactl.metadata.verify.folder import LEADER_EPOCH_CHECKPOINT
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.cluster_view import ClusterView
 from kafkactl.tiered.io.sources import MetadataReplica
-from kafkactl.tiered.observation import parse_observation
+from kafkactl.tiered.observation import listing_time, parse_observation
 
 OBSERVATION: Final = "observation.json"
 LOGS: Final = "remote-log-metadata"
@@ -36,6 +36,7 @@ class SavedObservation:
     logs: tuple[str, ...]
     bucket: str | None
     cluster_metadata: str | None
+    bucket_time_ms: int | None = None
 
 
 def read_observation(path: str) -> SavedObservation:
@@ -57,6 +58,7 @@ def read_observation(path: str) -> SavedObservation:
         logs=tuple(sorted(str(part) for part in logs.iterdir() if part.is_dir())) if logs.is_dir() else (),
         bucket=str(bucket) if bucket.is_file() else None,
         cluster_metadata=str(metadata) if metadata.is_dir() else None,
+        bucket_time_ms=listing_time(document, file=str(file)),
     )
 
 
@@ -114,10 +116,14 @@ def _write_all(
         if os.path.lexists(epochs):
             _write(place / LEADER_EPOCH_CHECKPOINT, [_read_copied(epochs)])
     if objects is not None:
-        lines = "".join(
-            json.dumps({"key": found.key, "size": found.size, "mtime_ms": found.mtime_ms}) + "\n" for found in objects
-        )
+        lines = "".join(json.dumps(_object(found)) + "\n" for found in objects)
         _write(made / BUCKET, [gzip.compress(lines.encode(), mtime=0)])
+
+
+def _object(found: StoredObject) -> dict[str, Any]:
+    """Return an object as a line of a listing; one in any archive class has the class of Amazon S3."""
+    line: dict[str, Any] = {"key": found.key, "size": found.size, "mtime_ms": found.mtime_ms}
+    return line | {"storage_class": "GLACIER"} if found.is_archived else line
 
 
 def _read_copied(path: Path) -> bytes:

@@ -280,3 +280,14 @@ def test_a_topic_or_partition_that_nothing_knows_is_an_error(tmp_path: Path):
                 verb(loaded, filters)
             assert caught.value.id == "not-in-metadata-topic"
     assert segments(loaded, Filters(states=("DELETE_SEGMENT_STARTED",))) == []
+
+
+def test_segments_that_are_listed_twice_are_reported(tmp_path: Path):
+    # A copy of the store is in the listing: an object that is cut in the one may be whole in the other.
+    copy = "".join(f"backup/{line}\n" for line in WHOLE.splitlines())
+    answer = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, WHOLE, copy.replace(" 1000 ", " 500 ")))
+    found = only(answer, "segments-listed-twice")
+    assert (found["severity"], found["evidence"]["objects_total"]) == ("warning", 30)
+    twice = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, WHOLE, WHOLE))
+    assert ids(twice) == ["segments-listed-twice"]
+    assert "segments-listed-twice" not in ids(audited(tmp_path / "seen", three(), bucket=listed(tmp_path, WHOLE)))

@@ -236,3 +236,33 @@ def test_listing_that_is_not_whole_is_refused(listed, text: str):
 
 def test_output_that_powershell_redirected_is_read(listed):
     assert listed(LINES["gsutil"][0], encoding="utf-16") == TIMED
+
+
+def test_keys_of_an_encoded_listing_are_decoded(listed):
+    # `aws s3api list-objects-v2 --encoding-type url` prints the keys as the store encodes them.
+    entry = {"Key": "a%2Bb/x+y/%C3%A9.log", "Size": 7}
+    assert [found.key for found in listed(json.dumps({"EncodingType": "url", "Contents": [entry]}))] == [
+        "a+b/x y/é.log"
+    ]
+    assert [found.key for found in listed(json.dumps({"Contents": [entry]}))] == ["a%2Bb/x+y/%C3%A9.log"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"  1234      4 -rw-r--r--   1 kafka    kafka        1000 Nov 14 22:13 ./{B}",
+        f"-rw-r--r--. 1 kafka kafka 1000 Nov 14 22:13 {B}",
+        f"-rw-r--r--   3 kafka kafka 1000 2023-11-14 22:13 /tiered/{B}",
+        "drwxr-xr-x 2 kafka kafka 4096 Nov 14 22:13 p",
+    ],
+)
+def test_lines_of_ls_are_refused(listed, line: str):
+    # Else the inode of `find -ls` is the size of the object.
+    with pytest.raises(InputError) as caught:
+        listed(f"{line}\n{line}\n")
+    assert (caught.value.id, "find . -type f -printf" in str(caught.value.next_step)) == ("invalid-listing", True)
+
+
+def test_lines_that_end_in_carriage_returns_alone_are_refused(listed):
+    with pytest.raises(InputError, match="carriage return"):
+        listed(f"{A} 1000\r{B} 7\r")

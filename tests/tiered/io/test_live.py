@@ -183,6 +183,17 @@ def test_a_topic_that_may_not_be_described_is_not_deleted(tmp_path: Path) -> Non
     assert [leftover.found.key.partition("-")[0] for leftover in found.objects] == ["gone"]
 
 
+def test_topic_that_was_created_during_the_observation_is_not_deleted() -> None:
+    # It is in no answer about all topics; asked for by its id, it is not unknown.
+    young = Topic("young", 2)
+    log = LogOf(0).add(Topic("orders", 1).copied(0, "a", 0, 99), young.copied(0, "y", 0, 99))
+    cluster = TieredBrokers({0: log, 1: LogOf(1)})
+    cluster.hidden[young.id.raw] = 0
+    answer = audit(load(Request(live=observed(cluster))))
+    assert {each.topic: each.exists for each in answer.partitions} == {"orders": True, "young": True}
+    assert not {"leftover-of-deleted-topic", "topics-not-described"} & set(ids(answer))
+
+
 def _segment_id(loaded: Any, topic: str) -> str:
     (found,) = [segment.segment_id for segment in segments(loaded) if segment.topic == topic]
     return str(found)
