@@ -43,7 +43,7 @@ def test_the_same_state_again_is_not_dropped_and_takes_its_fields():
     assert (segment.delete_starts, segment.broker_id, segment.custom_metadata, segment.records) == (2, 3, None, 4)
 
 
-def test_delete_that_a_new_leader_begins_is_no_refusal():
+def test_first_delete_of_a_new_leader_is_not_a_refusal():
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9))
     refused = []
     for broker in (1, 2, 1, 1, 1):

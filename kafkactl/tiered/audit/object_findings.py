@@ -54,9 +54,8 @@ def _listed_twice(bucket: Bucket) -> Iterator[Finding]:
             "segments-listed-twice",
             bucket.listing.path,
             f"{counted(len({segment_id for segment_id, _ in found}), 'segment')} with objects that are listed more"
-            f" than once ({several}): brokers read one of them, and a missing or cut object beside a copy of it is not"
+            f" than once ({several}): brokers read one of them, and a missing or cut object next to a copy of it is not"
             " reported",
-            "List the bucket and prefix that the brokers are configured with, without copies of it.",
             **object_evidence(found),
         )
 

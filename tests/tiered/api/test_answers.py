@@ -120,8 +120,8 @@ def test_the_log_start_runs_away_while_deletes_are_refused(tmp_path: Path):
     assert ids(answer, "info") == ["below-log-start"]
 
 
-def test_log_start_does_not_run_away_where_a_new_leader_goes_on_with_a_pass(tmp_path: Path):
-    # The first leader died within a retention pass; each leader began the delete once.
+def test_log_start_does_not_run_away_if_a_new_leader_continues_a_pass(tmp_path: Path):
+    # The first leader exited within a retention pass; each leader began the delete once.
     log = three().add(TOPIC.update(0, "a", DELETING), TOPIC.update(0, "a", DELETING, broker=2))
     document = cluster(partition_seen(earliest=25, local=25, latest=50, bases=(25, 40), leader=2))
     assert ids(audited(tmp_path, document, log)) == ["dangling-delete", "below-log-start"]

@@ -1,4 +1,4 @@
-"""Proofs that an object is left over: without one it is kept, because its deletion has no way back."""
+"""Proofs that an object is left over: without one it is kept, because a deleted object cannot be restored."""
 
 from __future__ import annotations
 
