@@ -5,7 +5,6 @@ Items and results are pickled, as Spark does it itself. A result is what the com
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -14,6 +13,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkactl.core.progress import advance, expect, is_heard
+from kafkactl.jobs.pickled import PICKLED, collected, pickled_row
 from kafkactl.jobs.ship import ship_code, shipped
 
 if TYPE_CHECKING:
@@ -44,11 +44,10 @@ def done_in_tasks(
     cores = max(1, context.defaultParallelism)
     groups = tuple((at,) for at in range(len(items))) if sizes is None else grouped(sizes, cores)
     tasks = _Tasks(work, tuple(items), groups)
-    frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(shipped(tasks), "item int, result binary")
+    frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(shipped(tasks), PICKLED)
     with reported(context):
-        rows = frame.collect()
-    found = {row[0]: row[1] for row in rows}
-    return [pickle.loads(found.pop(at)) for at in range(len(items))]
+        found = collected(frame)
+    return [found[at] for at in range(len(items))]
 
 
 def grouped(sizes: Sequence[int], cores: int | None = None) -> tuple[tuple[int, ...], ...]:
@@ -81,14 +80,10 @@ class _Tasks:
 
     def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return one row an item, for the tasks whose numbers are in `rows`."""
-        import pyarrow as pa
-
         for batch in rows:
             for task in batch.column(0).to_pylist():
                 for number in self.groups[task]:
-                    result = pickle.dumps(self.work(self.items[number]), protocol=pickle.HIGHEST_PROTOCOL)
-                    columns = [pa.array([number], pa.int32()), pa.array([result], pa.binary())]
-                    yield pa.RecordBatch.from_arrays(columns, names=["item", "result"])
+                    yield pickled_row(number, self.work(self.items[number]))
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +13,7 @@ from kafkactl.dryrun.api.answering import Question, Result
 from kafkactl.dryrun.api.clusters import Cluster, clusters_of
 from kafkactl.dryrun.api.on_spark import Asked, Losses, answer_or_search, with_searches, without_secrets
 from kafkactl.dryrun.brokers.worst import Search
+from kafkactl.jobs.pickled import PICKLED, collected, pickled_row
 from kafkactl.metadata.io.source import LogFile, LogSource, read_pieces
 from kafkactl.spark.frames import frame_of
 from kafkactl.spark.globs import pattern_of
@@ -75,22 +75,22 @@ def planned_answers(session: SparkSession, planned: PlannedClusters, question: Q
     work = partial(answer_or_search, without_secrets(question))
 
     def answered(numbers: Sequence[int], losses: Mapping[int, Losses]) -> list[Result | Search]:
-        asked = {str(number): Asked(planned.clusters[number], losses.get(number)) for number in numbers}
+        asked = {number: Asked(planned.clusters[number], losses.get(number)) for number in numbers}
         # The name of a log is the number of its cluster here.
         groups = [tuple(replace(log, name=str(number)) for log in planned.files[number]) for number in numbers]
-        frame = frame_of(session, groups, lambda units: AnswerJob(work, asked, units), "number string, answer binary")
-        found = {row["number"]: pickle.loads(row["answer"]) for row in frame.collect()}
-        return [found[str(number)] for number in numbers]
+        frame = frame_of(session, groups, lambda units: AnswerJob(work, asked, units), PICKLED)
+        found = collected(frame)
+        return [found[number] for number in numbers]
 
     return with_searches(session, len(planned.clusters), answered)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerJob:
-    """A question to the logs of several clusters, which are known by their numbers as text."""
+    """A question to the logs of several clusters, whose names are their numbers."""
 
     work: Work
-    asked: Mapping[str, Asked]
+    asked: Mapping[int, Asked]
     units: Units
 
     def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -98,19 +98,14 @@ class AnswerJob:
         return self.units.each(rows, self._answered)
 
     def _answered(self, logs: list[ReadLog | LogError], places: Places) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        first = logs[0]
-        number = first.cluster if isinstance(first, LogError) else str(first.name)
+        number = int(logs[0].cluster)
         asked = self.asked[number]
         error = next((log.error for log in logs if isinstance(log, LogError)), None)
         opened = tuple(_renamed(log, places) for log in logs if isinstance(log, ReadLog))
         if len(opened) == len(asked.cluster.logs):
             opened = tuple(changed(log, name=stub.name) for log, stub in zip(opened, asked.cluster.logs, strict=True))
         result = error or self.work(asked._replace(cluster=changed(asked.cluster, logs=opened)))
-        content = pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)
-        columns = [pa.array([number], pa.string()), pa.array([content], pa.binary())]
-        yield pa.RecordBatch.from_arrays(columns, names=["number", "answer"])
+        yield pickled_row(number, result)
 
 
 def _renamed(log: ReadLog, places: Places) -> LogSource:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkactl.core.errors import InputError
+from kafkactl.jobs.pickled import PICKLED, collected
 from kafkactl.jobs.ship import ship_code, shipped
 from kafkactl.jobs.tasks import grouped
 from kafkactl.metadata.api.records import record_types
@@ -18,7 +18,7 @@ from kafkactl.spark.listing import Paths, contents, path_list, planned_clusters,
 from kafkactl.spark.logs import PlannedLog, without_too_large
 from kafkactl.spark.prediction_rows import questions_of
 from kafkactl.spark.record_times import Times
-from kafkactl.spark.remote_rows import PARTS, FoldJob, Listing, ListingJob, RemoteJob, RemoteRequest, disk_paths
+from kafkactl.spark.remote_rows import FoldJob, Listing, ListingJob, RemoteJob, RemoteRequest, disk_paths
 from kafkactl.spark.tables import Changes, Findings, Predictions, Records, State
 
 if TYPE_CHECKING:
@@ -159,12 +159,11 @@ def remote_findings(
 
 def _remote(session: SparkSession, asked: RemoteRequest) -> DataFrame:
     ship_code(session)
-    listed = session.range(0, 1, 1, 1).mapInArrow(shipped(ListingJob(asked)), PARTS).collect()
-    parts = {row["partition"]: pickle.loads(row["part"]) for row in listed}
+    parts = collected(session.range(0, 1, 1, 1).mapInArrow(shipped(ListingJob(asked)), PICKLED))
     listing: Listing = parts.pop(-1, Listing())
     fold = FoldJob(watched=listing.watched, tasks=tuple(parts.values()))
     count = len(fold.tasks) + 1
-    folds = session.range(0, count, 1, count).mapInArrow(shipped(fold), PARTS)
+    folds = session.range(0, count, 1, count).mapInArrow(shipped(fold), PICKLED)
     return folds.repartition(1).mapInArrow(shipped(RemoteJob(asked, listing.comparison)), ddl(TABLES[asked.table]))
 
 

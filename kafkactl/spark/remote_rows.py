@@ -5,13 +5,13 @@ A task lists the metadata partitions, a task for each folds it, and one task joi
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkactl.core.errors import FailedError, InputError, KafkactlError
+from kafkactl.jobs.pickled import pickled_row, unpickled
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import TABLES
 from kafkactl.spark.finding_rows import finding_row
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = tuple[Any, ...]
-PARTS: Final = "partition int, part binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,9 @@ class ListingJob:
                 tasks = [task_of(replica, log, stack) for replica, log in found.pairs]
         except KafkactlError:
             return
-        yield _part(-1, Listing(found.watched, found.comparison))
+        yield pickled_row(-1, Listing(found.watched, found.comparison))
         for task in tasks:
-            yield _part(task.partition, task)
+            yield pickled_row(task.partition, task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +91,9 @@ class FoldJob:
             for number in batch.column(0).to_pylist():
                 if number < len(self.tasks):
                     task = self.tasks[number]
-                    yield _part(task.partition, folded(False, self.watched, task))
+                    yield pickled_row(task.partition, folded(False, self.watched, task))
                 else:
-                    yield _part(-1, None)
+                    yield pickled_row(-1, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +138,6 @@ def _loaded(request: Request, comparison: Comparison | None, parts: dict[int, An
         )
     held: list[Folded] = [parts.pop(log.partition) for log in logs]
     return loaded_from(found, joined(logs, held, keep_deleted=False, watched=found.watched))
-
-
-def _part(partition: int, value: object) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    return pa.RecordBatch.from_arrays(
-        [pa.array([partition], pa.int32()), pa.array([content], pa.binary())], names=["partition", "part"]
-    )
-
-
-def unpickled(rows: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
-    """Return metadata partitions with what belongs to each."""
-    for batch in rows:
-        for partition, part in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield partition, pickle.loads(part)
 
 
 def disk_paths(paths: Iterable[str]) -> tuple[str, ...]:
