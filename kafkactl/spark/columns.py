@@ -245,10 +245,15 @@ def check_state_table(name: str) -> None:
 def ddl(columns: Columns) -> str:
     """Return the columns as a schema in Spark's DDL, with their comments.
 
+    Spark's `timestamp` is a time without a zone in a session whose settings say so; ours always has one.
+
     >>> ddl((Column("name", "string", "Name of the user's topic"),))
     "`name` string COMMENT 'Name of the user\\\\'s topic'"
     """
-    return ", ".join(f"`{name}` {type} COMMENT '{_quoted(comment)}'" for name, type, comment in columns)
+    return ", ".join(
+        f"`{name}` {'timestamp_ltz' if type == 'timestamp' else type} COMMENT '{_quoted(comment)}'"
+        for name, type, comment in columns
+    )
 
 
 def _quoted(text: str) -> str:

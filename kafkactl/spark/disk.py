@@ -12,12 +12,13 @@ from kafkactl.core.errors import KafkactlError
 from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.spark.globs import python_globs
-from kafkactl.spark.logs import PlannedLog, find_logs, named, plain
+from kafkactl.spark.logs import PlannedLog, find_logs, named, path_list, plain
 
 
 def logs_on_disk(paths: Sequence[str], cluster_of: str | None) -> list[PlannedLog]:
-    """Return the logs that paths or globs lead to, each once. Raises InputError as `logs.named`."""
-    absolute = [str(Path(plain(path)).absolute()) for path in paths]
+    """Return the logs that paths or globs lead to, each once. Raises InputError as `logs.path_list` and
+    `logs.named`."""
+    absolute = [str(Path(plain(path)).absolute()) for path in path_list(paths)]
     unlisted: dict[str, str] = {}
     files = dict(file for path in absolute for file in _files(path, unlisted))
     found = find_logs(absolute, ((f"file:{name}", size) for name, size in files.items()), unlisted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkactl.core.errors import InputError
@@ -14,8 +14,8 @@ from kafkactl.metadata.api.records import record_types
 from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.job import Build, Failures, Job, Units
-from kafkactl.spark.listing import Paths, contents, path_list, planned_clusters, planned_logs
-from kafkactl.spark.logs import PlannedLog, without_too_large
+from kafkactl.spark.listing import contents, planned_clusters, planned_logs
+from kafkactl.spark.logs import Paths, PlannedLog, path_list, without_too_large
 from kafkactl.spark.prediction_rows import questions_of
 from kafkactl.spark.record_times import Times
 from kafkactl.spark.remote_rows import FoldJob, Listing, ListingJob, RemoteJob, RemoteRequest, disk_paths
@@ -51,7 +51,10 @@ def records(
     `spark-needs-extra`.
     """
     wanted = Wanted(types=record_types(types or ()), from_offset=from_offset, to_offset=to_offset)
-    times = Times(*(None if time is None else milliseconds(time) for time in (from_time, to_time)))
+    times = Times(
+        None if from_time is None else milliseconds(from_time, round_up=True),
+        None if to_time is None else milliseconds(to_time),
+    )
     build = Records(wanted, not secrets, _failures("records", on_error), times)
     return _frame(session, "records", _single(planned_logs(session, paths, cluster_of)), build)
 
@@ -70,13 +73,10 @@ def state(
     time (a datetime, or ISO 8601 text; without a zone UTC).
 
     Raises InputError `unknown-table`, `invalid-time`, `cluster-named-twice`, `several-clusters`; ValueError for both
-    points.
+    points, or a negative offset.
     """
     check_state_table(table)
-    if at_offset is not None and at_time is not None:
-        raise ValueError("state: at_offset and at_time exclude each other")
-    at_time_ms = None if at_time is None else milliseconds(at_time)
-    build = State(table, at_offset, at_time_ms, _failures(table, on_error))
+    build = State(table, *point_of(at_offset, at_time), _failures(table, on_error))
     return _frame(session, table, planned_clusters(session, paths, cluster_of), build)
 
 
@@ -93,7 +93,8 @@ def changes(
 
     `since` is included (a datetime, or ISO 8601 text; without a zone UTC). Raises as `state`.
     """
-    build = Changes(topic, None if since is None else milliseconds(since), _failures("changes", on_error))
+    since_ms = None if since is None else milliseconds(since, round_up=True)
+    build = Changes(topic, since_ms, _failures("changes", on_error))
     return _frame(session, "changes", planned_clusters(session, paths, cluster_of), build)
 
 
@@ -173,23 +174,41 @@ def errors(session: SparkSession, paths: Paths, *, cluster_of: str | None = None
     return _frame(session, "errors", _single(planned_logs(session, paths, cluster_of)), build)
 
 
-def milliseconds(time: datetime | str) -> int:
-    """Return a time in milliseconds since 1970. Raises InputError `invalid-time`.
+def point_of(at_offset: int | None, at_time: datetime | str | None) -> tuple[int | None, int | None]:
+    """Return a point of a log as an offset and a time in ms.
+
+    Raises ValueError for both, or a negative offset; InputError `invalid-time`.
+    """
+    if at_offset is not None and at_time is not None:
+        raise ValueError("state: at_offset and at_time exclude each other")
+    if at_offset is not None and at_offset < 0:
+        raise ValueError(f"state: at_offset is {at_offset}; an offset is 0 or greater")
+    return at_offset, None if at_time is None else milliseconds(at_time)
+
+
+def milliseconds(time: datetime | str, *, round_up: bool = False) -> int:
+    """Return a time in milliseconds since 1970, the unit of records: the last one that is not later, or with `round_up`
+    the first one that is not earlier. Raises InputError `invalid-time`.
 
     >>> milliseconds("1970-01-01T00:00:01Z"), milliseconds("1970-01-01T01:00:00+01:00")
     (1000, 0)
+    >>> milliseconds("1970-01-01T00:00:00.0019"), milliseconds("1970-01-01T00:00:00.0011", round_up=True)
+    (1, 2)
     """
-    if isinstance(time, str):
-        try:
-            time = datetime.fromisoformat(time)
-        except ValueError as error:
-            raise InputError(
-                f"{time!r} is not a time",
-                id="invalid-time",
-                next_step="Write a time in ISO 8601, such as 2026-11-28T03:00:00Z.",
-            ) from error
-    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-    return round(aware.timestamp() * 1000)
+    try:
+        given = datetime.fromisoformat(time) if isinstance(time, str) else time
+    except ValueError:
+        given = None
+    if not isinstance(given, datetime):
+        raise InputError(
+            f"{time!r} is not a time",
+            id="invalid-time",
+            next_step="Write a datetime, or a time in ISO 8601, such as 2026-11-28T03:00:00Z.",
+        )
+    aware = given if given.tzinfo is not None else given.replace(tzinfo=UTC)
+    since_1970 = aware - datetime(1970, 1, 1, tzinfo=UTC)
+    millisecond = timedelta(milliseconds=1)
+    return -(-since_1970 // millisecond) if round_up else since_1970 // millisecond
 
 
 def _failures(table: str, on_error: OnError) -> Failures:

@@ -6,7 +6,7 @@ A path that exists under its very name is that path, whatever characters it has;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from glob import escape
 from typing import Final
 from urllib.parse import urlsplit
@@ -110,8 +110,25 @@ def python_globs(path: str) -> list[str]:
     >>> python_globs("/a{b,[^c]}*")
     ['/ab*', '/a[!c]*']
     """
+    return _without_braces(path, lambda text, literal: escape(literal) if literal else text.replace("[^", "[!"))
+
+
+def without_slashes_in_braces(glob: str) -> list[str]:
+    """Return a glob as the globs that it stands for, if there is a slash in its braces: the folder above
+    a file then follows from each.
+
+    >>> without_slashes_in_braces("/{a/b,c}/{d,e}"), without_slashes_in_braces("/a/{b,c}")
+    (['/a/b/d', '/a/b/e', '/c/d', '/c/e'], ['/a/{b,c}'])
+    """
+    if not any(text == "/" and depth for text, _, depth in _parts(glob)):
+        return [glob]
+    return _without_braces(glob, lambda text, _: text) or [glob]
+
+
+def _without_braces(glob: str, piece: Callable[[str, str | None], str]) -> list[str]:
+    """Return the alternatives of a glob, made of a piece for each of its parts; none if a brace is not closed."""
     done, outer = [""], list[tuple[list[str], list[str]]]()
-    for text, literal, _ in _parts(path):
+    for text, literal, _ in _parts(glob):
         if text == "{":
             outer.append((done, []))
             done = [""]
@@ -122,6 +139,5 @@ def python_globs(path: str) -> list[str]:
             before, others = outer.pop()
             done = [start + end for start in before for end in (*others, *done)]
         else:
-            piece = escape(literal) if literal else text.replace("[^", "[!")
-            done = [start + piece for start in done]
+            done = [start + piece(text, literal) for start in done]
     return [] if outer else done

@@ -10,6 +10,7 @@ EXPLAIN has them no longer; Spark's setting `spark.sql.python.filterPushdown.ena
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -33,9 +34,9 @@ from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.spark.arrow import batches, micros
 from kafkactl.spark.columns import TABLES, check_state_table, ddl
 from kafkactl.spark.disk import logs_on_disk
-from kafkactl.spark.frames import milliseconds
+from kafkactl.spark.frames import point_of
 from kafkactl.spark.job import Build, Failures, Places
-from kafkactl.spark.logs import PlannedLog, by_cluster
+from kafkactl.spark.logs import PlannedLog, by_cluster, path_list
 from kafkactl.spark.record_times import ALL_TIMES, Times
 from kafkactl.spark.tables import Records, State
 
@@ -72,7 +73,7 @@ class KafkaMetadata(DataSource):  # type: ignore[misc]
         return ddl(TABLES[self._table])
 
     def reader(self, schema: Any) -> DataSourceReader:
-        """Return the reader of the table."""
+        """Return the reader of the table. Raises as `frames.state`."""
         reader = _FilteringReader if self.options.get("pushdown", "false") == "true" else _Reader
         return reader(self._table, dict(self.options))
 
@@ -95,13 +96,17 @@ class _Unit(InputPartition):  # type: ignore[misc]
 class _Reader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, table: str, options: dict[str, str]) -> None:
         self._table = table
-        self._options = options
+        several = options.get("paths")  # as `load` passes a list
+        self._paths = path_list(json.loads(several) if several else options.get("path", ""))
+        self._cluster_of = options.get("cluster_of")
+        at = options.get("at_offset")
+        self._point = point_of(None if at is None else int(at), options.get("at_time"))
         self._wanted = Wanted()
         self._times = ALL_TIMES
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return a task for each log, or for each cluster."""
-        logs = logs_on_disk([str(self._options.get("path", ""))], self._options.get("cluster_of"))
+        logs = logs_on_disk(self._paths, self._cluster_of)
         units = [(log,) for log in logs] if self._table == "records" else by_cluster(logs)
         return [_Unit(unit) for unit in units]
 
@@ -130,9 +135,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         failures = Failures(self._table, raises=False)
         if self._table == "records":
             return Records(self._wanted, True, failures, self._times)
-        at, at_time = self._options.get("at_offset"), self._options.get("at_time")
-        at_time_ms = None if at_time is None else milliseconds(at_time)
-        return State(self._table, None if at is None else int(at), at_time_ms, failures)
+        return State(self._table, *self._point, failures)
 
 
 class _FilteringReader(_Reader):

@@ -5,37 +5,26 @@ Names and sizes come from Spark's own listing; the small files that name the own
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from kafkactl.core.errors import DecodeError, InputError
+from kafkactl.core.errors import DecodeError
 from kafkactl.core.kafka_names import METADATA_LOG
 from kafkactl.jobs.failure import causes
 from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, parse_meta_properties
-from kafkactl.spark.globs import alternative, divided, escaped, is_glob, path_alternative
-from kafkactl.spark.logs import BUNDLE_SUFFIX, PlannedLog, by_cluster, find_logs, named
+from kafkactl.spark.globs import alternative, divided, escaped, is_glob, path_alternative, without_slashes_in_braces
+from kafkactl.spark.logs import BUNDLE_SUFFIX, Paths, PlannedLog, by_cluster, find_logs, named, path_list
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _NAMES: Final = ("*.log", "*.checkpoint", META_PROPERTIES, PARTITION_METADATA, f"*{BUNDLE_SUFFIX}")
 _MOST_META_BYTES: Final = 1 << 20
 _MOST_LETTERS: Final = 500
 _DEPTH: Final = 4  # folders between a path and a log directory below it
-
-
-def path_list(paths: Paths) -> list[str]:
-    """Return paths as texts, each once. Raises InputError `input-file-unreadable` for an empty path, or none."""
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    found = list(dict.fromkeys(os.fspath(path) for path in several))
-    if not found or not all(found):
-        raise InputError("the path of the log is empty", id="input-file-unreadable")
-    return found
 
 
 def planned_logs(session: SparkSession, paths: Paths, cluster_of: str | None) -> list[PlannedLog]:
@@ -57,15 +46,22 @@ def _listed(session: SparkSession, given: Sequence[str], unlisted: dict[str, str
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    globs = [_glob_of(session, path.rstrip("/")) for path in given]
-    names = [*_NAMES, *(alternative(divided(glob)[1]) for glob in globs)]
+    globs = {path: without_slashes_in_braces(_glob_of(session, path.rstrip("/"))) for path in given}
     try:
-        return _rows(_files(session, list(map(_searched, globs)), names))
-    except (Py4JJavaError, PySparkException) as error:
-        if len(given) == 1:
-            _keep_reason(given[0], error, unlisted)
-            return []
-    return list({file: None for path in given for file in _listed(session, [path], unlisted)})
+        return _found(session, [glob for several in globs.values() for glob in several])
+    except (Py4JJavaError, PySparkException):
+        found: dict[tuple[str, int], None] = {}
+    for path, glob in ((path, glob) for path, several in globs.items() for glob in several):
+        try:
+            found |= dict.fromkeys(_found(session, [glob]))
+        except (Py4JJavaError, PySparkException) as error:
+            _keep_reason(path, error, unlisted)
+    return list(found)
+
+
+def _found(session: SparkSession, globs: Sequence[str]) -> list[tuple[str, int]]:
+    names = [*_NAMES, *(alternative(divided(glob)[1]) for glob in globs)]
+    return _rows(_files(session, list(map(_searched, globs)), names))
 
 
 def _keep_reason(path: str, error: Exception, unlisted: dict[str, str]) -> None:

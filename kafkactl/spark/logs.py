@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from kafkactl.metadata.verify.folder import PARTITION_METADATA
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES
 from kafkactl.spark.globs import pattern_of
 
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 BUNDLE_SUFFIX: Final = ".zip"
 MOST_SEGMENT_BYTES: Final = 512 << 20
 _SEGMENT: Final = re.compile(r"\d{20}\.log")
@@ -58,6 +60,15 @@ class PlannedLog:
         is_named = parts[-1] == METADATA_LOG or bool(self.singles)
         above = [part for part in parts[: -1 if is_named else None] if part and part != METADATA_LOG]
         return above[-1] if above else parts[-1]
+
+
+def path_list(paths: Paths) -> list[str]:
+    """Return paths as texts, each once. Raises InputError `input-file-unreadable` for an empty path, or none."""
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    found = list(dict.fromkeys(os.fspath(path) for path in several))
+    if not found or not all(found):
+        raise InputError("the path of the log is empty", id="input-file-unreadable")
+    return found
 
 
 def scheme_of(uri: str) -> str:

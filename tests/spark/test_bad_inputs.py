@@ -75,6 +75,9 @@ def test_globs_lead_to_the_same_logs_as_in_process(session: SparkSession, fleet:
         "other-?1?": 1,
         "{good,bad}/__cluster*": 2,
         "go?d/*/*.log": 1,
+        "{good/__cluster_metadata-0,bad}": 2,
+        "{good/__cluster_metadata-0,bad/__cluster*}/*.log": 2,
+        "{good,nothing/bad}": 1,
         "?": 0,
     }.items():
         expected = {log.cluster_id for log in logs_on_disk([f"{fleet}/{glob}"], None) if not log.is_missing}
