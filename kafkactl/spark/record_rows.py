@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from kafkactl.metadata.api.places import LogPlace, log_files
+from kafkactl.metadata.api.places import log_files
 from kafkactl.metadata.dump.lines import LineMaker, Wanted
 from kafkactl.metadata.dump.text import compact_json
+from kafkactl.metadata.io.source import LogSource
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.keys import identities
@@ -24,11 +25,11 @@ _TIME_AT: Final = 3
 _OFFSET_BYTES: Final = 8  # a batch begins with the offset of its first record
 
 
-def record_rows(place: LogPlace, wanted: Wanted, *, times: Times = ALL_TIMES, hide: bool = True) -> Iterator[Row]:
+def record_rows(source: LogSource, wanted: Wanted, *, times: Times = ALL_TIMES, hide: bool = True) -> Iterator[Row]:
     """Return file, offset, epoch, time in ms, first offset of the batch, kind, type, version, key and data of each
-    record; a checkpoint is read only if the place names it. Raises what reading the place raises."""
+    record; those of a checkpoint if it was named as a file, or if there is no segment. Raises what reading raises."""
     maker = LineMaker(wanted, hide=hide)
-    files = log_files(place, checkpoints=False, from_offset=wanted.from_offset, to_offset=wanted.to_offset, whole=True)
+    files = log_files(source, checkpoints=not source.is_folder, from_offset=wanted.from_offset)
     for file in files:
         if file.kind == "segment" and wanted.none(file.base_offset or 0, 2**63):
             continue
