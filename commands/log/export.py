@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         exit_codes.REFUSED,
         exit_codes.UNREACHABLE,
         exit_codes.PARTLY_DONE,
+        exit_codes.UNKNOWN,
     ),
     timeout="1h",
 )

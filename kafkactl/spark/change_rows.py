@@ -65,6 +65,12 @@ def change_rows(
                 watched.rows.clear()
 
 
+def has_metadata(source: LogSource) -> bool:
+    """Return True if a metadata record can be read, at once when the first one is found."""
+    records = (record for file in history_files(source) for record in _records(file))
+    return any(record is not None and isinstance(record.record, MetadataRecord) for record in records)
+
+
 def _records(file: LogFile) -> Iterator[LogRecord | None]:
     """Return the records of a file, and None if it is damaged."""
     for run in walk_runs(file.pieces(), file=file.name):

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafkactl.core.errors import KafkactlError
+from kafkactl.core.errors import KafkactlError, UnknownOutcomeError
 from kafkactl.dryrun.api.clusters import Cluster
 from kafkactl.dryrun.api.logs import Chosen, choose
 from kafkactl.metadata.api.image import load_image
+from kafkactl.metadata.api.places import says_empty
+from kafkactl.metadata.dump.findings import EMPTY_LOG
 from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.metadata.io.image import LoadedImage
-from kafkactl.spark.change_rows import change_rows
+from kafkactl.metadata.io.source import LogSource
+from kafkactl.spark.change_rows import change_rows, has_metadata
 from kafkactl.spark.finding_rows import finding_rows
 from kafkactl.spark.job import Failures, LogError, ReadLog, failed
 from kafkactl.spark.prediction_rows import Question, prediction_rows
@@ -65,6 +68,11 @@ class Findings:
             rows = dict.fromkeys(row for path in log.paths for row in finding_rows(path, errors.append))
             if not self.errors_only:
                 yield from ((*head, *row, None) for row in rows)
+            elif any(row[0] == EMPTY_LOG for row in rows):
+                try:
+                    loaded_of(log.source)
+                except KafkactlError as empty:
+                    errors.append(empty)
             for error in {error.id: error for error in errors}.values():
                 yield self.failures.row(failed(log, error))
 
@@ -83,8 +91,18 @@ class State:
         return _of_cluster(logs, self.failures, self._rows)
 
     def _rows(self, first: ReadLog, chosen: Chosen) -> Iterator[Row]:
-        loaded = load_image(chosen.log, at=self.at, at_time_ms=self.at_time_ms)
-        return rows_of_state(self.table, first, chosen, loaded)
+        return rows_of_state(self.table, first, chosen, loaded_of(chosen.log, self.at, self.at_time_ms))
+
+
+def loaded_of(log: LogSource, at: int | None = None, at_time_ms: int | None = None) -> LoadedImage:
+    """Return the state of a log. Raises as `load_image`, and UnknownOutcomeError `empty-metadata-log` if there is none:
+    a table without rows would mean a cluster without topics."""
+    loaded = load_image(log, at=at, at_time_ms=at_time_ms)
+    if says_empty(loaded.findings) and loaded.image.voters is None:
+        raise UnknownOutcomeError(
+            f"{log.name} contains no metadata record, so it says nothing about the cluster", id=EMPTY_LOG
+        )
+    return loaded
 
 
 def rows_of_state(table: str, first: ReadLog, chosen: Chosen, loaded: LoadedImage) -> Iterator[Row]:
@@ -109,6 +127,8 @@ class Changes:
         return _of_cluster(logs, self.failures, self._rows)
 
     def _rows(self, first: ReadLog, chosen: Chosen) -> Iterator[Row]:
+        if not has_metadata(chosen.log):
+            loaded_of(chosen.log)
         for row in change_rows(chosen.log, topic=self.topic, since_ms=self.since_ms, to_offset=self.to_offset):
             yield (chosen.cluster.cluster_id, first.cluster, *row, None)
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkactl.core.errors import KafkactlError
+from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.findings import Finding
 from kafkactl.metadata.api import dump_records, image_to_dict, lint, load_image, verify_logs
 from kafkactl.metadata.api.image import LoadedImage
+from kafkactl.metadata.dump.findings import EMPTY_LOG
 from tests.spark.conftest import MOUNT
-from tests.spark.logs import write_all_logs, write_log
+from tests.spark.logs import FIRST_SEGMENT, GOLDEN, write_all_logs, write_log
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # a JVM starts, which takes minutes under load
 spark = pytest.importorskip("kafkactl.spark")
@@ -55,14 +57,18 @@ def folder_of(log: Path) -> str:
 
 
 CLUSTER_OF = "([^/]+)/__cluster_metadata-0"
+TOKYO = timezone(timedelta(hours=9))
 
 
 def loaded_logs(logs: Iterable[Path]) -> Iterator[tuple[str, LoadedImage | KafkactlError]]:
     for log in logs:
         try:
-            yield folder_of(log), load_image(log)
+            loaded = load_image(log)
         except KafkactlError as error:
             yield folder_of(log), error
+            continue
+        empty = [InputError(f.message.removesuffix("."), id=f.id) for f in loaded.findings if f.id == EMPTY_LOG]
+        yield folder_of(log), empty[0] if empty else loaded
 
 
 def test_records_equal_the_lines_of_log_dump(session: SparkSession, root: Path, logs: list[Path]) -> None:
@@ -101,6 +107,19 @@ def test_records_of_types_and_offsets_are_those_of_the_dump(session: SparkSessio
     rows = rows_of(spark.records(session, log, **wanted))
     assert [row["offset"] for row in rows] == [line["offset"] for line in dump_records(log, **wanted).records()]
     assert rows and {row["type"] for row in rows} == {"TopicRecord", "PartitionRecord"}
+
+
+def test_checkpoint_that_is_named_is_read(session: SparkSession, root: Path, logs: list[Path]) -> None:
+    log = next(log for log in logs if folder_of(log) == "4.4.0")
+    checkpoint = max(log.glob("*.checkpoint"))
+    files = [checkpoint, log / FIRST_SEGMENT]
+    for paths in ([checkpoint], files):
+        expected = sorted((line["file"], line["offset"]) for line in dump_records(paths).records())
+        for place in (str(root), MOUNT):
+            rows = rows_of(spark.records(session, [str(path).replace(str(root), place) for path in paths]))
+            assert sorted((row["file"].replace(place, str(root)), row["offset"]) for row in rows) == expected
+    globbed = spark.records(session, f"{log}/*.*").count()
+    assert globbed == len(list(dump_records(sorted(log.glob("*.*"))).records())) > len(expected)
 
 
 def test_partitions_equal_the_image(session: SparkSession, root: Path, logs: list[Path]) -> None:
@@ -159,6 +178,10 @@ def test_every_table_of_the_state_has_the_parts_of_the_image(session: SparkSessi
     assert "resourceName" not in rows["configs"][0] and rows["configs"][0]["resource_type"] in ("TOPIC", "BROKER")
 
 
+def ids_of(errors: Iterable[str]) -> list[str]:
+    return [error.partition(":")[0] for error in errors]
+
+
 def findings_of(log: Path) -> Iterator[Finding | KafkactlError]:
     try:
         yield from verify_logs([log]).findings
@@ -189,10 +212,43 @@ def test_findings_are_those_of_verify_and_lint(session: SparkSession, root: Path
             if row["error"] is None
         ] == list(expected), log
         assert [row["error"] for row in rows if row["error"] is not None] == list(failures), log
-        assert [row["error"] for row in errors.get(folder_of(log), [])] == list(failures), log
+        empty = [] if EMPTY_LOG not in (finding for finding, *_ in expected) else [EMPTY_LOG]
+        found_errors = [row["error"] for row in errors.get(folder_of(log), [])]
+        assert [*failures, *empty] == [*found_errors[: len(failures)], *ids_of(found_errors[len(failures) :])], log
         assert all(row["source"] == str(log) for row in rows)
         compared += len(rows)
     assert compared > 40
+
+
+def test_log_without_a_record_is_an_error_of_its_cluster(session: SparkSession, root: Path) -> None:
+    # A table without rows would mean a cluster without topics. A directory that was formatted has its voters.
+    contents = {
+        "zeros": bytes(4096),
+        "text": b"[2026-11-28 03:00:00,000] INFO plain text of another log\n" * 99,
+        "nothing": b"",
+    }
+    for name, data in contents.items():
+        write_log(root / "unused", name, data)
+    formatted = root / "formatted" / "__cluster_metadata-0"
+    formatted.mkdir(parents=True)
+    shutil.copyfile(
+        GOLDEN.parent / "first-4.4.0-standalone.checkpoint.bin", formatted / f"{0:020d}-{0:010d}.checkpoint"
+    )
+    assert [row["error"] for row in rows_of(spark.state(session, formatted, "voters"))] == [None]
+    for place in (str(root / "unused"), f"{MOUNT}/unused"):
+        for read in (
+            lambda at: spark.state(session, at, "topics"),
+            lambda at: spark.changes(session, at),
+            lambda at: spark.errors(session, at),
+            lambda at: spark.predictions(session, at, [{"name": "replay"}]),
+        ):
+            rows = rows_of(read(place))
+            assert {row["cluster"] for row in rows} == {f"id-{name}" for name in contents}
+            assert ids_of(row["error"] for row in rows) == [EMPTY_LOG] * len(contents)
+        found = by_folder(rows_of(spark.findings(session, place)))
+        assert all(EMPTY_LOG in {row["finding"] for row in rows} for rows in found.values()) and len(found) == 3
+    shutil.rmtree(root / "unused")
+    shutil.rmtree(root / "formatted")
 
 
 def test_files_that_workers_cannot_open_give_the_same_rows(session: SparkSession, root: Path, logs: list[Path]) -> None:
@@ -247,6 +303,16 @@ def test_state_at_an_earlier_point(session: SparkSession, logs: list[Path]) -> N
     assert image.position is not None
     moment = datetime.fromtimestamp(image.position.timestamp_ms / 1000, UTC)
     timed = load_image(log, at_time_ms=image.position.timestamp_ms)
-    for time in (moment, moment.isoformat()):
+    plain = moment.replace(tzinfo=None)  # UTC, whatever the zones of session and process are
+    later = moment + timedelta(microseconds=999)  # before the next millisecond
+    for time in (moment, moment.isoformat(), plain, plain.isoformat(), later, moment.astimezone(TOKYO)):
         found = rows_of(spark.state(session, log, "topics", at_time=time))
         assert {row["as_of_offset"] for row in found} == {timed.provenance.offset}
+    for at, error in (({"at_offset": -1}, ValueError), ({"at_time": moment.date()}, InputError)):
+        with pytest.raises(error):
+            spark.state(session, log, "topics", **at)
+    # The type of a time is the same in a session whose times have no zone by default.
+    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    zoned = spark.state(session, log, "topics").schema["as_of_time"].dataType.simpleString()
+    session.conf.unset("spark.sql.timestampType")
+    assert zoned == "timestamp"

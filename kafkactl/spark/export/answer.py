@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.core.answers import by_fields, json_of
-from kafkactl.core.errors import InputError, KafkactlError
+from kafkactl.core.errors import InputError, KafkactlError, UnknownOutcomeError
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
+from kafkactl.metadata.dump.findings import EMPTY_LOG
 
 
 @frozen
@@ -66,8 +67,8 @@ def check_any_read(clusters: Sequence[ExportedCluster]) -> None:
     if any(cluster.as_of_offset is not None or not cluster.findings for cluster in clusters):
         return
     first = clusters[0].findings[0]
-    error: KafkactlError = InputError(first.message, id=first.id, next_step=first.next_step)
-    raise error
+    kind: type[KafkactlError] = UnknownOutcomeError if first.id == EMPTY_LOG else InputError
+    raise kind(first.message, id=first.id, next_step=first.next_step)
 
 
 def cluster_from_json(found: Mapping[str, Any]) -> ExportedCluster:

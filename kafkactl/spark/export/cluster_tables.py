@@ -11,14 +11,22 @@ from kafkactl.core.errors import KafkactlError
 from kafkactl.core.findings import Finding, error_finding
 from kafkactl.core.frozen import changed
 from kafkactl.dryrun.api.logs import Chosen
-from kafkactl.metadata.api.image import load_image
 from kafkactl.metadata.dump.lines import Wanted
 from kafkactl.metadata.io.image import LoadedImage
 from kafkactl.spark.columns import STATE_TABLES, TABLES, Columns
 from kafkactl.spark.export.answer import ExportedCluster
 from kafkactl.spark.export.layout import day_of
 from kafkactl.spark.job import Failures, LogError, Places, ReadLog
-from kafkactl.spark.tables import Changes, Findings, Records, chosen_of, errors_of, readable_of, rows_of_state
+from kafkactl.spark.tables import (
+    Changes,
+    Findings,
+    Records,
+    chosen_of,
+    errors_of,
+    loaded_of,
+    readable_of,
+    rows_of_state,
+)
 
 Row = tuple[Any, ...]
 Logs = list[ReadLog | LogError]
@@ -83,7 +91,7 @@ class ClusterTables:
         )
         try:
             chosen = chosen_of(readable)
-            loaded = load_image(chosen.log, at=self._point.at, at_time_ms=self._point.at_time_ms)
+            loaded = loaded_of(chosen.log, self._point.at, self._point.at_time_ms)
         except KafkactlError as error:
             return changed(unread, findings=(*errors, error_finding(f"log {first.shown}", error)))
         self._loaded = first, chosen, loaded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.dryrun.odd_logs import CASES, encoded
@@ -34,3 +35,14 @@ def test_cluster_that_cannot_be_read_ends_with_partly_done(kafkactl, tmp_path: P
     unread = [cluster for cluster in run.json["clusters"] if cluster["as_of_offset"] is None]
     assert [cluster["name"] for cluster in unread] == ["id-later"]
     assert [finding["id"] for finding in run.json["findings"]] == ["offset-not-in-log"]
+
+
+def test_log_without_a_record_is_reported_as_such(kafkactl, tmp_path: Path) -> None:
+    write_log(tmp_path, "text", b"[2026-11-28 03:00:00,000] INFO the log of an application\n" * 9)
+    options = ("--out", str(tmp_path / "out"), "--format", "csv", "-o", "json")
+    run = kafkactl("log", "export", str(tmp_path / "text"), *options)
+    assert (run.code, json.loads(run.stderr)["id"]) == (6, "empty-metadata-log") and not (tmp_path / "out").exists()
+    write_log(tmp_path, "good", encoded(CASES["ended"]))
+    run = kafkactl("log", "export", str(tmp_path), *options)
+    assert run.code == 5 and [found["id"] for found in run.json["findings"]] == ["empty-metadata-log"]
+    assert not list((tmp_path / "out").rglob("*id-text*"))
