@@ -114,8 +114,8 @@ def python_globs(path: str) -> list[str]:
 
 
 def without_slashes_in_braces(glob: str) -> list[str]:
-    """Return a glob as the globs that it stands for, if there is a slash in its braces: the folder above
-    a file then follows from each.
+    """Return a glob with a slash in its braces as several globs without one there: the folder above a file then follows
+    from each of them. Another glob is returned unchanged.
 
     >>> without_slashes_in_braces("/{a/b,c}/{d,e}"), without_slashes_in_braces("/a/{b,c}")
     (['/a/b/d', '/a/b/e', '/c/d', '/c/e'], ['/a/{b,c}'])
