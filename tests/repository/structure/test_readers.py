@@ -34,6 +34,7 @@ WITHOUT = {
     "spark.record_rows": _OWN_TEXT,
     "spark.record_times": "it reads headers of batches whose CRC is right",
     "spark.export.on_spark": _OWN_TEXT,
+    "spark.kafka_metadata": "it reads the list of paths that a program passed to Spark",
     "core.json_input": "read by every target of JSON, and a test of its own",
     "metadata.api.image": _OWN_TEXT,
     "playground.broker": "the fake node of the demo, on loopback, is asked by kafkactl itself",
