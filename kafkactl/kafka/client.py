@@ -55,6 +55,7 @@ DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
 _FORWARDED = "DescribeQuorum"  # the one question that a broker does not answer on its own (KafkaApis)
 _SOON_MS = 1_000.0
+_NO_LIMIT = float("inf")
 # A paused node accepts a connection and does not answer. Where others can be asked, it is waited for so long at first,
 # and twice as long each time that it is asked again: a node that is slow, or far away, is heard in the end.
 _CONTACT_MS = 5_000.0
@@ -256,9 +257,15 @@ class Client(Closing):
         return self._search(lambda: (address,), self._asking(name, body, deadline, changes=changes), deadline)
 
     def ask_active_controller(
-        self, name: str, body: Mapping[str, Any], *, changes: bool = False, cluster_id: str | None = None
+        self,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        changes: bool = False,
+        cluster_id: str | None = None,
+        most_ms: float = _NO_LIMIT,
     ) -> Response:
-        """Ask the active controller, directly or through a broker; error codes in the answer are the caller's.
+        """Ask the active controller within `most_ms`, directly or through a broker; error codes are the caller's.
 
         A change that is meant for the cluster `cluster_id` leaves only on a connection whose other end said, right
         before, that it belongs to that cluster (`check_same_cluster`).
@@ -266,7 +273,7 @@ class Client(Closing):
         Raises UnreachableError (`no-active-controller` if no controller leads), UnknownOutcomeError `reply-lost`,
         for a change that met a controller on its way out `leadership-lost`, and RefusedError `cluster-id-mismatch`.
         """
-        deadline = self._deadline(changes=changes)
+        deadline = self._deadline(changes=changes).at_most(most_ms)
         if not changes:
             return self._search(
                 lambda: (

@@ -47,8 +47,9 @@ def brokers_area(observation: Observation, target: Target) -> AreaStatus:
     brokers = _brokers(nodes, observation)
     if isinstance(brokers, NotAsked):
         return unknown_area(AREA, brokers, COUNTS, command)
-    findings = [*_own_findings(brokers, nodes), *_silent_findings(nodes, brokers)]
-    is_weak = bool(brokers.fenced or brokers.silent or brokers.stopping or brokers.unregistered)
+    unanswered = [finding for finding in nodes.findings if finding.id == "bootstrap-node-silent"]
+    findings = [*_own_findings(brokers, nodes), *_silent_findings(nodes, brokers), *unanswered]
+    is_weak = bool(brokers.fenced or brokers.silent or brokers.stopping or brokers.unregistered or unanswered)
     verdict = StatusVerdict.PROBLEM if brokers.are_out else StatusVerdict.WATCH if is_weak else StatusVerdict.OK
     if verdict is StatusVerdict.OK and brokers.fenced is None:
         verdict = StatusVerdict.UNKNOWN
@@ -58,8 +59,8 @@ def brokers_area(observation: Observation, target: Target) -> AreaStatus:
     return area_of(
         AREA,
         verdict,
-        _text(brokers),
-        headlines=_headlines(brokers),
+        joined((_text(brokers), *(f"no answer at {finding.subject}" for finding in unanswered))),
+        headlines=[*_headlines(brokers), *(finding.message for finding in unanswered)],
         counts={name: _count(getattr(brokers, name)) for name in COUNTS},
         findings=tuple(findings),
         command=command,

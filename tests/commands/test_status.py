@@ -216,3 +216,17 @@ def test_brokers_are_asked_as_well_as_controllers(kafkactl: Kafkactl) -> None:
     counts = areas["brokers"]["counts"]
     assert [counts[name] for name in ("registered", "in_service", "fenced", "silent")] == [3, 2, 1, 0]
     assert areas["levels"]["counts"]["stale_registrations"] == 2
+
+
+def test_address_of_the_start_that_no_broker_advertises_and_that_is_dead_is_reported(kafkactl: Kafkactl) -> None:
+    with UnregisteringCluster().client(Role.BROKER) as client:
+        addresses = ",".join(str(address) for address in (*client.bootstrap, Address("127.0.0.1", 2)))
+        run = kafkactl("status", "--bootstrap-server", addresses, "-o", "json")
+        whole = kafkactl("status", "--bootstrap-server", ",".join(map(str, client.bootstrap)), "-o", "json")
+    brokers = next(area for area in run.json["areas"] if area["area"] == "brokers")
+    assert "no answer at 127.0.0.1:2" in brokers["text"]
+    assert [finding["subject"] for finding in brokers["findings"] if finding["id"] == "bootstrap-node-silent"] == [
+        "127.0.0.1:2"
+    ]
+    others = next(area for area in whole.json["areas"] if area["area"] == "brokers")
+    assert "bootstrap-node-silent" not in {finding["id"] for finding in others["findings"]}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkactl.cluster import nodes
-from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
+from kafkactl.cluster.api.patience import DESCRIBE_MS, NO_LIMIT, patience_ms
 from kafkactl.cluster.io import view as state_view
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.nodes import NodeRow
@@ -41,7 +41,7 @@ def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
 
     Raises UnreachableError if no node answers.
     """
-    patience = patience_ms(state_view.PATIENCE_MS, timeout_ms)
+    patience = patience_ms(DESCRIBE_MS, timeout_ms)
     view = state_view.observe_cluster_state(client, patience_ms=patience)
     return NodeList(
         cluster_id=view.state.cluster_id,

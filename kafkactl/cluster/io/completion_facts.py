@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from kafkactl.cluster.io.controllers import describe_quorum
+from kafkactl.cluster.io.leader_source import describe_quorum
 from kafkactl.core.errors import KafkactlError
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client

@@ -10,61 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.cluster.io.configured import (
-    BOOTSTRAP_SERVERS,
-    STATIC_VOTERS,
-    bootstrap_servers,
-    own_settings_request,
-    static_voters,
-)
-from kafkactl.cluster.quorum.observation import QuorumAnswer, answer_error, quorum_answer
+from kafkactl.cluster.io.configured import Place, configured_controllers
+from kafkactl.cluster.io.leader_source import describe_quorum
+from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.core.errors import KafkactlError, UnreachableError
-from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.protocol.schema.definitions import message
-from kafkactl.protocol.schema.error_codes import error_code
-from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised, right_of
+from kafkactl.protocol.schema.rights import right_of
 
 _NAMES_NODES = 2  # the version of DescribeQuorum that names listeners of the voters
-_KEYS = (STATIC_VOTERS, BOOTSTRAP_SERVERS)
 # Why a broker that lets this user in may not describe the quorum: its own configuration may still tell.
 _LEFT_OPEN = frozenset({"not-authorised", "quorum-not-described", "request-not-supported", "no-active-controller"})
-
-
-@frozen
-class Place:
-    """Address of a controller; `node_id` is None if only the address is known."""
-
-    node_id: int | None
-    address: Address
-
-
-def describe_quorum(client: Client) -> QuorumAnswer:
-    """Return the leader's description of the quorum, asked directly or through a broker.
-
-    Raises UnreachableError: `no-active-controller`, `not-authorised`, `quorum-not-described`, or of the nodes tried.
-    """
-    response = client.ask_active_controller("DescribeQuorum", QUORUM_REQUEST)
-    if response.body["ErrorCode"] or (response.body["Topics"] and response.body["Topics"][0]["Partitions"]):
-        code, text = answer_error(response.body)
-        if not code:
-            return quorum_answer(response.body, version=response.version, asked="the leader")
-    else:
-        code, text = -1, "the answer names no partition"
-    if code == CLUSTER_DENIED:
-        where = "the active controller" if client.role is Role.CONTROLLER else "the cluster"
-        raise not_authorised("DescribeQuorum", where, client.login, text)
-    raise UnreachableError(
-        f"the quorum is not described: {error_code(code).name}",
-        id="quorum-not-described",
-        cause=text or None,
-        next_step="Ask again; if it stays so, look in the log of the active controller.",
-    )
 
 
 def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client:
@@ -143,26 +103,3 @@ def _described(client: Client) -> Iterator[Place]:
         yield Place(node_id=node.id, address=node.address)
     for address in client.bootstrap:
         yield Place(node_id=None, address=address)
-
-
-def configured_controllers(client: Client) -> Iterator[Place]:
-    """Yield the static voters in the first readable configuration of a broker that contains some."""
-    try:
-        view = client.cluster()
-    except UnreachableError:
-        return
-    for node in view.nodes:
-        if node.fenced:
-            continue
-        try:
-            answer = client.ask_node(node.address, "DescribeConfigs", own_settings_request(node.id, _KEYS))
-        except KafkactlError:
-            continue
-        settings = {
-            config["Name"]: config["Value"] or "" for result in answer.body["Results"] for config in result["Configs"]
-        }
-        places = [Place(node_id=id, address=at) for at, id in static_voters(settings)]
-        places += [Place(node_id=None, address=at) for at in bootstrap_servers(settings)]
-        if places:
-            yield from places
-            return

@@ -20,8 +20,9 @@ from dataclasses import field
 from typing import Any
 
 from kafkactl.change.clock import Deadline
-from kafkactl.cluster.io.controllers import controllers_of, describe_quorum
+from kafkactl.cluster.io.controllers import controllers_of
 from kafkactl.cluster.io.fetched_batches import FetchedPiece, SoundBatches, unsound
+from kafkactl.cluster.io.leader_source import describe_quorum
 from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import frozen

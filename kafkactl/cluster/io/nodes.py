@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.change.clock import Deadline
-from kafkactl.cluster.io.controllers import Place
+from kafkactl.cluster.io.configured import Place
 from kafkactl.cluster.io.places import Seat
 from kafkactl.cluster.io.quorum_visit import Visit, node_of, visit_node
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
@@ -37,11 +37,12 @@ Visits = Mapping[Address, Visit]
 
 @frozen
 class NodesNamed:
-    """The nodes at addresses given at the start that no node advertises: those that name themselves, and the
-    addresses of those that answer `unnamed`."""
+    """The nodes at addresses given at the start that no node advertises: those that name themselves, the addresses of
+    those that answer `unnamed`, and the errors of `silent` ones."""
 
     places: tuple[Place, ...] = ()
     unnamed: tuple[Address, ...] = ()
+    silent: tuple[tuple[Address, KafkactlError], ...] = ()
 
 
 _NONE_NAMED = NodesNamed()
@@ -61,6 +62,7 @@ def named_at_start(client: Client, found: Sequence[Seat], *, patience_ms: float)
     return NodesNamed(
         places=tuple(Place(node_id=visit.node_id, address=visit.address) for visit in named),
         unnamed=tuple(visit.address for visit in answering if visit.node_id is None),
+        silent=tuple((at, visit.error) for at, visit in visits.items() if visit.error and visit.versions is None),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkactl.cluster.io.controllers import Place
+from kafkactl.cluster.io.configured import Place
 from kafkactl.cluster.quorum.observation import QuorumAnswer
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Endpoint, Role

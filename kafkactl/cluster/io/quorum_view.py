@@ -12,10 +12,11 @@ controllers that fetch. Without a leader, all registered and configured controll
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.cluster.io.configured import bootstrap_servers, static_voters
+from kafkactl.cluster.io.leader_source import HELD_MS
 from kafkactl.cluster.io.quorum_findings import visit_findings
 from kafkactl.cluster.io.quorum_sample import leaders_visit, sample_visits
 from kafkactl.cluster.io.quorum_visit import (
@@ -23,11 +24,10 @@ from kafkactl.cluster.io.quorum_visit import (
     Visit,
     are_out_of_reach,
     believed_leader,
-    node_of,
+    nodes_of,
     of_cluster,
     visit_node,
 )
-from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.liveness import is_steady, proven
 from kafkactl.cluster.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import ALIVE_WITHIN_MS, Probe, QuorumState, Replica
@@ -47,6 +47,7 @@ from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.rights import not_authorised
 
 PATIENCE_MS = 3_000.0
+_NO_LIMIT = float("inf")
 _ROUNDS = 3  # from the nodes named to their voters, from those to whom they configure, and once more
 Expected = Mapping[Address, int | None]
 
@@ -172,13 +173,17 @@ class QuorumObserver(Closing):
         if self._client.role is Role.CONTROLLER:
             return self._visit_all(dict.fromkeys(self._client.bootstrap))
         first = self._first_brokers()
-        visits = self._visit_all(dict.fromkeys(first), identify=False)
+        visits = self._visit_all(dict.fromkeys(first), identify=False, most_ms=HELD_MS)
         if any(visit.answer is not None for visit in visits):
             return visits
         visits = self._with_configurations(visits)
-        others = _unvisited(dict.fromkeys(self._client.bootstrap), first)
-        onwards = {**others, **_unvisited(expected_places(visits), self._client.bootstrap)}
-        visits = visits + self._visit_all(onwards, plain=others)
+        # The first are asked again: they had less time than a node that is slow, or far away, may need.
+        brokers: Expected = dict.fromkeys(self._client.bootstrap)
+        onwards = {**brokers, **_unvisited(expected_places(visits), self._client.bootstrap)}
+        later = self._visit_all(onwards, plain=brokers)
+        answering = {visit.address: visit for visit in later if visit.answer}
+        visits = [answering.get(visit.address, visit) for visit in visits]
+        visits += [visit for visit in later if visit.address not in first]
         if any(visit.answer for visit in visits):
             return visits
         _check_allowed(visits)
@@ -258,8 +263,9 @@ class QuorumObserver(Closing):
         ask_quorum: bool = True,
         has_leader: bool = False,
         plain: Collection[Address] = (),
+        most_ms: float = _NO_LIMIT,
     ) -> list[Visit]:
-        """Visit these addresses at once; one that is stuck does not keep the others.
+        """Visit these addresses at once, for `most_ms` at most; one that is stuck does not keep the others.
 
         One that was stuck before keeps none of them where a leader answers (`has_leader`: one did already). The nodes
         at `plain` addresses are not asked for their identity.
@@ -281,7 +287,7 @@ class QuorumObserver(Closing):
         found = all_at_once(
             list(places),
             ask,
-            Deadline.after(self._patience_ms, self._clock),
+            Deadline.after(min(self._patience_ms, most_ms), self._clock),
             silent=self._silent,
             is_enough=lambda visits: has_leader or any(visit.answer for visit in visits),
         )
@@ -366,22 +372,6 @@ def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
         for address, id in source:
             places.setdefault(address, id)
     return places
-
-
-def nodes_of(visits: Iterable[Visit]) -> Iterator[ClusterNode]:
-    """Yield the facts of each node from its best visit: an answered one, at a controller's listener if possible."""
-    best: dict[int, Visit] = {}
-    for visit in visits:
-        # An address where another node answers says nothing about the node that was expected there.
-        id = visit.id
-        if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
-            best[id] = visit
-    for id, visit in sorted(best.items()):
-        yield node_of(visit, id, visit.role or Role.CONTROLLER)
-
-
-def _weight(visit: Visit) -> tuple[bool, bool, bool]:
-    return visit.answers is True, visit.role is Role.CONTROLLER, visit.answers is None
 
 
 def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | None:

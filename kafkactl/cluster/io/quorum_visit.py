@@ -13,7 +13,7 @@ is identified. A follower names the leader that it follows only in its response 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -280,3 +280,19 @@ def _not_described(address: Address, code: int, text: str) -> UnreachableError:
         id="quorum-not-described",
         cause=text or None,
     )
+
+
+def nodes_of(visits: Iterable[Visit]) -> Iterator[ClusterNode]:
+    """Yield the facts of each node from its best visit: an answered one, at a controller's listener if possible."""
+    best: dict[int, Visit] = {}
+    for visit in visits:
+        # An address where another node answers says nothing about the node that was expected there.
+        id = visit.id
+        if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
+            best[id] = visit
+    for id, visit in sorted(best.items()):
+        yield node_of(visit, id, visit.role or Role.CONTROLLER)
+
+
+def _weight(visit: Visit) -> tuple[bool, bool, bool]:
+    return visit.answers is True, visit.role is Role.CONTROLLER, visit.answers is None

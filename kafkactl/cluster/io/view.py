@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kafkactl._version import __version__
 from kafkactl.cluster.followers import is_long_enough
-from kafkactl.cluster.io.controllers import Place, controller_places, describe_quorum
+from kafkactl.cluster.io.configured import Place
+from kafkactl.cluster.io.controllers import controller_places
 from kafkactl.cluster.io.leader import NO_ACCESS, leader_error
+from kafkactl.cluster.io.leader_source import LeaderSource
 from kafkactl.cluster.io.nodes import NodesNamed, ask_nodes, named_at_start
 from kafkactl.cluster.io.places import Seat, seats
 from kafkactl.cluster.io.watch import watch_quorum
@@ -21,6 +23,7 @@ from kafkactl.cluster.quorum.liveness import Observation, with_lives
 from kafkactl.cluster.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.cluster.quorum.state import QuorumState
 from kafkactl.cluster.state import ClusterState
+from kafkactl.core.closing import Closing
 from kafkactl.core.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.core.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.core.frozen import frozen
@@ -72,11 +75,13 @@ def observe_cluster_state(
     Raises UnreachableError if none of the nodes named at the start answers in Kafka's protocol, if they are of the
     other kind, or if they name no node of the cluster (no login, no rights).
     """
-    with _patient(client, patience_ms) as patient:
-        watches = with_log and registrations is None
-        observer = _ClusterObserver(
+    watches = with_log and registrations is None
+    with (
+        _patient(client, patience_ms) as patient,
+        _ClusterObserver(
             patient, patience_ms or PATIENCE_MS, watches=watches, doubted=doubted, read=registrations, quorum=quorum
-        )
+        ) as observer,
+    ):
         return observer.view(with_log=with_log)
 
 
@@ -87,8 +92,10 @@ def observe_levels(
 
     With `watches` it is also seen again who follows the leader, as before a request that changes something.
     """
-    with _patient(client, patience_ms) as patient:
-        observer = _ClusterObserver(patient, patience_ms or PATIENCE_MS, watches=watches)
+    with (
+        _patient(client, patience_ms) as patient,
+        _ClusterObserver(patient, patience_ms or PATIENCE_MS, watches=watches) as observer,
+    ):
         observer.registrations, observer.brokers_known = view.state.registrations, view.state.brokers_known
         observer.ask_quorum()
         state = observer.state(view.seats, cluster_id=view.state.cluster_id)
@@ -101,7 +108,7 @@ def _patient(client: Client, patience_ms: float | None) -> Client:
     return client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS)
 
 
-class _ClusterObserver:
+class _ClusterObserver(Closing):
     """Answers so far, and the findings about missing ones."""
 
     def __init__(
@@ -116,7 +123,8 @@ class _ClusterObserver:
     ) -> None:
         self._client = client
         self._read = read
-        self._ask = quorum
+        self._leader = LeaderSource(client)
+        self._ask = self._leader.answer if quorum is None else quorum
         self._patience_ms = patience_ms
         self._watches = watches
         self._doubted = frozenset(() if doubted is None else {doubted})
@@ -129,6 +137,10 @@ class _ClusterObserver:
         self.findings: list[Finding] = []
         self._own = NodesNamed()
         self._errors: list[UnreachableError] = []
+
+    def close(self) -> None:
+        """Close the connections on which the leader alone is asked."""
+        self._leader.close()
 
     def view(self, *, with_log: bool) -> ObservedCluster:
         self._check_any_node_answers()
@@ -150,6 +162,8 @@ class _ClusterObserver:
         if not self.brokers_known:
             self.findings.append(_brokers_not_known())
         state = self.state(found, cluster_id=self._cluster_id(found))
+        advertised = {at for seat in found for at in seat.addresses}
+        self.findings += [_start_silent(at, error) for at, error in self._own.silent if at not in advertised]
         return ObservedCluster(
             state=state,
             findings=tuple(self.findings),
@@ -196,7 +210,9 @@ class _ClusterObserver:
         """Watch the followers of the leader; return None if no node answers as leader."""
         if self.quorum is None or not self._watches:
             return None
-        found = watch_quorum(self._client, nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted)
+        found = watch_quorum(
+            self._leader, self._client.clock, nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted
+        )
         if not isinstance(found, UnreachableError):
             return found
         self.findings.append(_leader_lost(self.quorum.leader_id, found))
@@ -205,7 +221,7 @@ class _ClusterObserver:
 
     def ask_quorum(self) -> UnreachableError | None:
         try:
-            self.quorum = describe_quorum(self._client) if self._ask is None else self._ask()
+            self.quorum = self._ask()
         except UnreachableError as error:
             self.leader_error = error = leader_error(self._client, error, self._patience_ms)
             self._errors.append(error)
@@ -377,6 +393,12 @@ def _not_asked(error: KafkactlError | None) -> NotAsked | None:
 def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding:
     cause = f"{error.message} ({error.cause})" if error.cause else error.message
     return warning(id, subject, f"{what}: {cause}", error.advice, error=error.id)
+
+
+def _start_silent(address: Address, error: KafkactlError) -> Finding:
+    """Return the finding for an address given at the start at which no node answers, and that no node advertises."""
+    text = f"{address} could not be asked: {error.message}"
+    return warning("bootstrap-node-silent", str(address), text, address=str(address), error=error.id)
 
 
 def _leader_lost(leader_id: int, error: UnreachableError) -> Finding:

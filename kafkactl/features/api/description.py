@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.cluster.api.patience import NO_LIMIT, patience_ms
+from kafkactl.cluster.api.patience import DESCRIBE_MS, NO_LIMIT, patience_ms
 from kafkactl.cluster.describe import FeatureSeen, MemberSeen, describe_features, describe_members, kafka_lines
 from kafkactl.cluster.io.silence import silent_nodes
-from kafkactl.cluster.io.view import PATIENCE_MS, check_not_empty, observe_cluster_state
+from kafkactl.cluster.io.view import check_not_empty, observe_cluster_state
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.answers import json_of
 from kafkactl.core.errors import UnreachableError
@@ -52,7 +52,7 @@ def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = 
     A silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError if no node answers
     (`no-node-answered`), or that node does not (`node-not-found`, `node-does-not-answer`).
     """
-    view = observe_cluster_state(client, with_log=False, patience_ms=patience_ms(PATIENCE_MS, timeout_ms))
+    view = observe_cluster_state(client, with_log=False, patience_ms=patience_ms(DESCRIBE_MS, timeout_ms))
     check_not_empty(view)
     found = (*view.findings, *silent_nodes(view))
     if node_id is None:

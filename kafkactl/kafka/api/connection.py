@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kafkactl.kafka.client_config import ClientConfig
 
 _SOON_MS = 1_000.0  # Nodes that are later are not waited for if another has shown its kind.
+_KIND_MS = 5_000.0  # as the first contact with one of several nodes has
 
 
 def resolve_target(
@@ -172,8 +173,9 @@ def kind_of_nodes(
     """
     addresses = parse_addresses(nodes)
     errors: list[KafkactlError] = []
+    limit_ms = min(timeout_ms, _KIND_MS)
     for way_in in filter(None, (config, for_controllers)):
-        with client_of(way_in, brokers=nodes, controllers=None, timeout_ms=timeout_ms, time_left=time_left) as client:
+        with client_of(way_in, brokers=nodes, controllers=None, timeout_ms=limit_ms, time_left=time_left) as client:
             found = client.versions(addresses, soon_ms=_SOON_MS)
         answers = {at: answer for at, answer in found.items() if isinstance(answer, NodeVersions)}
         kinds = {role_of(answer): at for at, answer in answers.items()}

@@ -14,8 +14,8 @@ from typing import Any
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, iterate_metadata_log
-from kafkactl.cluster.io.quorum_view import PATIENCE_MS, QuorumObserver, nodes_of
-from kafkactl.cluster.io.quorum_visit import Visit, visit_node
+from kafkactl.cluster.io.quorum_view import PATIENCE_MS, QuorumObserver
+from kafkactl.cluster.io.quorum_visit import Visit, nodes_of, visit_node
 from kafkactl.cluster.node import ClusterNode
 from kafkactl.cluster.quorum.state import Probe, QuorumState
 from kafkactl.core.closing import Closing

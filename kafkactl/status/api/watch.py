@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkactl.cluster.io.leader_source import LeaderSource
 from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.silence import silent_nodes
 from kafkactl.cluster.io.view import ObservedCluster, observe_cluster_state
@@ -22,7 +23,6 @@ from kafkactl.status.answer import FoundNodes
 from kafkactl.status.areas import cluster_status as judged
 from kafkactl.status.io.asking import LATE, Question, ask_all, not_asked
 from kafkactl.status.io.host import exact_releases, observe_host
-from kafkactl.status.io.leader import LeaderSource
 from kafkactl.status.io.log_follower import LogFollower
 from kafkactl.status.io.partitions import PartitionCounter
 from kafkactl.status.next_command import Target
@@ -75,7 +75,9 @@ class StatusWatch(Closing):
         self._deep = deep
         self._releases = exact_releases(self._files) if self._files else ()
         self._quorum: QuorumWatch | None = None
-        self._leader = LeaderSource(client, held_ms=_HELD_MS, patience_ms=_LEADER_MS)
+        leader_ms = _LEADER_MS + (_HELD_MS if client.role is Role.BROKER else 0)
+        self._leader_client = client.sibling(client.role, client.bootstrap, timeout_ms=leader_ms)
+        self._leader = LeaderSource(self._leader_client, held_ms=_HELD_MS)
         self._follower = LogFollower(self._log_client, lambda: self._quorum_answer(_LIMIT_MS))
         self._counter = PartitionCounter(self._client, _PATIENCE_MS)
         self._is_first = True
@@ -86,7 +88,7 @@ class StatusWatch(Closing):
         """Close all connections, which ends pending requests."""
         if self._quorum is not None:
             self._quorum.__exit__(None, None, None)
-        for client in (self._client, self._log_client, self._leader, self._quorum_client):
+        for client in (self._client, self._log_client, self._leader, self._leader_client, self._quorum_client):
             client.close()
         deadline_s = time.monotonic() + _JOIN_S
         for question in self._questions.values():

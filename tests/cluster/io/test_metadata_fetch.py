@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkactl.cluster.io import metadata_fetch
-from kafkactl.cluster.io.controllers import describe_quorum
+from kafkactl.cluster.io.leader_source import describe_quorum
 from kafkactl.cluster.io.metadata_fetch import FetchedSnapshot, fetch_metadata_log, iterate_metadata_log
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role

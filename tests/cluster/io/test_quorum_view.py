@@ -239,7 +239,7 @@ def test_quorum_that_brokers_may_not_describe_is_not_one_without_a_leader(broker
     assert caught.value.id == "not-authorised"
 
 
-def test_controllers_are_asked_together_with_the_other_brokers_if_one_waits(monkeypatch: pytest.MonkeyPatch):
+def test_controllers_are_asked_together_with_all_brokers_if_one_waits(monkeypatch: pytest.MonkeyPatch):
     asked: list[set[Address]] = []
     visit_all = QuorumObserver._visit_all
 
@@ -252,13 +252,15 @@ def test_controllers_are_asked_together_with_the_other_brokers_if_one_waits(monk
     with running(quorum, brokers=(21, 22, 23)):
         quorum.settings["controller.quorum.bootstrap.servers"] = ",".join(map(str, quorum.endpoints.values()))
         state = look(quorum, role=Role.BROKER)
-        others = {quorum.brokers[id].address for id in (22, 23)}
+        first, *rest = (quorum.brokers[id].address for id in (21, 22, 23))
+        others = set(rest)
     assert (state.leader_id, state.tolerates) == (2, 1)
     assert {finding.subject for finding in state.findings} == {
         "broker 21", *(f"broker {address}" for address in others)
     }  # fmt: skip
     together = next(addresses for addresses in asked if others <= addresses)
-    assert {str(address) for address in together - others} == set(map(str, quorum.endpoints.values()))
+    controllers = set(map(str, quorum.endpoints.values()))
+    assert {str(address) for address in together - others} == {*controllers, str(first)}
 
 
 def test_controllers_configured_with_different_voters_are_reported():

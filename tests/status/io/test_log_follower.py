@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkactl.cluster.io.controllers import describe_quorum
+from kafkactl.cluster.io.leader_source import describe_quorum
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import Role
 from kafkactl.metadata.api import load_image
