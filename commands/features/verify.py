@@ -84,5 +84,6 @@ def _show(page: Page, found: LevelProof) -> None:
 
 def _counted(proof: Sequence[NodeProof], name: str, level: int) -> tuple[int, Word]:
     have = sum(node.levels is not None and node.levels[name] == level for node in proof)
-    lacking = [f"{node.role} {node.node_id}" for node in proof if not node.levels or node.levels[name] != level]
-    return have, Word(", ".join(lacking) or "none", "bad" if lacking else "plain")
+    lacking = [node for node in proof if node.levels is None or node.levels[name] != level]
+    names = [f"{node.role} {node.node_id}" + (" (unknown)" if node.levels is None else "") for node in lacking]
+    return have, Word(", ".join(names) or "none", "bad" if names else "plain")

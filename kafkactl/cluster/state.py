@@ -144,6 +144,11 @@ class ClusterState:
         return state in MIGRATING_STATES
 
     @property
+    def controllers_known(self) -> bool:
+        """Return False if no controller is known: none answers, votes or is registered, as far as that was observed."""
+        return any(member.role is Role.CONTROLLER for member in self.members)
+
+    @property
     def voter_ids(self) -> frozenset[int] | None:
         """Return the voters' ids; None if they are unknown."""
         return None if self.voters is None else frozenset(voter.id for voter in self.voters)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.cluster.node import ClusterNode, Silence
+from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding, blocker, blockers, warning
@@ -55,6 +55,8 @@ def prove(state: ClusterState, wanted: Mapping[str, int]) -> Proof:
     findings += [_unasked(member) for member in unasked if member.answers is not False]
     if not state.brokers_known:
         findings.append(_brokers_unasked())
+    if not state.controllers_known:
+        findings.append(_controllers_unasked(state.leader_error or state.log_error))
     return Proof(nodes=nodes, findings=tuple(findings))
 
 
@@ -94,10 +96,12 @@ def _silent(node: ClusterNode, member: Member) -> Finding:
         asked += f", and is alive: it {member.evidence or 'fetches from the leader'}"
     elif node.silence is Silence.HANGS:
         asked += ", and its address takes connections: its process may be paused"
+    why = node.not_asked
     return blocker(
         "node-not-proved",
         node.name,
-        f"{node.name} {asked}; its feature levels are unknown",
+        f"{node.name} {asked}; its feature levels are unknown" + ("" if why is None else f": {why.reason}"),
+        "" if why is None else why.step,
         answers=node.answers,
         fetches=member.fetches,
     )
@@ -137,6 +141,16 @@ def _gone(node: ClusterNode) -> Finding:
 
 def _brokers_unasked() -> Finding:
     return blocker("brokers-not-known", "cluster", "no node names the brokers, so none was asked")
+
+
+def _controllers_unasked(why: NotAsked | None) -> Finding:
+    reason = "no node names the controllers" if why is None else why.reason
+    return blocker(
+        "controllers-not-known",
+        "cluster",
+        f"the controllers are not known, so none was asked: {reason}",
+        "" if why is None else why.step,
+    )
 
 
 def _unasked(member: Member) -> Finding:
