@@ -17,21 +17,21 @@ from kafkactl.cluster.io.view import PATIENCE_MS, ObservedCluster
 from kafkactl.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.errors import InputError, KafkactlError, UnreachableError
-from kafkactl.core.findings import NOT_AUTHORISED
 from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.kafka_names import METADATA_VERSION
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.other_login import LOGIN_ERRORS, login_step
+from kafkactl.kafka.other_login import login_step
 from kafkactl.net.transport import Address
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised, server_text
 from kafkactl.protocol.text.java_text import parse_int, split_list
 from kafkactl.protocol.text.properties import parse_properties
 
-_ACCESS: Final = LOGIN_ERRORS | {NOT_AUTHORISED}
+_FILE_INSTEAD: Final = "request-not-supported"
+"""Error of a node that describes no settings: only its file shows them, which is the remedy of the finding."""
 
 
 @frozen
@@ -127,16 +127,26 @@ def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[
 
 def _asked(client: Client, state: ClusterState, seat: Seat, named: Role) -> NodeSettings | Unread:
     node = state.node(seat.role, seat.id)
-    unread = Unread(id=seat.id, role=seat.role, live=True, why="its address is unknown", reason="no-address")
+    hidden = None if node is None else node.not_asked
+    unread = Unread(
+        id=seat.id,
+        role=seat.role,
+        live=True,
+        why="its address is unknown",
+        reason="no-address",
+        step="" if hidden is None else hidden.step,
+    )
     if node is not None and node.answers is False:
         return changed(unread, live=False, why="it does not answer", reason="node-silent")
     versions = None if node is None else node.versions
     release = None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
+    accepted = {each.role for each in state.nodes if each.versions is not None}
     for address in seat.addresses:
         try:
             configs = describe_own(client, address, seat.id, asked_keys())
             return of_answer(configs, id=seat.id, role=seat.role, release=release)
         except KafkactlError as error:
-            step = login_step(error, asked=client.role, named=named) if error.id in _ACCESS else ""
+            step = login_step(error, asked=seat.role, named=named, accepted=accepted)
+            step = "" if error.id == _FILE_INSTEAD else step
             unread = changed(unread, why=error.message, reason=error.id, step=step)
     return unread

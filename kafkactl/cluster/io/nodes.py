@@ -9,7 +9,7 @@ answered mean different things for the process.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.change.clock import Deadline
@@ -93,8 +93,13 @@ def ask_nodes(
     taken = _takes_connections(client, unasked, min(_CONNECT_MS, patience_ms / 4))
     nodes: list[ClusterNode] = []
     findings: list[Finding] = []
+    accepted = {roles[at] for at, visit in visits.items() if visit.versions is not None and visit.error is None}
+
+    def step_of(error: KafkactlError, asked: Role) -> str:
+        return login_step(error, asked=asked, named=client.role, accepted=accepted)
+
     for seat in found:
-        node, finding = _node(seat, visits, taken, cluster_id, client.role)
+        node, finding = _node(seat, visits, taken, cluster_id, step_of)
         nodes.append(node)
         findings += [] if finding is None else [finding]
     why = _out_of_reach(client, found, visits, start)
@@ -196,9 +201,16 @@ def _takes_connections(client: Client, addresses: Sequence[Address], limit_ms: f
 
 
 def _node(
-    seat: Seat, visits: Visits, taken: frozenset[Address], cluster_id: str | None, named: Role
+    seat: Seat,
+    visits: Visits,
+    taken: frozenset[Address],
+    cluster_id: str | None,
+    step_of: Callable[[KafkactlError, Role], str],
 ) -> tuple[ClusterNode, Finding | None]:
-    """Return the node by the first of its addresses that answers as what it should be."""
+    """Return the node by the first of its addresses that answers as what it should be.
+
+    `step_of` returns what to do about an error of a kind of node.
+    """
     seen = [visits[address] for address in seat.addresses]
     node = ClusterNode(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
     answering = [visit for visit in seen if visit.versions is not None and visit.role is seat.role]
@@ -211,7 +223,8 @@ def _node(
     errors = [visit.error for visit in seen if visit.error is not None and visit.versions is None]
     if errors and all(error.id in _SILENT for error in errors) and len(errors) == len(seen):
         return changed(node, answers=False, silence=_silence(seat.addresses, errors, taken)), None
-    why, evidence = _not_asked(node, seat, [error for error in errors if error.id not in _SILENT], named)
+    heard = [error for error in errors if error.id not in _SILENT]
+    why, evidence = _not_asked(node, seat, heard, step_of(heard[0], seat.role) if heard else "")
     message = f"{node.name} could not be asked: {why.reason}"
     return changed(node, not_asked=why), warning("node-not-asked", node.name, message, why.step, **evidence)
 
@@ -241,13 +254,12 @@ def _elsewhere(node: ClusterNode, visit: Visit, who: str) -> Finding:
 
 
 def _not_asked(
-    node: ClusterNode, seat: Seat, errors: Sequence[KafkactlError], named: Role
+    node: ClusterNode, seat: Seat, errors: Sequence[KafkactlError], step: str
 ) -> tuple[NotAsked, dict[str, Any]]:
     at = ", ".join(str(address) for address in seat.addresses)
     if not seat.addresses:
         reason, step = "no node shows its address", "Name it with --bootstrap-server or --bootstrap-controller."
     elif errors:
-        step = login_step(errors[0], asked=node.role, named=named)
         reason = errors[0].message
     else:
         reason, step = f"no {node.role.value} answers at {at}", f"Compare {at} with the node's `listeners`."

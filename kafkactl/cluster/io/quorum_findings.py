@@ -46,6 +46,7 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
     named = Role.BROKER if any(visit.role is Role.BROKER for visit in visits) else Role.CONTROLLER
     closed = [visit for visit in visits if visit.error is not None and visit.answers is not False]
     silent = [visit for visit in visits if visit.answers is False and visit.expected_id is None]
+    accepted = {visit.role for visit in visits if visit.role is not None and visit.error is None}
     for visit in closed + silent:
         assert visit.error is not None
         evidence = {"address": str(visit.address), "error": visit.error.id}
@@ -64,7 +65,7 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
             "controller-not-asked" if visit in closed else "bootstrap-node-silent",
             _name(visit),
             f"{_name(visit)} could not be asked: {visit.error.message}",
-            login_step(visit.error, asked=asked, named=named),
+            login_step(visit.error, asked=asked, named=named, accepted=accepted),
             **evidence,
         )
 

@@ -10,11 +10,12 @@ import pytest
 
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.list import NodeList, list_nodes
+from kafkactl.cluster.api.settings import verify_settings
 from kafkactl.cluster.io.view import observe_cluster_state
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding, Outcome, change_exit_code
 from kafkactl.core.values import Role
-from kafkactl.features.api.cluster import feature_request, plan_change
+from kafkactl.features.api.cluster import feature_request, plan_change, verify_levels
 from kafkactl.features.api.description import describe
 from kafkactl.features.plan.plan import plan_change as plan_of_state
 from kafkactl.kafka.client import Client
@@ -203,6 +204,56 @@ def test_controllers_with_another_login_are_not_asked() -> None:
     assert change_exit_code(Outcome.REFUSED, plan.findings) == 4
     assert {node.id: node.answers for node in listed.nodes if "controller" in node.roles} == {1: None, 2: None}
     assert "--controller-command-config" in only(listed.findings, "metadata-log-not-read").next_step
+
+
+class OneRefuses:
+    """A listener that refuses the login which all others accept."""
+
+    def __init__(self, cluster: FakeCluster, node_id: int, id: str) -> None:
+        self.cluster, self.node_id, self.id = cluster, node_id, id
+
+    def authenticate(self, connection: Connection, _deadline: Deadline) -> float | None:
+        if connection.address == self.cluster.nodes[self.node_id].address:
+            raise UnreachableError(f"{connection.address} refuses", id=self.id)
+        return None
+
+
+@contextlib.contextmanager
+def client_that_one_node_refuses(node_id: int, id: str) -> Iterator[Client]:
+    cluster = FakeCluster()
+    with cluster.client(Role.BROKER) as given:
+        access = Access(authenticator=OneRefuses(cluster, node_id, id), login=OPS.login)
+        with Client(given.bootstrap, Role.BROKER, access=access, limits=cluster.limits) as client:
+            yield client
+
+
+def test_controller_with_another_password_than_the_others_is_the_one_to_compare() -> None:
+    with client_that_one_node_refuses(FOLLOWER, "authentication-failed") as client:
+        listed = list_nodes(client)
+        proof = verify_levels(client)
+    assert "Other controllers accept" in only(listed.findings, "node-not-asked").next_step
+    unproved = only(proof.findings, "node-not-proved")
+    assert (unproved.subject, "refuses" in unproved.message) == ("controller 2", True)
+    assert "Other controllers accept" in unproved.next_step
+
+
+def test_expired_certificate_is_not_a_missing_right_to_describe_settings() -> None:
+    with client_that_one_node_refuses(FOLLOWER, "certificate-expired") as client:
+        found = verify_settings(client)
+    unread = only(found.verdict.findings, "node-settings-not-read")
+    assert unread.subject == "controller 2"
+    assert unread.advice.startswith("Install a new certificate on the node")
+
+
+def test_levels_are_not_proved_if_the_controllers_are_not_known() -> None:
+    cluster = FakeCluster()
+    cluster.denied = {"DescribeQuorum"}
+    with cluster.client(Role.BROKER) as given, Client(given.bootstrap, Role.BROKER, access=OPS) as client:
+        proof = verify_levels(client)
+    assert not proof.is_proved
+    unknown = only(proof.findings, "controllers-not-known")
+    assert "Describe on the cluster is missing" in unknown.message
+    assert "--allow-principal User:ops --operation Describe --cluster" in unknown.next_step
 
 
 def test_other_blocker_next_to_missing_access_is_a_refusal() -> None:
