@@ -102,15 +102,17 @@ def client_of(
     brokers: str | None,
     controllers: str | None,
     for_controllers: ClientConfig | None = None,
+    acl_brokers: str | None = None,
     timeout_ms: float | None = None,
     time_left: Callable[[], float] | None = None,
 ) -> Client:
     """Return a client of the cluster that `--bootstrap-server` or `--bootstrap-controller` names; one of them, as in
     Kafka.
 
-    `for_controllers` takes the place of `config` where controllers are asked, the bootstrap ones included. `time_left`
-    is that of `Client`. Without either name, the file's `bootstrap.servers` or `bootstrap.controllers`
-    count (Kafka's tools do not read these).
+    `for_controllers` takes the place of `config` where controllers are asked, the bootstrap ones included.
+    `acl_brokers` are brokers at which ACLs can be changed, where controllers are named. `time_left` is that of
+    `Client`. Without either name, the file's `bootstrap.servers` or `bootstrap.controllers` count (Kafka's tools do
+    not read these).
     Raises InputError `bootstrap-missing`, `bootstrap-twice`, `invalid-bootstrap-address` and those of `access()`.
     """
     if not brokers and not controllers:
@@ -124,7 +126,8 @@ def client_of(
     role = Role.BROKER if brokers else Role.CONTROLLER
     own = config if for_controllers is None else for_controllers
     access, controller_access = (
-        changed(found, login=changed(found.login, brokers=brokers or None)) for found in (config.access(), own.access())
+        changed(found, login=changed(found.login, brokers=brokers or acl_brokers or None))
+        for found in (config.access(), own.access())
     )
     return Client(
         parse_addresses(text),

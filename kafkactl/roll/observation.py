@@ -25,6 +25,7 @@ from kafkactl.roll.quorum_view import ListedNode, ObservedQuorum, read_nodes, re
 KIND: Final = "roll.observation"
 SCHEMA_VERSION: Final = 1
 CLUSTER_NOT_OBSERVED: Final = "cluster-not-observed"
+LOG_NOT_OBSERVED: Final = "metadata-log-not-observed"
 NODE_NOT_OBSERVED: Final = "node-not-observed"
 """Findings about what does not answer: `reason` in their evidence is the id of the error."""
 NOTHING_LISTENS: Final = "connection-refused"
@@ -97,6 +98,17 @@ class RollObservation:
     def node(self, node_id: int) -> RollNode | None:
         """Return the node of that id."""
         return next((node for node in self.nodes if node.id == node_id), None)
+
+    def step_of(self, *reasons: tuple[str, str | None]) -> str:
+        """Return the step of the first finding of these ids and subjects (None: any), "" without one.
+
+        It is what makes an unknown part of the observation known: a right, a login, an address.
+        """
+        for id, subject in reasons:
+            for finding in self.findings:
+                if finding.id == id and subject in (None, finding.subject):
+                    return finding.advice
+        return ""
 
     @property
     def brokers(self) -> tuple[RollNode, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed
 from kafkactl.roll.case import RollCase, RollRequest, make_case
+from kafkactl.roll.checks import binaries, evidence
 from kafkactl.roll.driver.answer import proof_of
 from kafkactl.roll.gates import gates_before
 from kafkactl.roll.planning import plan_roll
@@ -95,3 +97,47 @@ def test_plan_with_nothing_left_needs_no_rollback() -> None:
     step = plan_roll(Roll("4.4.0", level=30).case("4.4.0")).steps[-1]
     assert (step.action, step.rollback) == ("verify", "yes")
     assert step.rollback_reason == "no node of a line before Kafka 4.4.0 ever registered"
+
+
+GRANT = "Have an administrator add the right: kafka-acls.sh --bootstrap-server k1:9092 --operation Describe --cluster"
+LOGIN = "Give the controllers' file."
+
+
+def denied(*findings: Finding, **unknown: None) -> RollCase:
+    """Return a case with these reasons for parts that are unknown."""
+    seen = cluster().observation()
+    return make_case(changed(seen, findings=findings, **unknown), RollRequest(to="4.4.0"))
+
+
+def steps_of(case: RollCase, id: str) -> set[str]:
+    return {item.finding.advice for row in evidence.ROWS for item in row.find(case) if item.finding.id == id}
+
+
+def test_quorum_that_was_denied_names_the_right_and_no_hook() -> None:
+    reason = warning("cluster-not-observed", "quorum", "the quorum could not be observed: denied", GRANT)
+    case = denied(reason, log=None, quorum=None, quorum_view=None)
+    assert steps_of(case, "cluster-evidence-missing") == {GRANT}
+    assert steps_of(case, "start-unknown") == {GRANT}
+    assert roll_status(case).next_action == f"Make the quorum observable, stop nothing before: {GRANT}"
+
+
+def test_log_that_was_denied_names_the_right_before_any_stop() -> None:
+    case = denied(
+        warning("metadata-log-not-observed", "metadata log", "the log was not fetched: denied", GRANT), log=None
+    )
+    assert steps_of(case, "cluster-evidence-missing") == {GRANT}
+    assert roll_status(case).next_action == f"Make the metadata log readable, stop nothing before: {GRANT}"
+
+
+def test_node_that_refuses_the_login_is_neither_restarted_nor_given_a_hook() -> None:
+    case = denied(warning("node-not-observed", "controller 2", "controller 2 did not let kafkactl in", LOGIN))
+    bare = [
+        changed(node, alive=None, release=None, features=None, java=None) if node.id == 2 else node
+        for node in case.observation.nodes
+    ]
+    case = make_case(changed(case.observation, nodes=tuple(bare)), RollRequest(to="4.4.0"))
+    assert steps_of(case, "start-unknown") == {LOGIN}
+    unlogged = make_case(changed(case.observation, log=None), RollRequest(to="4.4.0"))
+    unknown = [item.finding for item in binaries.check_releases(unlogged)]
+    assert [(finding.subject, finding.advice) for finding in unknown] == [("controller 2", LOGIN)]
+    assert roll_status(case).next_action == f"Let kafkactl ask controller 2, stop nothing before: {LOGIN}"

@@ -13,6 +13,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG
 from kafkactl.roll.case import RollCase, Way
+from kafkactl.roll.checks.evidence import node_step
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
 from kafkactl.roll.checks.stored_topics import ignored_on_topics
 from kafkactl.roll.files_before import command_with_old_file
@@ -334,10 +335,11 @@ def check_releases(case: RollCase) -> Iterator[RollFinding]:
             )
             yield about(warning("release-unknown", node.name, text, node=node.id), [node.id])
         if case.versions.get(node.id) is None and node.alive is not False:
-            text = (
-                f"the release that {node.name} runs is unknown: no `running` hook names it, and its ranges do not tell"
+            why = "its ranges do not tell" if node.alive else "it could not be asked for its ranges"
+            text = f"the release that {node.name} runs is unknown: no `running` hook names it, and {why}"
+            yield about(
+                warning("release-unknown", node.name, text, node_step(case.observation, node), node=node.id), [node.id]
             )
-            yield about(warning("release-unknown", node.name, text, node=node.id), [node.id])
 
 
 def check_registered_features(case: RollCase) -> Iterator[RollFinding]:

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kafkactl.core.findings import blocker, warning
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
+from kafkactl.roll.observation import (
+    CLUSTER_NOT_OBSERVED,
+    LOG_NOT_OBSERVED,
+    NODE_NOT_OBSERVED,
+    RollNode,
+    RollObservation,
+)
 from kafkactl.roll.start import forecast_start, wrong_disk
+
+_MISSING: Final = "cluster-evidence-missing"
 
 
 def check_evidence(case: RollCase) -> Iterator[RollFinding]:
     """Find a metadata log or a quorum that was not observed: levels, settings, ISRs and voters are unknown then."""
     if not case.has_log:
         text = "no metadata log was read: levels, stored settings, registrations and ISRs are unknown"
-        yield about(warning("cluster-evidence-missing", "metadata log", text, missing="metadata log"))
+        yield about(warning(_MISSING, "metadata log", text, log_step(case.observation), missing="metadata log"))
     if case.observation.quorum_view is None:
         text = "the quorum was not observed: its leader, and which voters are alive, is unknown"
-        yield about(warning("cluster-evidence-missing", "quorum", text, missing="quorum"))
+        yield about(warning(_MISSING, "quorum", text, quorum_step(case.observation), missing="quorum"))
+
+
+def quorum_step(seen: RollObservation) -> str:
+    """Return what makes the quorum known, "" if the observation has no reason why it is unknown."""
+    return seen.step_of((CLUSTER_NOT_OBSERVED, "quorum"))
+
+
+def log_step(seen: RollObservation) -> str:
+    """Return what makes the metadata log known, "" if the observation has no reason why it is unknown."""
+    return seen.step_of((LOG_NOT_OBSERVED, None), (CLUSTER_NOT_OBSERVED, "quorum"))
+
+
+def node_step(seen: RollObservation, node: RollNode) -> str:
+    """Return what lets kafkactl ask a node that it could not ask, "" for any other node."""
+    return seen.step_of((NODE_NOT_OBSERVED, node.name)) if node.alive is None else ""
 
 
 def check_starts(case: RollCase) -> Iterator[RollFinding]:
@@ -29,8 +54,20 @@ def check_starts(case: RollCase) -> Iterator[RollFinding]:
             yield about(blocker("start-refused", node.name, text, node=node.id, error=refusal.message), [node.id])
         if forecast.will_start is None:
             text = f"it is unknown if {node.name} starts; missing: {'; '.join(forecast.unknown)}"
-            found = warning("start-unknown", node.name, text, node=node.id, missing=list(forecast.unknown))
+            step = _start_step(case, node)
+            found = warning("start-unknown", node.name, text, step, node=node.id, missing=list(forecast.unknown))
             yield about(found, [node.id])
+
+
+def _start_step(case: RollCase, node: RollNode) -> str:
+    """Return what the cluster or the node has to allow first; without that the hooks are missing (the remedy)."""
+    seen = case.observation
+    steps = (
+        "" if case.has_log else log_step(seen),
+        quorum_step(seen) if seen.quorum_view is None and node.is_broker else "",
+        node_step(seen, node),
+    )
+    return " ".join(dict.fromkeys(filter(None, steps)))
 
 
 ROWS = (

@@ -7,7 +7,7 @@ an inventory that names files which cannot be read is an error. Nothing is chang
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from pathlib import Path
@@ -32,6 +32,7 @@ from kafkactl.kafka.attempts import all_at_once
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.client_config import ClientConfig, client_of, load_client_config
 from kafkactl.kafka.connection import Access, connect
+from kafkactl.kafka.other_login import inventory_login_step
 from kafkactl.metadata.io.source import LogSource
 from kafkactl.net.transport import Address, parse_addresses
 from kafkactl.protocol.schema.spec import Versions
@@ -41,6 +42,7 @@ from kafkactl.roll.inventory import RollInventory, RollInventoryNode
 from kafkactl.roll.io.saved import JOURNAL_SUBJECT, CapturedRoll
 from kafkactl.roll.observation import (
     CLUSTER_NOT_OBSERVED,
+    LOG_NOT_OBSERVED,
     NODE_NOT_OBSERVED,
     NOTHING_LISTENS,
     RollNode,
@@ -88,6 +90,7 @@ class RollObserver:
         }
         self._files: dict[int, NodeFiles] = {}
         self._findings: list[Finding] = []
+        self._accepted: frozenset[Role] = frozenset()
         self._cluster_id = inventory.cluster_id
 
     def _client_config(self, path: str | None) -> ClientConfig:
@@ -98,6 +101,11 @@ class RollObserver:
         self._findings = []
         now_ms = time.time_ns() // 1_000_000
         visits = self._visits()
+        self._accepted = frozenset(
+            listener
+            for (_, listener), visit in visits.items()
+            if isinstance(visit, Visit) and visit.versions is not None and visit.error is None
+        )
         quorum, nodes_list = (None, None) if self._is_without_controllers(visits) else self._cluster()
         self._cluster_id = self._known_cluster_id(visits, nodes_list) or self._cluster_id
         self._read_files(refresh)
@@ -136,7 +144,7 @@ class RollObserver:
         return {places[address]: answer for address, answer in answers.items()}
 
     def _node(self, node: RollInventoryNode, visits: Mapping[tuple[int, Role], Visit | KafkactlError]) -> RollNode:
-        mine = [visits[key] for key in ((node.id, Role.BROKER), (node.id, Role.CONTROLLER)) if key in visits]
+        mine = {role: visits[node.id, role] for role in (Role.BROKER, Role.CONTROLLER) if (node.id, role) in visits}
         alive, features = self._life(node, mine)
         files = self._files.get(node.id, NodeFiles())
         return RollNode(
@@ -154,12 +162,12 @@ class RollObserver:
         )
 
     def _life(
-        self, node: RollInventoryNode, answers: Sequence[Visit | KafkactlError]
+        self, node: RollInventoryNode, answers: Mapping[Role, Visit | KafkactlError]
     ) -> tuple[bool | None, dict[str, Versions] | None]:
         """Return if the node answers under its own id, and the ranges that it answered."""
         own: list[Visit] = []
         silent = 0
-        for answer in answers:
+        for listener, answer in answers.items():
             error = answer if isinstance(answer, KafkactlError) else answer.error
             if isinstance(answer, Visit) and answer.versions is not None:
                 if (stranger := self._stranger(node, answer)) is not None:
@@ -173,7 +181,8 @@ class RollObserver:
                 self._findings.append(tell(NODE_NOT_OBSERVED, node.name, text, error.advice, reason=error.id))
             elif error is not None:
                 text = f"{node.name} did not let kafkactl in, so nothing is known of it: {error.message}"
-                self._findings.append(warning(NODE_NOT_OBSERVED, node.name, text, error.advice, reason=error.id))
+                step = self._step(error, listener)
+                self._findings.append(warning(NODE_NOT_OBSERVED, node.name, text, step, reason=error.id))
         if own:
             whole = next((visit for visit in own if visit.versions and not visit.versions.hides_features), own[0])
             return True, dict(whole.versions.supported) if whole.versions else None
@@ -198,22 +207,28 @@ class RollObserver:
     def clients(self) -> list[Client]:
         """Return a client by all controllers and one by all brokers, as far as the inventory has addresses."""
         limit_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
-        found = []
-        for listener in (Role.CONTROLLER, Role.BROKER):
-            texts = [text for node in self._inventory.nodes if (text := _address_of(node, listener)) is not None]
-            if texts:
-                of_controllers = listener is Role.CONTROLLER
-                named = ",".join(texts)
-                found.append(
-                    client_of(
-                        self._config,
-                        brokers=None if of_controllers else named,
-                        controllers=named if of_controllers else None,
-                        for_controllers=self._controller_config,
-                        timeout_ms=limit_ms,
-                    )
-                )
-        return found
+        named = {role: self._addresses(role) for role in (Role.CONTROLLER, Role.BROKER)}
+        return [
+            client_of(
+                self._config,
+                brokers=text if role is Role.BROKER else None,
+                controllers=text if role is Role.CONTROLLER else None,
+                for_controllers=self._controller_config,
+                acl_brokers=named[Role.BROKER],
+                timeout_ms=limit_ms,
+            )
+            for role, text in named.items()
+            if text
+        ]
+
+    def _addresses(self, listener: Role) -> str:
+        """Return the addresses of all listeners of a kind that the inventory names."""
+        return ",".join(text for node in self._inventory.nodes if (text := _address_of(node, listener)) is not None)
+
+    def _step(self, error: KafkactlError, listener: Role) -> str:
+        """Return the step of an error; that of a refused login names the file of the kind of listener that refused."""
+        is_one_file = self._inventory.controller_command_config is None
+        return inventory_login_step(error, listener, self._accepted, one_file=is_one_file)
 
     def _is_without_controllers(self, visits: Mapping[tuple[int, Role], Visit | KafkactlError]) -> bool:
         """Return True if no controller has a process: waiting for a leader would only prolong the outage."""
@@ -229,27 +244,28 @@ class RollObserver:
         """Return the answers of `quorum describe` and `nodes list`; by brokers if no controller answers."""
         quorum: dict[str, Any] | None = None
         listed: dict[str, Any] | None = None
-        errors: list[tuple[str, KafkactlError]] = []
+        errors: list[tuple[str, Role, KafkactlError]] = []
         patience_ms = min(_SILENT_MS, _SHARE * self._timeout_ms)
         for client in self.clients():
             with client:
                 try:
                     quorum = quorum or describe(client, patience_ms=patience_ms).to_dict()
                 except KafkactlError as error:
-                    errors.append(("quorum", error))
+                    errors.append(("quorum", client.role, error))
                 if quorum is not None and not _has_leader(quorum):
                     break  # registrations and log are the leader's
                 try:
                     found = list_nodes(client, timeout_ms=5 * patience_ms).to_dict()
                     listed = found if listed is None or _knows_more(found, listed) else listed
                 except KafkactlError as error:
-                    errors.append(("nodes", error))
+                    errors.append(("nodes", client.role, error))
             if quorum is not None and listed is not None and _knows_registrations(listed):
                 break
-        for what, reason in errors:
+        for what, role, reason in errors:
             if (quorum if what == "quorum" else listed) is None:
                 text = f"the {what} could not be observed: {reason.message}"
-                self._findings.append(warning(CLUSTER_NOT_OBSERVED, what, text, reason.advice, reason=reason.id))
+                step = self._step(reason, role)
+                self._findings.append(warning(CLUSTER_NOT_OBSERVED, what, text, step, reason=reason.id))
         return quorum, listed
 
     def _known_cluster_id(
@@ -292,20 +308,20 @@ class RollObserver:
         found = {id: files.log for id, files in self._files.items() if files.log is not None}
         if not fetches:
             return found
-        errors: list[KafkactlError] = []
+        errors: list[tuple[Role, KafkactlError]] = []
         for client in self.clients():
             with client:
                 try:
                     log = fetch_metadata_log(client)
                 except KafkactlError as error:
-                    errors.append(error)
+                    errors.append((client.role, error))
                     continue
             return {**found, log.leader_id: source_of(log)}
         if errors:
-            text = f"the metadata log was not fetched: {errors[0].message}"
-            reason = errors[0].id
+            role, first = errors[0]
+            text = f"the metadata log was not fetched: {first.message}"
             self._findings.append(
-                warning("metadata-log-not-observed", "metadata log", text, errors[0].advice, reason=reason)
+                warning(LOG_NOT_OBSERVED, "metadata log", text, self._step(first, role), reason=first.id)
             )
         return found
 

@@ -12,9 +12,11 @@ import pytest
 
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.frozen import changed
+from kafkactl.core.values import Role
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.roll.api.observing import observe, save_observation
-from kafkactl.roll.inventory import RollInventory, parse_roll_inventory
+from kafkactl.roll.inventory import RollInventory, RollInventoryNode, parse_roll_inventory
+from kafkactl.roll.io.observe import RollObserver
 from kafkactl.roll.io.saved import load_observation
 
 MS = 12_000.0
@@ -95,6 +97,20 @@ def test_hook_that_fails_leaves_its_fact_unknown(tmp_path: Path) -> None:
         seen = observe(inventory_of(quorum, tmp_path, hooks="running = ['false']\n"), timeout_ms=MS)
     assert [node.release for node in seen.nodes] == [None, None, None]
     assert "node-place-unreadable" in {finding.id for finding in seen.findings}
+
+
+def test_refused_question_of_a_controller_names_the_brokers_of_the_inventory(tmp_path: Path) -> None:
+    with FakeQuorum() as quorum:
+        inventory = inventory_of(quorum, tmp_path)
+        brokers = tuple(
+            RollInventoryNode(id=id, roles=(Role.BROKER,), host="k", config=f"{id}", address=f"k{id}:9092")
+            for id in (11, 12)
+        )
+        observer = RollObserver(changed(inventory, nodes=(*inventory.nodes, *brokers)), timeout_ms=MS)
+        clients = observer.clients()
+        for client in clients:
+            client.close()
+    assert {client.role: client.login.brokers for client in clients} == dict.fromkeys(Role, "k11:9092,k12:9092")
 
 
 def test_cluster_without_any_answer_is_an_error_and_nothing_is_saved(tmp_path: Path) -> None:
