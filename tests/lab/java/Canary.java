@@ -1,5 +1,8 @@
 package kafkactl.lab;
 
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
@@ -18,7 +21,7 @@ import org.apache.kafka.common.serialization.IntegerSerializer;
 
 /**
  * Writes numbered messages with acks=all until its input ends, then reads the partition and says what is missing:
- * `Canary BOOTSTRAP TOPIC INTERVAL_MS` prints `acked=N errors=E longest_gap_ms=G lost=L`.
+ * `Canary BOOTSTRAP TOPIC INTERVAL_MS [PROPERTIES]` prints `acked=N errors=E longest_gap_ms=G lost=L`.
  */
 public class Canary {
     public static void main(String[] args) throws Exception {
@@ -27,6 +30,11 @@ public class Canary {
         AtomicLong last = new AtomicLong(System.currentTimeMillis());
         AtomicLong gap = new AtomicLong();
         Properties properties = new Properties();
+        if (args.length > 3) {
+            try (Reader reader = Files.newBufferedReader(Path.of(args[3]))) {
+                properties.load(reader);
+            }
+        }
         properties.put("bootstrap.servers", args[0]);
         properties.put("acks", "all");
         properties.put("delivery.timeout.ms", "120000");

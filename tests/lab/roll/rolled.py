@@ -16,6 +16,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.lab.harness import java
@@ -32,9 +33,10 @@ class Rolled(HookedInventory):
 
     group, paced = "roll", ("run", "rollback")
 
-    def __init__(self, cluster: KafkaCluster) -> None:
+    def __init__(self, cluster: KafkaCluster, *, client_file: Path | None = None) -> None:
         super().__init__(cluster.disks.workdir / "roll.toml")
         self.cluster = cluster
+        self.client_file = client_file
         self.installed: dict[int, str] = {}
         self.asked: list[tuple[str, int]] = []
         self.faults: dict[tuple[str, int], Fault] = {}
@@ -74,6 +76,7 @@ class Rolled(HookedInventory):
         lines = [
             f"journal = {json.dumps(str(self.cluster.disks.workdir / 'journal'))}",
             f"cluster_id = {json.dumps(self.cluster.cluster_id)}",
+            *([] if self.client_file is None else [f"command_config = {json.dumps(str(self.client_file))}"]),
             "[hooks]",
             'template = "local"',
             "timeout_s = 120",

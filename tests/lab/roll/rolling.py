@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,11 +27,14 @@ RACKED = {
 """Topics that keep min.insync.replicas without either of the two racks."""
 
 
-def create_topics(cluster: KafkaCluster, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
-    """Create topics: by name partitions, replicas and configuration."""
+def create_topics(
+    cluster: KafkaCluster, topics: Mapping[str, tuple[int, int, Mapping[str, str]]], **login: object
+) -> None:
+    """Create topics: by name partitions, replicas and configuration. `login` are settings of the client."""
     from kafka import KafkaAdminClient
 
-    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_server.split(","), request_timeout_ms=20_000)
+    servers = cluster.bootstrap_server.split(",")
+    client = KafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=20_000, **login)
     try:
         client.create_topics(
             {
@@ -43,10 +47,10 @@ def create_topics(cluster: KafkaCluster, topics: Mapping[str, tuple[int, int, Ma
         client.close()
 
 
-def canary(cluster: KafkaCluster, topic: str = "canary") -> Canary:
+def canary(cluster: KafkaCluster, topic: str = "canary", *, client_file: Path | None = None) -> Canary:
     """Return a producer with acks=all that counts what was acknowledged and lost."""
     place: Any = SimpleNamespace(release=cluster.shape.release, bootstrap_server=cluster.bootstrap_server)
-    return Canary(place, topic)
+    return Canary(place, topic, client_file=client_file)
 
 
 def differences(answer: Mapping[str, Any]) -> list[str]:

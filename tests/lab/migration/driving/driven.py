@@ -138,8 +138,10 @@ class Canary:
 
     source = CANARY
 
-    def __init__(self, cluster: MigrationCluster, topic: str, *, interval_ms: int = 40) -> None:
-        self._runs(cluster, topic, str(interval_ms))
+    def __init__(
+        self, cluster: MigrationCluster, topic: str, *, interval_ms: int = 40, client_file: Path | None = None
+    ) -> None:
+        self._runs(cluster, topic, str(interval_ms), *([] if client_file is None else [str(client_file)]))
 
     def _runs(self, cluster: MigrationCluster, *arguments: str) -> None:
         self._command = java_program(cluster.release, self.source, cluster.bootstrap_server, *arguments)
