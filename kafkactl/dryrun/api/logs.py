@@ -107,13 +107,19 @@ def _context(
 
 
 def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
-    """Return the committed end that one log shows, or that the logs of several voters of one history prove."""
-    voters = _voters(loaded)
+    """Return the committed end that one log shows, or that the logs of several nodes of one history prove.
+
+    A snapshot of any node contains committed records only. The voters are those at the end of the log, which a replay
+    that ends before it does not reach.
+    """
     is_one_history = not any(finding.id in CONTRADICTIONS for finding in chosen.findings)
-    if len(chosen.replicas) < 2 or not voters or not is_one_history:
+    if len(chosen.replicas) < 2 or not is_one_history:
         return loaded.committed_offset
-    known = [bound for bound in (loaded.committed_offset, proved(chosen.replicas, voters)) if bound is not None]
-    return max(known, default=None)
+    known = [loaded.committed_offset, *(end - 1 for log in chosen.replicas for end, _ in log.snapshot_ends if end)]
+    voters, end = _voters(loaded), chosen.replicas[chosen.cluster.logs.index(chosen.log)].sound_end
+    if voters and loaded.last_offset + 1 >= end:
+        known.append(proved(chosen.replicas, voters))
+    return max((bound for bound in known if bound is not None), default=None)
 
 
 def _voters(loaded: Loaded) -> dict[int, Uuid | None]:

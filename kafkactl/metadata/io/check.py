@@ -28,6 +28,7 @@ def read_node_log(path: str) -> NodeLog:
         index=index,
         beyond=beyond,
         node_id=source.node_id,
+        directory_id=source.directory_id,
     )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from kafkactl.core.frozen import frozen
 from kafkactl.metadata.log.batch_runs import BatchRun
+from kafkactl.metadata.log.voters import NO_VOTERS, VoterIds, voters_after
+from kafkactl.protocol.record_batch import LENGTH_END
 
 # Base offset, leader epoch, CRC, attributes, last offset delta, largest timestamp.
 _HEADER = struct.Struct(">q4xixIhi8xq")
@@ -24,6 +26,7 @@ class BatchIndex:
     """The batches of one node's log, some 30 bytes each: their identity, kind and time. Offsets ascend.
 
     `controls` has 1 for a control batch, 0 for a batch of metadata records; `times_ms` the largest timestamp of each.
+    `voter_sets` has each voter set of the log, after the offset at which its batch begins.
     """
 
     base_offsets: array[int] = field(default_factory=lambda: array("q"))
@@ -32,6 +35,7 @@ class BatchIndex:
     controls: array[int] = field(default_factory=lambda: array("b"))
     times_ms: array[int] = field(default_factory=lambda: array("q"))
     end_offset: int = 0
+    voter_sets: list[tuple[int, VoterIds]] = field(default_factory=list)
 
     def add(self, run: BatchRun) -> None:
         """Take in the batches of a run. One that begins below the last is left out: it can be compared with nothing."""
@@ -43,8 +47,17 @@ class BatchIndex:
             self.epochs.append(epoch)
             self.crcs.append(crc)
             self.controls.append(1 if attributes & _CONTROL_BIT else 0)
+            if attributes & _CONTROL_BIT:
+                self._add_voters(run.data, position, base_offset)
             self.times_ms.append(time_ms)
             self.end_offset = base_offset + last_delta + 1
+
+    def _add_voters(self, data: bytes, position: int, offset: int) -> None:
+        """Read the voters of a control batch."""
+        end = position + LENGTH_END + int.from_bytes(data[position + LENGTH_END - 4 : position + LENGTH_END], "big")
+        voters = voters_after(data[position:end], self.voters)
+        if voters != self.voters:
+            self.voter_sets.append((offset, voters))
 
     def until(self, offset: int) -> BatchIndex:
         """Return the batches that end below an offset; this index itself if all do."""
@@ -61,7 +74,13 @@ class BatchIndex:
             self.times_ms[:count],
         )
         kept.end_offset = offset if count else 0
+        kept.voter_sets = [entry for entry in self.voter_sets if entry[0] < offset]
         return kept
+
+    @property
+    def voters(self) -> VoterIds:
+        """Return the voters at the end of the log, as far as the log names them; empty if it does not."""
+        return self.voter_sets[-1][1] if self.voter_sets else NO_VOTERS
 
     @property
     def last_epoch(self) -> int:

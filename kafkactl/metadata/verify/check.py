@@ -12,6 +12,7 @@ from typing import Any
 from kafkactl.core.file_read import link_step
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.metadata.verify.checkpoint_text import checkpoint_problem
@@ -47,7 +48,7 @@ class NodeLog:
     """Source of a check: a folder with the log of a node, or a single file.
 
     `index` is of all that can be read, `kept` of what a node that starts keeps: up to the first damage or gap.
-    `node_id` is None if no meta.properties names the node.
+    `node_id` and `directory_id` are None if no meta.properties names them.
     """
 
     path: str
@@ -56,6 +57,7 @@ class NodeLog:
     index: BatchIndex
     beyond: Beyond
     node_id: int | None = None
+    directory_id: Uuid | None = None
 
     @property
     def snapshot_ends(self) -> tuple[tuple[int, int], ...]:

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from kafkactl.core.findings import Finding, blocker, warning
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.core.wording import first_few
 from kafkactl.metadata.log.histories import (
     SnapshotEnd,
@@ -25,6 +26,7 @@ from kafkactl.metadata.log.histories import (
     shares,
 )
 from kafkactl.metadata.log.lineage import BatchIndex, Divergence, divergence
+from kafkactl.metadata.log.voters import VoterIds
 
 # Findings by which the logs are, or may be, of two histories.
 CONTRADICTIONS: Final = frozenset({"cluster-founded-twice", "committed-log-diverged", "tail-may-be-committed"})
@@ -52,6 +54,10 @@ class Compared(Protocol):
     @property
     def node_id(self) -> int | None:
         """Return the id of the log's node; None if it is not known."""
+
+    @property
+    def directory_id(self) -> Uuid | None:
+        """Return the id of the log's directory; None if it is not known."""
 
 
 _Log = TypeVar("_Log", bound=Compared)
@@ -172,11 +178,39 @@ def _doubt(log: Compared, offset: int, nodes: Sequence[Compared]) -> str:
             f"One leader wrote it over {reign_ms / 1000:.1f} s, and a leader that no majority follows resigns after"
             " 3 s (Kafka 3.7 and later)."
         )
-    same = {_node(node) for node in nodes if node is log or shares(node.kept, log.kept, offset)}
-    every = {_node(node) for node in nodes}
-    if 2 * len(same) > len(every) and len(same) > 1:
-        return f"{len(same)} of the {len(every)} nodes shown have it."
-    return ""
+    same = [node for node in nodes if node is log or shares(node.kept, log.kept, offset)]
+    if log.kept.voters and all(node.node_id is not None for node in nodes):
+        return _doubt_by_voters(log.kept.voters, same, nodes)
+    having, every = len({_node(node) for node in same}), len({_node(node) for node in nodes})
+    return f"{having} of the {every} nodes shown have it." if having > 1 and 2 * having > every else ""
+
+
+def _doubt_by_voters(voters: VoterIds, same: Sequence[Compared], nodes: Sequence[Compared]) -> str:
+    """Return how many of the voters have it if they are, or with voters that are not shown may be, a majority.
+
+    The copies of brokers and observers do not count: they fetch records that are not committed, too. That one voter
+    alone of several has it is usual, and proves nothing against the other log, which a majority elected without it.
+    """
+    having, shown = _of_voters(voters, same), _of_voters(voters, nodes)
+    hidden = len(voters) - len(shown)
+    if 2 * (len(having) + hidden) <= len(voters) or len(having) < min(2, len(voters)):
+        return ""
+    if 2 * len(having) > len(voters):
+        return f"{len(having)} of the {len(voters)} voters {'have' if len(having) > 1 else 'has'} it."
+    return f"{len(having)} of the {len(voters)} voters have it, and the logs of {hidden} voters are not shown."
+
+
+def _of_voters(voters: VoterIds, nodes: Sequence[Compared]) -> set[int]:
+    """Return the voters whose log is among these: the log of another directory of the node is not the voter's."""
+    return {
+        id
+        for id, directory_id in voters.items()
+        if any(node.node_id == id and _may_be(node.directory_id, directory_id) for node in nodes)
+    }
+
+
+def _may_be(directory_id: Uuid | None, other: Uuid | None) -> bool:
+    return directory_id == other or None in (directory_id, other)
 
 
 def _node(log: Compared) -> object:

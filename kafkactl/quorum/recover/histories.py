@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kafkactl.core.findings import Finding
 from kafkactl.core.frozen import frozen
+from kafkactl.core.values import Uuid
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.verify.histories import Parting, Verdict, divergence_findings, parting
 from kafkactl.quorum.recover.seen import DiskSeen
@@ -22,6 +23,7 @@ class ComparedDisk:
     kept: BatchIndex
     snapshot_ends: tuple[tuple[int, int], ...]
     node_id: int | None
+    directory_id: Uuid | None
 
 
 def _compared(disks: Sequence[DiskSeen]) -> list[ComparedDisk]:
@@ -35,6 +37,7 @@ def _compared(disks: Sequence[DiskSeen]) -> list[ComparedDisk]:
             kept=disk.log.kept.until(disk.candidate.end_offset),
             snapshot_ends=disk.log.snapshot_ends,
             node_id=disk.node_id,
+            directory_id=disk.directory_id,
         )
         for disk in disks
         if disk.log is not None and disk.candidate is not None

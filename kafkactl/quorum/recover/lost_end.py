@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from kafkactl.core.frozen import frozen
-from kafkactl.quorum.recover.rank import SHOWN, OldVoter, committed_offset
+from kafkactl.quorum.recover.rank import SHOWN, OldVoter, committed_offset, is_disk_of
 from kafkactl.quorum.recover.seen import DiskSeen
 
 _KEEP_STOPPED = (
@@ -55,10 +55,10 @@ class LostEnd:
 def lost_end(voters: Sequence[OldVoter], disks: Collection[DiskSeen], source: DiskSeen) -> LostEnd | None:
     """Return the loss of the voters; None if a voter reaches the end of the source, or a voter that may was not
     given."""
-    ids = {voter.id for voter in voters}
     if any(voter.state != SHOWN for voter in voters):
         return None
-    place = max(disk.place for disk in disks if disk.node_id in ids)
+    own = [disk for disk in disks for voter in voters if is_disk_of(disk, voter.id, voter.directory_id)]
+    place = max(disk.place for disk in own)
     if place >= source.place:
         return None
     # A snapshot ends at a committed offset; what the only voter appended is committed with that.

@@ -92,7 +92,8 @@ def old_voters(
 ) -> tuple[OldVoter, ...]:
     """Return the last voter set by the best disk, and what became of each.
 
-    Static: the ids that quorum-state files name (the newest first), else those of the target's configuration, else the
+    Static: the ids that quorum-state files name (the newest first), else those of the last LeaderChange record in the
+    best log that has one, else those of the target's configuration, which may name the recovered node alone, else the
     controllers among the disks and those declared lost. They answer where that configuration says, or else where they
     had registered.
     """
@@ -103,7 +104,7 @@ def old_voters(
             for entry in sorted(image.voters, key=lambda voter: voter.node_id)
         )
     places = {id: (Endpoint(listener="", host=host, port=port),) for id, host, port in target.static_voters}
-    ids = _static_ids(disks) or set(places)
+    ids = _static_ids(disks) or _logged_ids(disks) or set(places)
     if not ids:
         ids = {
             disk.node_id
@@ -127,6 +128,16 @@ def _static_ids(disks: Sequence[DiskSeen]) -> set[int]:
     return set() if newest is None else set(newest.current_voters)
 
 
+def _logged_ids(disks: Sequence[DiskSeen]) -> set[int]:
+    logs = (disk.log.kept.voters for disk in ranked(disks) if disk.log is not None)
+    return set(next((voters for voters in logs if voters), ()))
+
+
+def is_disk_of(disk: DiskSeen, id: int, directory_id: Uuid | None) -> bool:
+    """Return True if a disk is the voter's: another directory id is that of another format of the node."""
+    return disk.log is not None and disk.node_id == id and directory_id in (None, disk.directory_id)
+
+
 def _voter(
     id: int,
     directory_id: Uuid | None,
@@ -134,11 +145,7 @@ def _voter(
     disks: Sequence[DiskSeen],
     lost: Sequence[int],
 ) -> OldVoter:
-    own = [
-        disk
-        for disk in disks
-        if disk.log is not None and disk.node_id == id and (directory_id is None or disk.directory_id == directory_id)
-    ]
+    own = [disk for disk in disks if is_disk_of(disk, id, directory_id)]
     state: Literal["shown", "lost", "unknown"] = SHOWN if own else LOST if id in lost else UNKNOWN
     return OldVoter(
         id=id,
@@ -168,8 +175,9 @@ def _moved(endpoints: Sequence[Endpoint], host: str, port: int) -> tuple[Endpoin
 
 
 def loss_is_unknowable(voters: Sequence[OldVoter]) -> bool:
-    """Return True if only lost disks may have held committed records: the number of lost disks reaches a majority."""
-    return sum(voter.state != SHOWN for voter in voters) >= majority(len(voters))
+    """Return True if committed records may be on none of the disks: disks that are lost, damaged or empty reach a
+    majority."""
+    return sum(voter.state != SHOWN or not voter.is_sound for voter in voters) >= majority(len(voters))
 
 
 def target_endpoints(

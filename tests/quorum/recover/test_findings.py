@@ -59,7 +59,7 @@ def test_a_voter_that_is_not_shown_is_named_by_its_directory_too(recover: Recove
 
 
 def test_voters_of_a_static_quorum_have_no_directory_ids(recover: Recovery, tmp_path: Path) -> None:
-    # Without a quorum-state, they are the controllers that are shown and those that are declared lost.
+    # Without a quorum-state, they are those of the last LeaderChange record.
     log = whole_log(dynamic=False)
     disks = [disk(tmp_path / "c2", 2, log), *broker_disks(tmp_path, log=log)]
     planned = recover.plan(*LOST, disks=disks)
@@ -67,7 +67,8 @@ def test_voters_of_a_static_quorum_have_no_directory_ids(recover: Recovery, tmp_
     assert finding(planned, "old-voters-must-not-return")["message"].endswith(": 1 at h:9; 2 at h:9; 3 at h:9")
     assert any("controller.quorum.voters=2@h:9 on" in step["text"] for step in planned["steps"])
     assert "no request changes the voters of a static quorum" in finding(planned, "single-voter")["next_step"]
-    hidden = recover.plan("--lost", 1, disks=[disks[0], disk(tmp_path / "c3", 3), *disks[1:]], code=0)
+    hidden = recover.plan("--lost", 1, disks=[disks[0], disk(tmp_path / "c3", 3), *disks[1:]], code=3)
+    assert "voter-disk-not-shown" in ids(hidden)  # a directory without a metadata log shows nothing
     assert "None" not in str([each["message"] for each in hidden["findings"]])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kafkactl.core.values import Endpoint, Uuid
@@ -41,7 +41,7 @@ def uuid(number: int) -> Uuid:
     return Uuid((0xABCD_0000 + number).to_bytes(16, "big"))
 
 
-DIRECTORY = {node: uuid(node) for node in (1, 2, 3, 11, 12, 13)}
+DIRECTORY = {node: uuid(node) for node in (1, 2, 3, 4, 5, 11, 12, 13)}
 
 
 def topic(name: str, number: int, partitions: int, *, epoch: int = 0, brokers: Sequence[int] = (11, 12)) -> Topic:
@@ -116,16 +116,23 @@ class MetadataLog:
     end: int = 0
     starts: list[tuple[int, int]] = field(default_factory=list)
     begun_ms: int = 1_000
+    ids: tuple[int, ...] = (1, 2, 3)
 
     def lead(self, epoch: int, leader: int = 1) -> MetadataLog:
         """Return an election; the first of a dynamic quorum also says who votes."""
-        ids = [{"VoterId": id} for id in (1, 2, 3)]
+        ids = [{"VoterId": id} for id in self.ids]
         change = {"LeaderId": leader, "Voters": ids, "GrantingVoters": ids}
         controls = [encode_control_record(ControlType.LEADER_CHANGE, change)]
         if self.dynamic and not self.end:
             controls.append(encode_control_record(ControlType.KRAFT_VERSION, {"KRaftVersion": 1}))
-            controls.append(encode_control_record(ControlType.KRAFT_VOTERS, voters_data(voters())))
+            controls.append(encode_control_record(ControlType.KRAFT_VOTERS, voters_data(voters(self.ids))))
         return self._add(controls, epoch, is_control=True)
+
+    def vote(self, ids: tuple[int, ...], epoch: int = 1) -> MetadataLog:
+        """Return the log with another voter set; that of a static quorum is not in the log before the next leader."""
+        changed = replace(self, ids=ids)
+        control = encode_control_record(ControlType.KRAFT_VOTERS, voters_data(voters(ids)))
+        return changed._add([control], epoch, is_control=True) if self.dynamic else changed
 
     def append(self, held: Sequence[MetadataRecord], epoch: int = 1) -> MetadataLog:
         """Append one batch."""
@@ -141,12 +148,11 @@ class MetadataLog:
             held, base_offset=self.end, timestamp_ms=self.begun_ms + self.end, partition_leader_epoch=epoch,
             is_control=is_control,
         )  # fmt: skip
-        return MetadataLog(
-            self.dynamic,
-            self.data + made,
-            self.end + len(held),
-            [*self.starts, (self.end, len(self.data))],
-            self.begun_ms,
+        return replace(
+            self,
+            data=self.data + made,
+            end=self.end + len(held),
+            starts=[*self.starts, (self.end, len(self.data))],
         )
 
 
@@ -158,10 +164,12 @@ def first_log(of: Image, *, dynamic: bool = True, begun_ms: int = 1_000) -> Meta
     return log
 
 
-def disk(path: Path, node: int, log: MetadataLog | bytes | None = None, *, cluster: str = CLUSTER) -> Path:
-    """Return a log directory with meta.properties and perhaps a metadata log."""
+def disk(
+    path: Path, node: int, log: MetadataLog | bytes | None = None, *, cluster: str = CLUSTER, directory: int = 0
+) -> Path:
+    """Return a log directory with meta.properties and perhaps a metadata log; `directory` numbers another one."""
     path.mkdir(parents=True)
-    lines = f"version=1\ncluster.id={cluster}\nnode.id={node}\ndirectory.id={DIRECTORY[node]}\n"
+    lines = f"version=1\ncluster.id={cluster}\nnode.id={node}\ndirectory.id={uuid(directory or node)}\n"
     (path / "meta.properties").write_text(lines)
     if log is not None:
         (path / LOG).mkdir()
