@@ -224,6 +224,19 @@ class QuorumSeen:
 
 
 @frozen
+class LastCopies:
+    """Partitions that wait for a replica in a directory that a broker no longer has, as a metadata log shows them.
+
+    `partitions` are the first of them, `count` their number; `source` is the log, and `is_own` the node's copy.
+    """
+
+    source: str
+    is_own: bool
+    count: int
+    partitions: tuple[str, ...]
+
+
+@frozen
 class ClassPathFacts:
     """A class path of this host, looked at for one class; `missing` and `unreadable` are entries of the path."""
 
@@ -238,11 +251,13 @@ class ObservedNode:
 
     `class_paths` are those of the file's plugins that were looked at, by the key that names the class.
     `quorum` is None if no controller was asked: only a blank metadata directory of one makes that necessary.
+    `last_copies` is None if no directory of a broker is empty, or no metadata log could be read.
     """
 
     directories: tuple[ObservedDirectory, ...]
     process_uid: int = 0
     quorum: QuorumSeen | None = None
+    last_copies: LastCopies | None = None
     class_paths: Mapping[str, ClassPathFacts] = field(default_factory=dict)
 
     def directory(self, path: str) -> ObservedDirectory:

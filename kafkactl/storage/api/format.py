@@ -150,8 +150,8 @@ def plan_format(
 
     `kafka_version` is the release that will run (default: the one of this host, else the newest known); the bytes are
     those that its kafka-storage.sh would write. What speaks against the format is in the result (outcome `refused`).
-    Controllers are asked only where the metadata directory of one is blank: `on_exposure` gets what that connection
-    exposes, `timeout_ms` is the time that the whole format may take.
+    Controllers are asked only if the metadata directory of one is blank, or a directory of a broker is empty:
+    `on_exposure` gets what that connection exposes, `timeout_ms` is the time that the whole format may take.
 
     Raises InputError for arguments or a configuration that Kafka's tool would not take.
     """

@@ -1,4 +1,4 @@
-"""The observation of a node before its format: its directories, and the quorum where a controller's disk is blank."""
+"""The observation of a node before its format: its directories, and the cluster if a disk of the node is blank."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from kafkactl.cluster.quorum.voters import DynamicVoter, parse_voters
 from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.frozen import changed
 from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.format.last_copies import kept_directories, needs_log
 from kafkactl.storage.format.lost_disk import needs_quorum
 from kafkactl.storage.format.running_quorum import needs_answer
 from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import FormatRequest, ObservedNode
 
 NO_LIMIT: Final = float("inf")
+_SHARE_OF_READING = 1 / 3
 _SHARE_OF_TIME = 1 / 15  # an observation asks a silent node several times, and the format has to end in its time
 
 
@@ -23,14 +25,22 @@ def observe_for_format(
     *,
     on_exposure: ExposureCallback = ignore_exposure,
     timeout_ms: float = NO_LIMIT,
+    asks_blank: bool = True,
 ) -> ObservedNode:
     """Return the node as a format finds it.
 
     The controllers are asked where the metadata directory of one is blank: once, for a second at most, and for longer
-    where the format rests on `verified_quorum`. `on_exposure` gets what the connection to them exposes, before it is
-    opened. `timeout_ms` is the time that the whole format may take.
+    where the format rests on `verified_quorum`. If a directory of a broker is empty, they are asked for their
+    metadata log, unless the whole broker is blank and `asks_blank` is False. `on_exposure` gets what the connection to
+    them exposes, before it is opened. `timeout_ms` is the time that the whole format may take.
     """
     observed = observe_node(config)
+    if needs_log(config, observed) and (asks_blank or kept_directories(observed)):
+        from kafkactl.storage.io.last_copies import read_last_copies
+
+        most_ms = _SHARE_OF_READING * timeout_ms
+        copies = read_last_copies(config, observed, request.cluster_id, on_exposure=on_exposure, most_ms=most_ms)
+        observed = changed(observed, last_copies=copies)
     is_confirmed = needs_quorum(config, observed, request.overrides)
     if not is_confirmed and not needs_answer(config, observed, request):
         return observed

@@ -41,6 +41,7 @@ from kafkactl.storage.format.disks import (
 )
 from kafkactl.storage.format.files import NodeFiles
 from kafkactl.storage.format.guard import check_blank
+from kafkactl.storage.format.last_copies import warn_of_last_copies
 from kafkactl.storage.format.levels import Levels, effective_levels
 from kafkactl.storage.format.running_quorum import BlankController, check_running_quorum
 from kafkactl.storage.format.scram import ScramCredential, parse_scram
@@ -105,7 +106,7 @@ def plan_format(
         *warn_of_idle_flags(request, config),
         *warn_of_stale_bootstrap(facts.empty, config, release),
         *warn_of_kept(facts.kept, levels.features, levels.metadata_version.level, first),
-        *(*config.warnings, *notes),
+        *(*warn_of_last_copies(config, observed), *config.warnings, *notes),
     ]
     files = NodeFiles(
         layout=release.layout,

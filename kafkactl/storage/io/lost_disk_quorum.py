@@ -45,7 +45,7 @@ def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float =
         voter_ids=frozenset(voter.node_id for voter in config.static_voters),
         reason=f"{config.file} names no other controller",
     )
-    return _seen(seen, _other_controllers(config), way_in, patience_ms, _proven_state)
+    return _seen(seen, other_controllers(config), way_in, patience_ms, _proven_state)
 
 
 def sample_quorum(
@@ -59,7 +59,7 @@ def sample_quorum(
         Address(endpoint.host or _LOCALHOST, endpoint.port): None for endpoint in config.controller_endpoints
     }
     places |= {Address(voter.host, voter.port): voter.node_id for voter in voters if voter.host and voter.port}
-    places |= _other_controllers(config)
+    places |= other_controllers(config)
     seen = QuorumSeen(reason=f"{config.file} names no controller")
     return _seen(seen, places, way_in, patience_ms, _state_at_once)
 
@@ -109,7 +109,7 @@ def _state_at_once(client: Client, patience_ms: float) -> QuorumState:
         return observer.observe()
 
 
-def _other_controllers(config: NodeConfig) -> Mapping[Address, int | None]:
+def other_controllers(config: NodeConfig) -> Mapping[Address, int | None]:
     """Return the addresses of controllers other than this node, with their ids if the configuration contains them."""
     voters = {Address(voter.host, voter.port): voter.node_id for voter in config.static_voters}
     if voters:

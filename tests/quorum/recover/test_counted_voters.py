@@ -73,7 +73,7 @@ def test_other_directory_of_a_voter_that_goes_further_is_not_the_voters_end(reco
         ([(1, FIVE, 0), (1, FIVE, 0), (2, FIVE, 0)], "3,4,5", False),
         ([(1, FIVE, 0), (2, FIVE, 0), (3, FIVE, OTHER)], "3,4,5", False),
         ([(1, FIVE, 0), (2, FIVE, 0), (3, FIVE, 0)], "4,5", True),
-        # A voter set counts as soon as it is in the log, committed or not.
+        # A voter set takes effect as soon as it is in the log, committed or not.
         ([(1, WITH_4, 0), (2, LOG, 0)], "3,4", False),
         ([(1, WITH_4, 0), (2, LOG, 0), (3, LOG, 0)], "4", True),
         ([(1, WITHOUT_3, 0), (3, WITHOUT_3, 0)], "2", False),

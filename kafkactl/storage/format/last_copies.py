@@ -1,0 +1,107 @@
+"""Partitions that lose their last copy if an empty directory of a broker takes the place of a lost one.
+
+Kafka elects a replica of the ISR or the ELR that serves, whatever is in its directory: an empty one is elected if a
+partition without a leader waits for it, and the other replicas remove what it lacks (measured on 3.9.2 and 4.3.1). The
+metadata log shows which partitions wait: the running quorum's, or else the node's own copy, which ends at the moment at
+which the node stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from kafkactl.core.errors import DecodeError
+from kafkactl.core.findings import Finding, warning
+from kafkactl.core.kafka_names import NO_LEADER
+from kafkactl.core.values import Uuid
+from kafkactl.core.wording import counted, first_few
+from kafkactl.metadata.image.model import (
+    DIRECTORIES_AT,
+    ELR_AT,
+    ISR_AT,
+    LAST_KNOWN_ELR_AT,
+    LEADER_AT,
+    LOST,
+    REPLICAS_AT,
+    Image,
+    PartitionState,
+)
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
+from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.model import LastCopies, ObservedDirectory, ObservedNode
+
+_MOST_NAMED: Final = 20
+
+
+def kept_directories(observed: ObservedNode) -> frozenset[Uuid]:
+    """Return the ids of the node's directories that are formatted."""
+    ids = (_directory_id(directory) for directory in observed.directories)
+    return frozenset(id for id in ids if id is not None)
+
+
+def _directory_id(directory: ObservedDirectory) -> Uuid | None:
+    file = directory.meta_properties
+    try:
+        return None if file is None or file.content is None else parse_meta_properties(file.content).directory_id
+    except DecodeError:
+        return None
+
+
+def needs_log(config: NodeConfig, observed: ObservedNode) -> bool:
+    """Return True if the format gives a broker an empty directory: the log shows what an earlier one held."""
+    return "broker" in config.roles and any(directory.meta_properties is None for directory in observed.directories)
+
+
+def last_copies(image: Image, node_id: int, kept: Collection[Uuid], *, source: str, is_own: bool) -> LastCopies:
+    """Return the partitions that wait for a replica in a directory that the node no longer has.
+
+    `is_own`: the log is the node's own copy, in which the node still leads what it led when it stopped.
+    """
+    found = [
+        f"{topic.name}-{number}"
+        for topic in image.topics.values()
+        for number, state in topic.partitions.states.items()
+        if node_id in state[REPLICAS_AT] and _waits(state, node_id, is_own=is_own) and _is_lost(state, node_id, kept)
+    ]
+    return LastCopies(source=source, is_own=is_own, count=len(found), partitions=tuple(sorted(found)[:_MOST_NAMED]))
+
+
+def _waits(state: PartitionState, node_id: int, *, is_own: bool) -> bool:
+    last_known = state[LAST_KNOWN_ELR_AT]
+    candidates = (*state[ISR_AT], *state[ELR_AT]) or (last_known if len(last_known) == 1 else ())
+    if is_own:
+        return set(candidates) == {node_id} and state[LEADER_AT] in (NO_LEADER, node_id)
+    return state[LEADER_AT] == NO_LEADER and node_id in candidates
+
+
+def _is_lost(state: PartitionState, node_id: int, kept: Collection[Uuid]) -> bool:
+    """Return True if the replica was in none of the directories that the node still has; unassigned ones count as lost
+    if the node has none."""
+    at = 16 * state[REPLICAS_AT].index(node_id)
+    raw = state[DIRECTORIES_AT][at : at + 16]
+    if not kept:
+        return True
+    if len(raw) < 16:
+        return False
+    directory = Uuid(raw)
+    return directory == LOST or not (directory.is_reserved or directory in kept)
+
+
+def warn_of_last_copies(config: NodeConfig, observed: ObservedNode) -> Iterator[Finding]:
+    """Warn of partitions whose records an empty directory would cost."""
+    found = observed.last_copies
+    if found is None or not found.count:
+        return
+    verb = "waits" if found.count == 1 else "wait"
+    when = "when the node stopped, " if found.is_own else ""
+    yield warning(
+        "last-copy-in-lost-directory",
+        f"broker {config.node_id}",
+        f"{counted(found.count, 'partition')} {verb} for a replica in a directory that this broker no longer has:"
+        f" {first_few(found.partitions, count=found.count)}, {when}by {found.source}. Kafka elects the replica in the"
+        " empty directory that takes its place, and the other replicas remove the records that it lacks",
+        source=found.source,
+        count=found.count,
+        partitions=list(found.partitions),
+    )
