@@ -132,12 +132,12 @@ def keep_session(common: Common, engine: Engine) -> None:
 
     Raises InputError `path-needs-spark`.
     """
-    from kafkactl.dryrun.api.logs import needs_spark, plain_paths
+    from kafkactl.dryrun.api.logs import needs_spark, path_needs_spark
 
     if common.details is None or not needs_spark([common.details]):
         return
     if engine.name != "spark":
-        plain_paths([common.details])  # raises the error
+        raise path_needs_spark(common.details)
     from kafkactl.spark.api import spark_session
 
     until_the_end(spark_session(engine.master, application()))

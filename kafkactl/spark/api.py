@@ -22,7 +22,7 @@ from kafkactl.dryrun.api.engines import (
     weighed,
 )
 from kafkactl.jobs.session import spark_session
-from kafkactl.metadata.io.places import plain_paths
+from kafkactl.metadata.io.places import path_needs_spark, plain_paths
 from kafkactl.spark.columns import STATE_TABLES
 from kafkactl.spark.disk import logs_on_disk
 from kafkactl.spark.export.answer import ExportedCluster, ExportedTable, LogExport, check_any_read, log_export
@@ -104,7 +104,7 @@ def _engine(asked: str, master: str | None, plan: ExportPlan) -> Engine:
 
     found = engine_for(asked, master, context_master(None), weigh)
     if found.name == LOCAL and remote is not None:
-        raise InputError(f"{remote} is in a file system that only Spark can open", id="path-needs-spark")
+        raise path_needs_spark(remote)
     return found
 
 

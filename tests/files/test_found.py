@@ -43,20 +43,6 @@ NODE = Scenario("node", "4.3", ("d1", "a/b/d2"), static=True)
 CHECKPOINT = "__cluster_metadata-0"
 
 
-@pytest.fixture
-def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the paths that were synced so far, in order."""
-    found: list[str] = []
-    fsync = os.fsync
-
-    def noted(descriptor: int) -> None:
-        found.append(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", noted)
-    return found
-
-
 def test_folders_that_are_there_already(tmp_path: Path, synced: list[str]) -> None:
     (tmp_path / "a").mkdir()
     make_folders(tmp_path / "a" / "b")

@@ -10,20 +10,6 @@ import pytest
 from kafkactl.files.whole_file import make_folders, whole_folder
 
 
-@pytest.fixture
-def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the paths that were synced, in order, as they were called at that moment."""
-    found: list[str] = []
-    fsync = os.fsync
-
-    def noted(descriptor: int) -> None:
-        found.append(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", noted)
-    return found
-
-
 def test_a_folder_is_synced_with_all_that_is_in_it_before_it_has_its_name(tmp_path: Path, synced: list[str]) -> None:
     place = tmp_path / "saved"
     with whole_folder(place) as work:

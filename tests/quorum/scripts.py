@@ -19,8 +19,6 @@ from kafkactl.quorum.step import Action, QuorumChange, Step
 from kafkactl.quorum.target import parse_target
 from tests.quorum.worlds import World, endpoint, parse_key, world
 
-MARK = "----"
-
 
 @dataclass
 class Story:
@@ -96,22 +94,6 @@ COMMANDS: dict[str, Callable[[Story, list[str]], str]] = {
     "lose": Story.lose,
     "return": Story.come_back,
 }
-
-
-def replayed(text: str) -> str:
-    """Return the script with newly generated outputs; comments and blank lines stay."""
-    story, lines, in_output = Story(), [], False
-    for line in text.splitlines():
-        if not line:
-            in_output = False
-        if in_output:
-            continue
-        lines.append(line)
-        if line == MARK:
-            command = lines[-2]
-            lines += [line.rstrip() for line in story.run(command).splitlines()]
-            in_output = True
-    return "\n".join(lines) + "\n"
 
 
 def _flags(words: list[str]) -> Circumstances:

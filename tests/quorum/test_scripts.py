@@ -5,24 +5,19 @@ KAFKACTL_REWRITE=1 rewrites the outputs: read the difference, and keep it only i
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.quorum.scripts import replayed
+from tests.quorum.scripts import Story
+from tests.text_scripts import check_script
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "scripts" / "plans").glob("quorum_*.txt"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_the_output_of_the_script_is_unchanged(path):
-    script = path.read_text(encoding="utf-8")
-    found = replayed(script)
-    if os.environ.get("KAFKACTL_REWRITE") == "1":
-        path.write_text(found, encoding="utf-8")
-    else:
-        assert found == script
+    check_script(path, Story().run)
 
 
 def test_there_are_stories():

@@ -9,6 +9,7 @@ from kafkactl.simulator.invariants import Monitor, Shadow, voters_in
 from kafkactl.simulator.machine import directory_id, endpoint_of
 from kafkactl.simulator.raft.log import Batch, RecordKind, Voters
 from kafkactl.simulator.raft.voters import VoterSet
+from tests.simulator.raft.quorum import kafka_accepts
 
 DISKS = {node: directory_id(node, 0) for node in (1, 2, 3, 4)}
 
@@ -154,7 +155,7 @@ def test_voter_sets_overlap_by_the_exact_rule(quorum):
     quorum.monitor.voters_changed(1, voters(1, 2, 3), voters(1, 2))
     assert not quorum.broken
     replaced = VoterSet((*voters(1, 2).voters, *voters(3, disk=1).voters))
-    assert voters(1, 2, 3).kafka_accepts(replaced)
+    assert kafka_accepts(voters(1, 2, 3), replaced)
     quorum.monitor.voters_changed(1, voters(1, 2, 3), replaced)
     assert quorum.broken == ["voter-sets-overlap"]
 

@@ -22,7 +22,7 @@ from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.files.input_files import InputKind, read_input
-from kafkactl.metadata.io.places import is_uri, needs_spark, plain_paths
+from kafkactl.metadata.io.places import is_uri, needs_spark, path_needs_spark, plain_paths
 from kafkactl.metadata.io.source import LogSource, announce
 from kafkactl.metadata.verify.histories import CONTRADICTIONS
 from kafkactl.protocol.text.properties import parse_properties
@@ -33,6 +33,7 @@ __all__ = [
     "find_release",
     "is_uri",
     "needs_spark",
+    "path_needs_spark",
     "plain_paths",
     "read_chosen",
     "read_static",

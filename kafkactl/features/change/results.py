@@ -18,7 +18,6 @@ from kafkactl.features.plan.change import UpgradeType
 from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.protocol.schema.rights import server_text
 
-UPDATE_FEATURES = 57
 _NO_RESULTS_FROM = 2
 # Answers after which nothing of the request was or will be written. Any other error (a time-out, a controller that
 # resigned with the record on its way, an internal error) leaves it open.

@@ -24,26 +24,6 @@ from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 
 
-def encode_snapshot(
-    image: Image,
-    *,
-    epoch: int,
-    last_contained_log_timestamp_ms: int,
-    now_ms: int,
-    level: Level | None = None,
-) -> bytes:
-    """Return the bytes of a snapshot of this image; see `snapshot_batches`."""
-    return b"".join(
-        snapshot_batches(
-            image,
-            epoch=epoch,
-            last_contained_log_timestamp_ms=last_contained_log_timestamp_ms,
-            now_ms=now_ms,
-            level=level,
-        )
-    )
-
-
 def snapshot_batches(
     image: Image,
     *,

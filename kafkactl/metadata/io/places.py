@@ -40,9 +40,14 @@ def plain_paths(sources: Sequence[str]) -> dict[str, str]:
     for source in sources:
         scheme = scheme_of(source)
         if scheme not in (None, "file"):
-            raise InputError(f"{source} can only be read by Hadoop's file layer", id="path-needs-spark")
+            raise path_needs_spark(source)
         found[source] = source if scheme is None else _path_of(source)
     return found
+
+
+def path_needs_spark(place: str) -> InputError:
+    """Return the error about a place that this process cannot open."""
+    return InputError(f"{place} is in a file system that only Spark can open", id="path-needs-spark")
 
 
 def _path_of(uri: str) -> str:

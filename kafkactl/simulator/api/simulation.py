@@ -34,9 +34,6 @@ from kafkactl.simulator.script import MAX_OBSERVERS, MAX_VOTERS, RELEASES, Scrip
 from kafkactl.simulator.words import MAX_ID
 
 MOST_RUNS: Final = 10_000_000
-PASSED: Final = "passed"
-FAILED: Final = "failed"
-UNKNOWN: Final = "unknown"
 _SHOWN: Final = 5
 _RANGES_OF_A_CORE: Final = 4
 _RUN_S: Final = {"rolling-restart": 0.06, "voter-change": 0.2, "chaos": 0.2, "disk-loss": 0.52}

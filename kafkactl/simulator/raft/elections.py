@@ -174,18 +174,23 @@ def successor_pause(node: Node, candidates: tuple[ReplicaKey, ...]) -> int:
 # responses
 
 
+def _handled(
+    node: Node, now: int, response: VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
+) -> bool | None:
+    """Return the result of a response that has an error, or another epoch or leader; None if the rest is to be read."""
+    if not no_top_level_error(response.top_level_error_code):
+        return False
+    handled = following.handle_common(node, now, response)
+    return False if handled is None and response.error_code != errors.NONE else handled
+
+
 def handle_vote_response(node: Node, now: int, peer: int, response: VoteResponse) -> bool:
     """Count a vote (`handleVoteResponse`), and go on if a majority is there, or cannot be any more."""
     if response.top_level_error_code == errors.UNSUPPORTED_VERSION and node.state is State.PROSPECTIVE:
         transitions.to_candidate(node, now)
         return True
-    if not no_top_level_error(response.top_level_error_code):
-        return False
-    handled = following.handle_common(node, now, response)
-    if handled is not None:
+    if (handled := _handled(node, now, response)) is not None:
         return handled
-    if response.error_code != errors.NONE:
-        return False
     if node.state in (State.CANDIDATE, State.PROSPECTIVE):
         _count_vote(node, now, peer, response.vote_granted)
     return True
@@ -242,13 +247,8 @@ def _lose_pre_vote(node: Node, now: int) -> None:
 
 def handle_begin_response(node: Node, now: int, peer: int, response: BeginQuorumEpochResponse) -> bool:
     """Note that the voter knows its leader (`handleBeginQuorumEpochResponse`)."""
-    if not no_top_level_error(response.top_level_error_code):
-        return False
-    handled = following.handle_common(node, now, response)
-    if handled is not None:
+    if (handled := _handled(node, now, response)) is not None:
         return handled
-    if response.error_code != errors.NONE:
-        return False
     if node.leader is not None:
         node.leader.acknowledge(peer)
     return True
@@ -256,13 +256,8 @@ def handle_begin_response(node: Node, now: int, peer: int, response: BeginQuorum
 
 def handle_end_response(node: Node, now: int, peer: int, response: EndQuorumEpochResponse) -> bool:
     """Note that the voter knows that its leader resigned (`handleEndQuorumEpochResponse`)."""
-    if not no_top_level_error(response.top_level_error_code):
-        return False
-    handled = following.handle_common(node, now, response)
-    if handled is not None:
+    if (handled := _handled(node, now, response)) is not None:
         return handled
-    if response.error_code != errors.NONE:
-        return False
     if node.state is not State.RESIGNED:
         raise RaftThreadError(f"Expected to be Resigned, but the current state is {node.state.shown}")
     node.unacknowledged.discard(peer)

@@ -99,11 +99,6 @@ class VoterSet:
         """Return True if the voter is in the set with other endpoints or versions (`voterNodeNeedsUpdate`)."""
         return self.is_voter(voter.node_id, voter.directory_id) and self.by_id[voter.node_id] != voter
 
-    def kafka_accepts(self, other: VoterSet) -> bool:
-        """Return Kafka's check of a change: at most one key less and one more (`hasOverlappingMajority`)."""
-        mine, others = set(self.keys), set(other.keys)
-        return len(mine - others) <= 1 and len(others - mine) <= 1
-
 
 NO_VOTERS = VoterSet(())
 

@@ -17,8 +17,8 @@ from kafkactl.dryrun.engine.local import GAP, Loaded, load
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import EMPTY
-from kafkactl.metadata.image.snapshot_writer import encode_snapshot
 from kafkactl.metadata.replay.reference import replay
+from tests.metadata.snapshots import encode_snapshot
 
 SMALL = Shape(records=4_000, partitions=300, brokers=5, epochs=3)
 

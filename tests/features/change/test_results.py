@@ -8,7 +8,6 @@ from kafkactl.core.findings import Outcome
 from kafkactl.features.change.answer import Answered
 from kafkactl.features.change.kafka_words import failure_line, result_lines
 from kafkactl.features.change.results import (
-    UPDATE_FEATURES,
     FeatureResult,
     Reply,
     check_dry_run,
@@ -23,6 +22,7 @@ from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.schema.definitions import request, response
 
 WHOLE = "The update failed for all features since the following feature had an error: Invalid update version 31"
+UPDATE_FEATURES = 57
 NAMES = ("metadata.version", "foo.version")
 
 

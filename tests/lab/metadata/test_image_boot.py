@@ -9,7 +9,7 @@ import pytest
 
 from kafkactl.metadata.image.diff import diff
 from kafkactl.metadata.image.model import EMPTY, Image
-from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_name
+from kafkactl.metadata.image.snapshot_writer import snapshot_name
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.log_replay import replay_runs
 from kafkactl.metadata.replay.reference import replay
@@ -20,6 +20,7 @@ from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer
 from tests.metadata.image import goldens as image_goldens
 from tests.metadata.records import records_of
+from tests.metadata.snapshots import encode_snapshot
 
 EPOCH = 5
 WAIT_S = 60

@@ -14,7 +14,6 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.records import image_records, level_of, losses
-from kafkactl.metadata.image.snapshot_writer import encode_snapshot
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
@@ -24,6 +23,7 @@ from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.image.goldens import RELEASES, Snapshot, log, snapshots
 from tests.metadata.records import records_of
+from tests.metadata.snapshots import encode_snapshot
 
 SNAPSHOTS = [snapshot for release in RELEASES for snapshot in snapshots(release)]
 UNORDERED = ("EndPoints", "Features", "LogDirs", "CordonedLogDirs", "Entity")

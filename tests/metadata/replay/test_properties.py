@@ -14,7 +14,7 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_text
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.image.records import image_records, level_of, losses
-from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_batches, snapshot_size
+from kafkactl.metadata.image.snapshot_writer import snapshot_batches, snapshot_size
 from kafkactl.metadata.log import checkpoint as checkpoint_file
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import decode_record, encode_record
@@ -23,6 +23,7 @@ from kafkactl.protocol.record_batch import decode_header
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.random_logs import random_log
 from tests.metadata.records import placed, records_of
+from tests.metadata.snapshots import encode_snapshot
 from tests.sampling import one_in
 
 SEEDS = st.integers(min_value=0, max_value=2**32)

@@ -21,7 +21,7 @@ from kafkactl.metadata.image.model import (
     state_of,
 )
 from kafkactl.metadata.image.records import image_records, level_of
-from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_name
+from kafkactl.metadata.image.snapshot_writer import snapshot_name
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.log.voters import Voter, voters_data
@@ -30,6 +30,7 @@ from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.protocol.schema.definitions import message
 from tests.metadata.records import records_of
+from tests.metadata.snapshots import encode_snapshot
 
 CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 LEVEL = 25

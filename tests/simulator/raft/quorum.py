@@ -230,3 +230,9 @@ class Quorum:
             node.leader_id == leader.id and node.epoch == leader.epoch and node.log_end == leader.log_end
             for node in others
         )
+
+
+def kafka_accepts(before: VoterSet, after: VoterSet) -> bool:
+    """Return Kafka's check of a change: at most one key less and one more (`hasOverlappingMajority`)."""
+    removed, added = set(before.keys) - set(after.keys), set(after.keys) - set(before.keys)
+    return len(removed) <= 1 and len(added) <= 1

@@ -24,8 +24,6 @@ from kafkactl.simulator.raft.voters import VoterSet
 from tests.simulator.raft.quorum import CLUSTER, MS, bootstrap_disk, directory, endpoint, voter
 from tests.simulator.raft.script_messages import REQUESTS, RESPONSES
 
-MARK = "----"
-
 
 class Stage:
     """The node of one script, its disk, and the time."""
@@ -295,21 +293,6 @@ TEXTS: dict[type, Callable] = {
     effects.Transition: _transition_text,
     effects.Fault: lambda fault: f"ends itself: {fault.reason}",
 }
-
-
-def replayed(text: str) -> str:
-    """Return the script with its outputs made again; comments and blank lines stay."""
-    stage, lines, in_output = Stage(), [], False
-    for line in text.splitlines():
-        if not line:
-            in_output = False
-        if in_output:
-            continue
-        lines.append(line)
-        if line == MARK:
-            lines += [found.rstrip() for found in stage.run(lines[-2]).splitlines()]
-            in_output = True
-    return "\n".join(lines) + "\n"
 
 
 COMMANDS: dict[str, Callable] = {
