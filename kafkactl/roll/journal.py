@@ -143,8 +143,9 @@ class RollProgress(JournalFold):
     `pending` are nodes that were stopped and are not proved to be back, in order; `failed` those whose last start
     failed, with its release; `marks` what was known of each before its last stop. `restarted`, `installed` and
     `configured` are nodes for which that was done; `unapplied` are nodes that have a new file and were not started
-    since. `started_as` is the release with which a node was started last, of nodes proved to be back. `starts` counts
-    the starts of each node; `kept` is the folder of the files that the roll replaces.
+    since. `replaced_since` are nodes whose binaries or file may be replaced since their last stop or start: a process
+    that runs there has those from before. `started_as` is the release with which a node was started last, of nodes
+    proved to be back. `starts` counts the starts of each node; `kept` is the folder of the files that it replaces.
     """
 
     def __init__(self) -> None:
@@ -162,6 +163,7 @@ class RollProgress(JournalFold):
         self.installed: set[int] = set()
         self.configured: set[int] = set()
         self.unapplied: set[int] = set()
+        self.replaced_since: set[int] = set()
         self.started_as: dict[int, str | None] = {}
         self.starts: Counter[int] = Counter()
         self.is_verified = False
@@ -192,6 +194,8 @@ class RollProgress(JournalFold):
     def intends(self, data: Mapping[str, Any]) -> None:
         """Note the marks of a step, and the nodes that it stops: its hook may run from now on."""
         self.steps = max(self.steps, int(data["number"]))
+        if data["action"] in (Action.INSTALL, Action.PUT_CONFIG):
+            self.replaced_since.update(map(int, data["nodes"]))
         for given in data.get("marks") or ():
             mark = read_fields(NodeMark, given)
             self.marks[mark.node_id] = mark
@@ -199,6 +203,7 @@ class RollProgress(JournalFold):
             self.pending |= dict.fromkeys(map(int, data["nodes"]))
         elif data["action"] == Action.START:
             self.starts.update(map(int, data["nodes"]))
+            self.replaced_since.difference_update(map(int, data["nodes"]))
         elif data["action"] == Action.PUT_CONFIG:
             self.unapplied.update(map(int, data["nodes"]))
             for node_id in map(int, data.get("kept") or ()):
@@ -215,6 +220,8 @@ class RollProgress(JournalFold):
             if action == Action.START and entry.data.items() >= CAME_UP_NOT.items():
                 self.failed |= dict.fromkeys(nodes, flight.data.get("release"))
             return
+        if action == Action.STOP:
+            self.replaced_since.difference_update(nodes)
         if action == Action.START:
             self.restarted.update(nodes)
             self.started_as |= dict.fromkeys(nodes, flight.data.get("release"))

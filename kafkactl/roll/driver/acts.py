@@ -81,24 +81,26 @@ def decide(
     policy: RollWaitPolicy,
     has_begun: bool,
     down_before: frozenset[int] = frozenset(),
+    outdated: frozenset[int] = frozenset(),
 ) -> Decision:
     """Return the next act. `has_begun`: this run has acted before, so that no other driver can have begun meanwhile.
 
     `down_before` are nodes that were down when the run began: they are started in their turn. One that failed since
-    then stops the run.
+    then stops the run. `outdated` are nodes that do not answer although a process runs, with binaries or a file from
+    before: a start would not change it, so it is stopped first.
     """
     quorum = case.observation.quorum_view
     pending = _pending(case, progress)
     if not has_begun and (found := _strangers_and_others(case, progress, policy)):
         return Decision(outcome=Outcome.REFUSED, findings=found)
     if quorum is None or not quorum.has_leader:
-        return _without_leader(case, progress, pending)
+        return _without_leader(case, goal, progress, pending, outdated)
     if pending:
-        return _bring_back(case, goal, progress, pending)
+        return _bring_back(case, goal, progress, pending, outdated)
     failed = [node for node in case.nodes if is_alive(case, node.id) is False and node.id not in down_before]
     if has_begun and failed:
         return Decision(outcome=Outcome.REFUSED, findings=tuple(map(_failed_meanwhile, failed)))
-    return _next_stop(case, goal, progress, has_begun=has_begun)
+    return _next_stop(case, goal, progress, outdated, has_begun=has_begun)
 
 
 def _strangers_and_others(case: RollCase, progress: RollProgress, policy: RollWaitPolicy) -> tuple[Finding, ...]:
@@ -123,11 +125,14 @@ def _pending(case: RollCase, progress: RollProgress) -> tuple[RollNode, ...]:
     return tuple(node for node in found if node is not None)
 
 
-def _without_leader(case: RollCase, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
+def _without_leader(
+    case: RollCase, goal: RollGoal, progress: RollProgress, pending: Sequence[RollNode], outdated: frozenset[int]
+) -> Decision:
     """Start voters until a majority answers; brokers wait, because they exit after a minute without a quorum.
 
-    A voter is started with the binary that is installed: a lost quorum is not the moment for a new one. One that was
-    started less often comes first, so that a voter which does not start keeps no other one down.
+    A voter that this roll stopped is started with the binary and file of the roll, another one with the binary that is
+    installed: a lost quorum is not the moment for a new one. One that was started less often comes first, so that a
+    voter which does not start keeps no other one down.
     """
     voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
     nodes = [node for node in case.observation.nodes if node.id in voters]
@@ -135,6 +140,8 @@ def _without_leader(case: RollCase, progress: RollProgress, pending: Sequence[Ro
     up = [node for node in nodes if is_alive(case, node.id)]
     if down and len(up) < majority(len(voters)):
         first = min(down, key=lambda node: (progress.starts[node.id], node.id not in progress.pending, node.id))
+        if first in pending and first.id not in outdated:
+            return _start(case, goal, progress, [first])
         return _planned(Action.START, [first])
     return Decision(outcome=Outcome.REFUSED, findings=(no_leader(case, [node.id for node in pending]),), may_pass=True)
 
@@ -156,10 +163,12 @@ def no_leader(case: RollCase, pending: Iterable[int]) -> Finding:
     return blocker(NO_LEADER, "quorum", text, pending=list(pending))
 
 
-def _bring_back(case: RollCase, goal: RollGoal, progress: RollProgress, pending: Sequence[RollNode]) -> Decision:
+def _bring_back(
+    case: RollCase, goal: RollGoal, progress: RollProgress, pending: Sequence[RollNode], outdated: frozenset[int]
+) -> Decision:
     down = [node for node in pending if is_alive(case, node.id) is False]
     if down:
-        return _start(case, progress, down)
+        return _start(case, goal, progress, down, outdated)
     if others := [node for node in pending if _runs_another(case, progress, node)]:
         return _stop(case, goal, progress, others[:1])
     return _planned(Action.START, pending, needs_hook=False, release=_release(case))
@@ -176,13 +185,21 @@ def _runs_another(case: RollCase, progress: RollProgress, node: RollNode) -> boo
     return has_other or needs_config(case, progress, node)
 
 
-def _start(case: RollCase, progress: RollProgress, nodes: Sequence[RollNode]) -> Decision:
-    """Return the start of nodes that are down, after their jars and files are in place."""
+def _start(
+    case: RollCase,
+    goal: RollGoal,
+    progress: RollProgress,
+    nodes: Sequence[RollNode],
+    outdated: frozenset[int] = frozenset(),
+) -> Decision:
+    """Return the start of nodes that are down, after their jars and files are in place, and an old process is gone."""
     wanted = [node for node in nodes if node.id in {each.id for each in case.nodes}]
     if lacking := [node for node in wanted if needs_install(case, progress, node)]:
         return _planned(Action.INSTALL, lacking, release=_release(case))
     if changes := [node for node in wanted if needs_config(case, progress, node)]:
         return _planned(Action.PUT_CONFIG, changes)
+    if stuck := [node for node in nodes if node.id in outdated]:
+        return _stop(case, goal, progress, stuck)
     return _planned(Action.START, nodes, release=_release(case))
 
 
@@ -223,7 +240,9 @@ def _release(case: RollCase) -> str | None:
     return None if case.goal is None else case.request.to
 
 
-def _next_stop(case: RollCase, goal: RollGoal, progress: RollProgress, *, has_begun: bool) -> Decision:
+def _next_stop(
+    case: RollCase, goal: RollGoal, progress: RollProgress, outdated: frozenset[int], *, has_begun: bool
+) -> Decision:
     check = check_roll(case)
     plan = plan_roll(case, check)
     batch = next(
@@ -243,7 +262,7 @@ def _next_stop(case: RollCase, goal: RollGoal, progress: RollProgress, *, has_be
     if (refused := _refusal(case, check, plan, is_new=is_new, starts=bool(is_down))) is not None:
         return refused
     if is_down:
-        return changed(_start(case, progress, is_down), plan=plan, findings=plan.findings)
+        return changed(_start(case, goal, progress, is_down, outdated), plan=plan, findings=plan.findings)
     return changed(_stop(case, goal, progress, nodes, predicted=predicted), plan=plan)
 
 

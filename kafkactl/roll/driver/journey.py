@@ -102,11 +102,17 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             policy=self.policy,
             has_begun=self.run.began,
             down_before=self._down_before or frozenset(),
+            outdated=self._outdated(seen),
         )
         if found.plan is not None and not self._is_planned:
             self._is_planned = True
             self._skip(done_before(seen, self._handled()))
         return found
+
+    def _outdated(self, seen: RollCase) -> frozenset[int]:
+        """Return the nodes that do not answer, and whose process runs with binaries or a file from before."""
+        silent = (id for id in self.progress.replaced_since if is_alive(seen, id) is False)
+        return frozenset(id for id in silent if self.port.is_running(id))
 
     def _handled(self) -> set[tuple[Action, int]]:
         """Return the actions and nodes that this run has carried out, or skipped."""
@@ -416,6 +422,9 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             if untouched >= _TWICE:
                 data = {"known": WITHDRAWN, "not_stopped": left}
                 return Verification(result=StepResult.FAILED, data=data, seen=case), case
+            if until.passed and all(is_alive(case, id) is False for id in left):
+                # A process that does not answer shows nothing of a stop: it is asked once more.
+                return Verification(result=StepResult.FAILED, data={"known": WITHDRAWN}, seen=case), case
             if until.passed:
                 raise not_finished(case, left, self.policy.stop_ms)
             self.port.clock.sleep_ms(self.policy.interval_ms if untouched else self.policy.observe_every_ms)
