@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from kafkactl.change.engine import Engine
 from kafkactl.change.hooks.words import Verb
 from kafkactl.core.findings import Outcome, Severity
@@ -18,7 +16,6 @@ from kafkactl.roll.driver.answer import RollRun, run_answer
 from kafkactl.roll.driver.journey import RollJourney
 from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
 from kafkactl.roll.journal import progress_of, read_record
-from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.fakes.rolling_cluster import FAIL, LATE, LIE, FakeRoll, runs
 from tests.roll.rolls import CLUSTER, Roll
 
@@ -120,24 +117,6 @@ def test_new_files_are_put_in_place_before_the_stop(tmp_path: Path) -> None:
     assert found.outcome is Outcome.DONE, found.findings
     assert [step.action for step in found.steps] == ["put-config", "stop", "start", "verify"]
     assert world.roll.nodes[11].config == text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("to", ["4.4.0", None])
-def test_roll_that_is_killed_at_any_act_reaches_its_goal(tmp_path: Path, to: str | None) -> None:
-    def start() -> FakeRoll:
-        return FakeRoll(Roll("4.3.1", controllers=(1,), brokers=(11, 12)).topic("t", [11, 12], min_insync_replicas="1"))
-
-    def go(world: FakeRoll, folder: Path, fuse: Fuse) -> Outcome:
-        world.fuse = fuse
-        return roll(world, folder, to, accepted=frozenset({"quorum-without-spare"})).outcome
-
-    def check(world: FakeRoll) -> None:
-        assert world.harm == []
-        assert sorted(world.stopped) == [1, 11, 12], "a node was stopped twice, or not at all"
-        assert set(runs(world).values()) == {to or "4.3.1"}
-
-    assert killed_at_every_act(tmp_path, start, go, check, every=3) > 50
 
 
 def test_stop_hook_that_fails_ends_the_run_and_the_node_runs_on(tmp_path: Path) -> None:
