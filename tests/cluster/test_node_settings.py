@@ -51,7 +51,7 @@ class TestTheTable:
             assert bool(row.controller) == row.controllers and bool(row.broker) == row.brokers, row.key
             assert row.worse in ("", "lower", "true")
 
-    def test_what_controllers_decide_is_carried_over(self) -> None:
+    def test_settings_that_controllers_decide_are_carried_over(self) -> None:
         carried = {setting.key for setting in node_settings() if setting.carried_over}
         assert {
             "default.replication.factor", "num.partitions", "min.insync.replicas", "unclean.leader.election.enable",
@@ -92,7 +92,7 @@ class TestDifferences:
         assert found(broker(log_retention_hours="2"), controller(log_retention_ms="7200000")) == {}
         assert "log.retention.ms" in found(broker(log_retention_hours="2", log_retention_ms="5"), controller())
 
-    def test_what_is_hidden_or_kept_elsewhere_is_unknown(self) -> None:
+    def test_hidden_or_external_setting_is_unknown(self) -> None:
         assert found(broker(num_partitions="${file:/a:b}"), controller(num_partitions="3")) == {}
         hidden = of_file({"num.partitions": "<redacted>"}, id=1, role=B, hidden=lambda text: text.startswith("<"))
         assert found(hidden, controller(num_partitions="3")) == {}

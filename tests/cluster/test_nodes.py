@@ -38,14 +38,14 @@ def test_a_row_a_node_id() -> None:
     assert rows[4]["endpoints"] == [{"listener": "PLAINTEXT", "host": "broker-4", "port": 9092}]
 
 
-def test_what_was_saved_is_read_again() -> None:
+def test_saved_rows_are_read_again() -> None:
     state = cluster("levels metadata.version=25\ncontrollers 1*\nbrokers 4 kafka=4.0\nbrokers 5 gone")
     rows, features = list_nodes(state), describe_features(state)
     assert tuple(read_fields(NodeRow, row.to_dict()) for row in rows) == rows
     assert tuple(read_fields(FeatureSeen, feature.to_dict()) for feature in features) == features
 
 
-def test_what_was_not_seen_is_null() -> None:
+def test_unobserved_facts_are_null() -> None:
     (row,) = list_nodes(cluster("unread\nlevels metadata.version=33\nbrokers 4 unasked"))
     shown = row.to_dict()
     assert [shown[name] for name in ("registered", "answers", "fenced", "epoch")] == [None] * 4
@@ -106,12 +106,12 @@ def test_a_role_that_is_named_decides() -> None:
     [(0, Reply.ACCEPTED), (102, Reply.ACCEPTED), (136, Reply.ACCEPTED), (31, Reply.REFUSED), (35, Reply.REFUSED),
      (42, Reply.REFUSED), (7, Reply.UNCLEAR), (41, Reply.UNCLEAR)],
 )  # fmt: skip
-def test_what_an_answer_says(code: int, reply: Reply) -> None:
+def test_answer_to_an_unregistration_is_classified(code: int, reply: Reply) -> None:
     assert read_answer({"ErrorCode": code, "ErrorMessage": "x"})[0] is reply
     assert read_answer(None)[0] is Reply.UNCLEAR
 
 
-def test_what_became_of_it_is_read_from_the_log() -> None:
+def test_outcome_of_an_unregistration_is_read_from_the_log() -> None:
     before, after = cluster(MIXED), cluster(MIXED.replace("brokers 5 kafka=4.4 gone", ""))
     plan = plan_unregister(before, 5)
     assert resolve_unregister(plan, Reply.UNCLEAR, after)[0].value == "done"

@@ -199,7 +199,7 @@ def test_readers(reader: str, kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_what_is_done_without(kind: str, tmp_path: Path) -> None:
+def test_hostile_optional_file_is_ignored(kind: str, tmp_path: Path) -> None:
     # Optional files: their absence is not an error.
     planted(tmp_path / MANIFEST, kind)
     assert read_manifest(tmp_path) == {}

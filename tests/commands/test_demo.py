@@ -54,7 +54,7 @@ def test_a_script_gets_each_command_with_its_output(kafkactl, place):
         (("--scene", "none"), 2, "none"),
     ],
 )
-def test_what_cannot_work_is_refused_before_the_first_scene(kafkactl, place, words, code, said):
+def test_impossible_demo_is_refused_before_the_first_scene(kafkactl, place, words, code, said):
     names = {"taken": place.parent / "notes.txt", "missing": place.parent / "missing" / "page.html"}
     names["taken"].write_text("mine", encoding="utf-8")
     run = kafkactl("demo", *(word.format(**names) for word in words))
@@ -82,7 +82,7 @@ def hangups_end_processes():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_whatever_ends_it_the_folder_is_removed(place, number, hangups_end_processes):
+def test_folder_of_the_demo_is_removed_after_any_signal(place, number, hangups_end_processes):
     with on_a_terminal(place, "--scene", "mount") as session:
         session.until(lambda text: WAITING in text)
         assert [path.name[:14] for path in place.iterdir()] == ["kafkactl-demo-"]

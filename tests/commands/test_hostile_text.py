@@ -227,7 +227,7 @@ def screen_in(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return found
 
 
-def test_what_hooks_and_servers_say_is_one_line_of_talk(monkeypatch: pytest.MonkeyPatch):
+def test_text_of_hooks_and_servers_is_one_line_of_progress(monkeypatch: pytest.MonkeyPatch):
     screen = screen_in(monkeypatch)
     from kafkactl.commands.features.change import tell
     from kafkactl.commands.rendering.progress_lines import ProgressLines

@@ -208,7 +208,7 @@ def test_an_error_of_parsing_is_json_however_it_was_asked_for(sample, words):
         ("ssl.keystore.password=hunter2 y", "ssl.keystore.password=<redacted> y"),
     ],
 )
-def test_what_looks_like_a_password_is_never_reported(text, shown):
+def test_text_like_a_password_is_redacted(text, shown):
     assert redacted(text) == shown
 
 

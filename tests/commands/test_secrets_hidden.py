@@ -293,7 +293,7 @@ def test_a_broken_error_text() -> None:
         "message.max.bytes=5",
     ],
 )
-def test_what_a_release_defines_as_public_is_shown(line: str) -> None:
+def test_public_configuration_is_not_redacted(line: str) -> None:
     assert redact_config(line + "\n") == line + "\n"
 
 

@@ -178,7 +178,7 @@ def test_a_script_with_the_mark_of_a_windows_editor(kafkactl, tmp_path):
         ("--profile", "chaos", "--runs", "0"),
     ],
 )
-def test_what_does_not_go_together_is_wrong_usage(kafkactl, words):
+def test_conflicting_options_are_wrong_usage(kafkactl, words):
     assert kafkactl("simulate", *words).code == 2
 
 

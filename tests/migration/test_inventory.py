@@ -101,7 +101,7 @@ def test_all_problems_are_reported_at_once():
         (HEAD + BROKER + CONTROLLER + "nodes = 1\n", "unknown key 'nodes'"),
     ],
 )
-def test_what_is_wrong(text: str, words: str):
+def test_invalid_inventory_is_reported_with_its_problem(text: str, words: str):
     assert any(words in problem for problem in problems(text)), problems(text)
 
 
@@ -112,7 +112,7 @@ def test_hours_are_hours(value: str):
 
 
 @pytest.mark.parametrize("text", [b"[zookeeper", b"\xff", b"a = " + b"[" * 100_000])
-def test_what_is_not_toml(text: bytes):
+def test_inventory_that_is_not_toml_is_refused(text: bytes):
     with pytest.raises(InventoryError) as caught:
         parse_inventory(text, file="migration.toml")
     assert caught.value.id == "inventory-not-toml"
@@ -165,7 +165,7 @@ _VALUES = st.recursive(
 
 
 @given(st.dictionaries(_WORDS, _VALUES, max_size=6))
-def test_whatever_it_holds_there_is_an_inventory_or_an_error(table: dict[str, object]):
+def test_any_table_is_an_inventory_or_an_error(table: dict[str, object]):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kafkactl.migration.inventory.parse_toml", lambda *_: table)
         try:
@@ -177,7 +177,7 @@ def test_whatever_it_holds_there_is_an_inventory_or_an_error(table: dict[str, ob
 
 
 @given(st.binary(max_size=200))
-def test_whatever_the_bytes_are(data: bytes):
+def test_any_bytes_are_refused_with_an_inventory_error(data: bytes):
     with pytest.raises(InventoryError):
         parse_inventory(data)
 

@@ -75,7 +75,7 @@ def test_a_replaced_disk_is_shown_with_the_one_that_votes():
     assert finding.evidence == {"voter": str(directory("a")), "observer": str(directory("b"))}
 
 
-def test_where_nothing_could_be_watched_every_voter_says_why():
+def test_every_voter_has_the_reason_why_liveness_is_unproven():
     state = unproven(HEALTHY)
     reasons = {replica.evidence for replica in (*state.voters, *state.observers)}
     assert reasons == {"could not be watched: the leader or the voters changed meanwhile"}
@@ -140,7 +140,7 @@ def test_after_a_conversion_the_line_to_write_is_spelled_out(hosts, servers):
     assert f"controller.quorum.bootstrap.servers={servers} in its place" in str(finding.next_step)
 
 
-def test_what_was_done_before_the_quorum_became_unhealthy():
+def test_completed_step_is_named_when_the_quorum_became_unhealthy():
     assert _not_well(removal("1 2"), None).message.startswith("step 1 is done")
     assert _not_well(None, None).message.startswith("the conversion is done")
 

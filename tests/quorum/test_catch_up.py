@@ -45,7 +45,7 @@ def test_every_reason_is_reported():
     )
 
 
-def test_how_long_it_will_take_comes_from_the_last_two_looks():
+def test_catch_up_estimate_is_from_the_last_two_samples():
     gate = catch_up(_samples({"lag": 90_000}, {"lag": 50_000}, {"lag": 25_000}))
     assert (gate.lag, gate.rate_per_s, gate.estimate_ms) == (25_000, 10_000.0, 2_500)
     falling_behind = catch_up(_samples({"lag": 50_000}, {"lag": 60_000}))
@@ -53,7 +53,7 @@ def test_how_long_it_will_take_comes_from_the_last_two_looks():
     assert catch_up(_samples({"lag": 0}, {"lag": 0})).estimate_ms == 0
 
 
-def test_who_is_not_seen_is_not_ready():
+def test_unobserved_candidate_is_not_ready():
     assert catch_up([]).reasons == ("it does not fetch",)
 
 

@@ -59,7 +59,7 @@ def test_the_zone_that_matters_is_named():
 
 
 @given(st.frozensets(st.integers(1, 5), min_size=1), st.frozensets(st.integers(1, 5)))
-def test_what_it_counts_is_what_losing_them_shows(voters, alive):
+def test_forecast_is_equal_to_a_simulated_loss(voters, alive):
     here = World(voters=frozenset(map(key, voters)), alive=frozenset(map(key, alive)))
     forecasted = forecast_now(here.observe(), ZONES)
     assert forecasted.tolerates == tolerates(voters, alive)

@@ -173,7 +173,7 @@ CANDIDATES = {
 
 
 @pytest.mark.parametrize("id", CANDIDATES)
-def test_who_may_not_become_a_voter(id):
+def test_unfit_candidate_is_refused(id):
     state = replace(HEALTHY, nodes=_node(HEALTHY, 4, **CANDIDATES[id]))
     flags = Circumstances(overrides=ALL_FLAGS)
     assert _blockers(plan_addition(state, key(4), [endpoint(4)], flags)) == [id]
@@ -186,7 +186,7 @@ def test_a_feature_that_an_old_question_hides_is_not_missing():
     assert plan_addition(state, key(4), [endpoint(4)]).outcome is Outcome.PLANNED
 
 
-def test_who_does_not_fetch_and_whose_id_votes_already():
+def test_candidate_that_does_not_fetch_or_whose_id_votes_is_refused():
     assert "candidate-not-fetching" in _blockers(plan_addition(HEALTHY, key(9), [endpoint(9)]))
     state = world("1 2 3", dead="3", observers="3b").observe()
     assert "id-votes-with-another-directory" in _blockers(plan_addition(state, key(3, "b"), [endpoint(3)]))
@@ -286,7 +286,7 @@ def test_a_single_request_may_rescue_and_promises_nothing():
         assert reported.severity is Severity.WARNING and "if it gets there in time" in reported.message
 
 
-def test_what_does_not_rescue_is_a_wedge_as_ever():
+def test_removal_that_does_not_restore_a_majority_is_refused():
     assert {"majority-lost", "quorum-would-wedge"} <= set(_blockers(plan_removal(LOST, key(1))))
     assert plan_removal(world("1 2 3", dead="2 3").observe(), key(2)).outcome is Outcome.REFUSED
 
@@ -336,7 +336,7 @@ def test_a_node_that_is_registered_as_a_broker_only_is_one_even_if_it_could_not_
     assert "candidate-not-identified" in _blockers(without)
 
 
-def test_what_a_node_says_of_auto_join_comes_before_what_is_guessed():
+def test_auto_join_setting_of_the_node_replaces_the_assumption():
     def plan(**changes):
         return plan_removal(replace(HEALTHY, nodes=_node(HEALTHY, 3, **changes)), key(3))
 

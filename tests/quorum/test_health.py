@@ -64,7 +64,7 @@ def test_a_leader_without_a_majority_is_broken_already():
     )  # fmt: skip
 
 
-def test_where_it_is_unknown_who_is_alive_no_majority_is_missed():
+def test_unknown_liveness_is_not_a_lost_majority():
     voters = tuple(Replica(id=id, directory_id=directory("a")) for id in (1, 2, 3))
     assert found(world(1, 2, 3).observe(voters=voters)) == (set(), False)
 

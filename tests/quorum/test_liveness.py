@@ -52,7 +52,7 @@ def test_a_healthy_quorum_is_alive_within_an_interval_of_its_no_ops(ago_ms, no_o
 @pytest.mark.parametrize("ago_ms", one_in(4, AGO))
 @pytest.mark.parametrize("no_ops", [True, False])
 @pytest.mark.parametrize("out_of_reach", [True, False])
-def test_who_does_not_fetch_any_more_is_not_alive(what, ago_ms, no_ops, out_of_reach):
+def test_voter_that_stopped_fetching_is_not_alive(what, ago_ms, no_ops, out_of_reach):
     quorum = LivingQuorum(events=[Event(0, what, 3)], no_ops=no_ops, out_of_reach=out_of_reach)
     found = _alive(_watched(quorum, ago_ms))
     assert found.pop(3) is not True
@@ -72,14 +72,14 @@ def test_a_parked_fetch_that_is_completed_is_not_a_sign_of_life():
 
 @pytest.mark.parametrize("during_ms", [1.0, 100.0, 300.0, 500.0, 600.0])
 @pytest.mark.parametrize("what", ["kill", "pause"])
-def test_who_answers_at_first_and_then_no_longer_is_not_alive(what, during_ms):
+def test_voter_that_stops_answering_is_not_alive(what, during_ms):
     quorum = LivingQuorum(events=[Event(during_ms, what, 3)], phase_ms=700.0)
     found = _watched(quorum)
     if found.last.at_ms > during_ms:
         assert _alive(found) == {1: True, 2: True, 3: False}
 
 
-def test_who_cannot_be_reached_and_goes_on_fetching_is_alive_and_that_is_said():
+def test_unreachable_voter_that_fetches_is_alive_with_the_reason():
     quorum = LivingQuorum(events=[Event(0, "cut", 3)])
     life = lives(_watched(quorum))[key(3)]
     assert (life.alive, life.sign, life.answers) == (True, LifeSign.FETCHES, False)
@@ -124,7 +124,7 @@ def test_the_watch_ends_when_time_is_over():
     assert quorum.now_ms() - began <= 3_200 + FETCH_WAIT_MS
 
 
-def test_how_far_a_node_that_fetches_came_is_reported():
+def test_progress_of_a_fetching_voter_is_reported():
     quorum = LivingQuorum()
     found = _watched(quorum)
     life = lives(found)[key(3)]

@@ -160,7 +160,7 @@ def test_a_request_without_an_answer_is_given_up_after_a_while():
     assert judge(REMOVE, LOST, reads, watched_ms=10_000).known is Known.FAILED
 
 
-def test_what_may_land_later_is_said_while_it_may():
+def test_late_commit_is_reported_while_it_is_possible():
     verdict = judge(REMOVE, TIMED_OUT, [_read("1 2", dead=""), _read("1 2", end=1_009)])
     words = " ".join(verdict.may_happen)
     assert "the removal of 3 may still commit, without another request" in words

@@ -179,7 +179,7 @@ NO_FLAGS = Circumstances()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", one_in(3, range(PARTS), pytest.mark.campaign))
-def test_what_may_begin_without_a_flag_needs_none_on_the_way(part):
+def test_plan_that_begins_without_a_flag_needs_none_later(part):
     for start, target in CASES[part::PARTS]:
         wanted = [Wanted(node_id=member.node_id, directory_id=member.directory_id) for member in sorted(target)]
         world, plan = start, plan_reassignment(start.observe(), wanted, NO_FLAGS)

@@ -23,7 +23,7 @@ def test_nothing_is_an_empty_target(text):
 
 
 @pytest.mark.parametrize("text", ["a", "1,x", "-1", "1.5", "2147483648", "1,1", "1@", "@", "²", "1;2", "1 2"])
-def test_what_names_no_node_is_refused(text):
+def test_target_without_node_ids_is_refused(text):
     with pytest.raises(InputError) as caught:
         parse_target(text)
     assert (caught.value.id, caught.value.exit_code) == ("invalid-target", 2)
@@ -45,13 +45,13 @@ def test_a_directory_that_is_not_a_uuid_is_refused():
         (world("1 2 3", observers="4"), f"4@{directory('b')}", ["4b"], ["4b"]),
     ],
 )
-def test_which_directory_is_meant(here, text, keys, missing):
+def test_directory_of_each_target_voter_is_resolved(here, text, keys, missing):
     found = resolve(here.observe(), parse_target(text))
     assert found.keys == {key(int(item[0]), item[1]) for item in keys}
     assert found.missing == {key(int(unread[0]), unread[1]) for unread in missing}
     assert [finding.id for finding in found.findings] == ["target-not-fetching"] * len(missing)
 
 
-def test_what_is_known_of_a_node_is_reported_where_it_is_not_found():
+def test_known_directory_is_reported_for_a_target_that_is_not_found():
     finding = resolve(world("1 2 3").observe(), parse_target(f"3@{directory('c')}")).findings[0]
     assert str(directory("a")) in finding.message and finding.subject == "controller 3"

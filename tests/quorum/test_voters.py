@@ -38,7 +38,7 @@ def test_the_example_of_the_golden_file():
         (f"1@a b:65535:{ID}==", [1]),
     ],
 )
-def test_what_kafka_takes(text: str, ids: list[int]):
+def test_voters_that_kafka_accepts_are_parsed(text: str, ids: list[int]):
     assert [voter.node_id for voter in parse_voters(text)] == ids
 
 

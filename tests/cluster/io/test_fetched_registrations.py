@@ -28,7 +28,7 @@ def test_a_log_of_a_real_node():
     assert found.levels["metadata.version"] >= 30
 
 
-def test_what_an_idle_cluster_writes_is_passed_over(monkeypatch):
+def test_no_op_batches_of_an_idle_cluster_are_skipped(monkeypatch):
     record = encode_record(message("NoOpRecord"), 0, {})
     idle, two = (_batch(5, [record]), _batch(7, [record, record]))
     assert idle[-len(fetched_registrations._NO_OP) :] == fetched_registrations._NO_OP

@@ -113,7 +113,7 @@ class TestALog:
         assert log.first_offset == 0
         assert (log.leader_id, log.leader_epoch, log.high_watermark, log.snapshot) == (1, 3, 8, None)
 
-    def test_what_is_not_committed_is_left_out(self) -> None:
+    def test_uncommitted_records_are_not_fetched(self) -> None:
         leader = Leader([batch(0, 2), batch(2), batch(3)])
         leader.high_watermark = 2
         assert b"".join(log_of(leader).pieces()) == batch(0, 2)

@@ -296,7 +296,7 @@ def test_controllers_of_two_clusters_are_not_mixed():
     assert "node-of-another-cluster" in ids(check_health(state))
 
 
-def test_what_may_not_be_asked_is_unknown_and_reported():
+def test_denied_question_is_unknown_and_reported():
     denied = {
         "DescribeCluster": Reply(body={"ErrorCode": DENIED}),
         "DescribeConfigs": Reply(body={"Results": [{"ErrorCode": DENIED, "ResourceType": 4, "ResourceName": "0"}]}),

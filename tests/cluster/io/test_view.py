@@ -42,7 +42,7 @@ def test_a_healthy_cluster_is_seen_whole_from_either_side(listener: Role, with_l
     assert {member.registered for member in state.members} == {True if read else None}
 
 
-def test_who_is_registered_and_gone_is_asked_and_silent() -> None:
+def test_registered_node_that_is_gone_is_reported_as_silent() -> None:
     cluster = FakeCluster()
     cluster.gone = {3: Role.CONTROLLER, 13: Role.BROKER}
     cluster.registered |= {3: OLD, 13: OLD}

@@ -267,7 +267,7 @@ def test_a_saved_quorum_whose_ids_are_none(kafkactl: Kafkactl, tmp_path: Path) -
     assert (run.code, run.error["id"]) == (2, "invalid-bundle")
 
 
-def test_why_a_part_is_missing_is_said(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_reason_of_a_missing_part_is_reported(kafkactl: Kafkactl, tmp_path: Path) -> None:
     error = PartError(id="no-node-answered", message="no node answered", next_step="Look at them.")
     manifest = Manifest(
         kafkactl_version="1", created_ms=5, cluster_id=None,

@@ -120,7 +120,9 @@ def test_client_properties_that_are_not_there_yet(config: Config) -> None:
         (("view", "nobody"), 2, "unknown-context"),
     ],
 )
-def test_what_is_refused(config: Config, tmp_path: Path, words: tuple[str, ...], code: int, id: str) -> None:
+def test_invalid_arguments_change_no_context(
+    config: Config, tmp_path: Path, words: tuple[str, ...], code: int, id: str
+) -> None:
     run = config(*words)
     assert (run.code, run.error["id"]) == (code, id)
     assert run.error["next_step"]

@@ -208,7 +208,9 @@ def test_a_damaged_log_makes_nothing_certain(kafkactl: Kafkactl, log: Path, tmp_
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_what_cannot_be_asked(kafkactl: Kafkactl, log: Path, arguments: list[str], error: str) -> None:
+def test_invalid_scenario_arguments_are_refused(
+    kafkactl: Kafkactl, log: Path, arguments: list[str], error: str
+) -> None:
     scenario, *options = arguments
     run = kafkactl("dryrun", scenario, log, *options, "-o", "json")
     assert (run.code, run.error["id"]) == (2, error)
@@ -243,7 +245,7 @@ def test_files_of_scenarios_that_cannot_be_read(
         ("a.json", "[1]", "it is not the answer of one scenario on one cluster"),
     ],
 )
-def test_what_is_wrong_with_a_file_of_scenarios(
+def test_invalid_file_of_scenarios_is_refused_with_the_reason(
     kafkactl: Kafkactl, log: Path, tmp_path: Path, name: str, text: str, expected: str
 ) -> None:
     (tmp_path / name).write_text(text)

@@ -104,7 +104,7 @@ def test_a_log_without_brokers_has_a_report(kafkactl: Kafkactl, tmp_path: Path) 
     assert "broker-loss" not in [prediction["scenario"] for prediction in run.json["predictions"]]
 
 
-def test_where_all_brokers_are_down_nothing_is_left_out(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_report_without_live_brokers_has_every_scenario(kafkactl: Kafkactl, tmp_path: Path) -> None:
     # A rolling restart starts them first; no broker is left to be lost.
     log = unpacked("4.4.0", tmp_path)
     run = kafkactl("dryrun", "report", log, "-o", "json")

@@ -80,7 +80,7 @@ def test_one_id_is_one_cluster(kafkactl: Kafkactl, logs: Path, tmp_path: Path, m
     assert alone["source"]["replicas"] == []
 
 
-def test_what_two_voters_hold_is_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_records_on_two_voters_are_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     path, two = (node(logs, "a", tmp_path / str(id), IDS[0], id) for id in (1000, 1001))
     _, both = asked(kafkactl, path, two)
     assert both["source"]["committed_offset"] == both["source"]["last_offset"]

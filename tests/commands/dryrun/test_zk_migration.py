@@ -131,7 +131,7 @@ def test_a_tree_without_secrets_is_counted_all_the_same(kafkactl: Kafkactl, spoi
     assert any("rough figure" in text for text in bare["assumptions"])
 
 
-def test_what_was_not_shown_is_unknown(kafkactl: Kafkactl, spoiled: Callable[..., Path]) -> None:
+def test_copy_of_hidden_znodes_is_unknown(kafkactl: Kafkactl, spoiled: Callable[..., Path]) -> None:
     znodes = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
     hidden = [
         changed(znode, data=None, hidden=Hidden.NO_PERMISSION) if znode.path.startswith("/config/users/") else znode
@@ -166,7 +166,7 @@ def test_a_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
     assert "no-kafka-tree" in [finding["id"] for finding in wrong["findings"]]
 
 
-def test_what_cannot_be_asked(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_invalid_source_of_a_copy_is_refused(kafkactl: Kafkactl, tmp_path: Path) -> None:
     file = GOLDENS / "3.9.2" / "zk.jsonl.gz"
     assert kafkactl("dryrun", "zk-migration", file, file).code == 2
     assert kafkactl("dryrun", "zk-migration", tmp_path / "none.gz").code == 2

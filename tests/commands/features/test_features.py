@@ -70,7 +70,7 @@ class TestDescribe:
         assert [json.loads(line)["name"] for line in run.stdout.splitlines()] == sorted(RANGES)
 
     @pytest.mark.slow
-    def test_what_one_node_says(self, kafkactl: Kafkactl) -> None:
+    def test_levels_of_one_node_are_described(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.nodes[12].finalized = {"metadata.version": 24}
         cluster.nodes[11].greeting = SILENCE
@@ -87,7 +87,7 @@ class TestDescribe:
         assert (unknown.code, unknown.error["id"]) == (4, "node-not-found")
         assert (silent.code, silent.error["id"]) == (4, "node-does-not-answer")
 
-    def test_what_may_not_be_asked_is_reported(self, kafkactl: Kafkactl) -> None:
+    def test_denied_question_is_reported(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.denied = {"DescribeQuorum"}
         run = run_at(cluster, kafkactl, "describe", "-o", "json")

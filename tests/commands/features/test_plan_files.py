@@ -122,9 +122,7 @@ class TestApply:
         again = apply(cluster, kafkactl, file, "--confirm", "fake")
         assert (again.code, again.json["outcome"], len(cluster.updates)) == (0, "nothing-to-do", sent)
 
-    def test_what_cannot_be_undone_takes_the_id_of_the_cluster(
-        self, live: Start, kafkactl: Kafkactl, file: Path
-    ) -> None:
+    def test_irreversible_change_needs_the_cluster_id(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         assert plan(cluster, kafkactl, file).json["outcome"] == "planned"
         runs = [apply(cluster, kafkactl, file, *words) for words in ((), ("--yes",), ("--confirm", "other"))]
@@ -136,7 +134,7 @@ class TestApply:
         assert cluster.levels["metadata.version"] == 21
 
     @pytest.mark.slow
-    def test_what_can_be_undone_takes_a_yes(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
+    def test_reversible_change_needs_yes(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         cluster.levels |= {"metadata.version": 25, "group.version": 1}
         assert plan(cluster, kafkactl, file, "disable", "--feature", "group.version").json["outcome"] == "planned"

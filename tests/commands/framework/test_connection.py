@@ -65,7 +65,7 @@ def test_the_option_behind_the_verb_is_nearer(live: Live) -> None:
     ],
 )
 @pytest.mark.parametrize("before", [True, False])
-def test_what_is_typed_wins_over_the_environment(
+def test_typed_option_overrides_the_environment(
     live: Live,
     monkeypatch: pytest.MonkeyPatch,
     typed: list[str],
@@ -168,7 +168,7 @@ class TestGuard:
         assert node.names() == []
 
 
-def test_where_the_file_is() -> None:
+def test_contexts_file_is_found_by_the_environment() -> None:
     assert contexts_file({"KAFKACTL_CONFIG": "/a/b.toml", "XDG_CONFIG_HOME": "/x"}) == Path("/a/b.toml")
     assert contexts_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/kafkactl/config.toml")
     assert contexts_file({}) == Path.home() / ".config" / "kafkactl" / "config.toml"

@@ -177,7 +177,7 @@ def test_names_are_completed(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_what_help_lists_is_kept_until_a_folder_changes(place: Place) -> None:
+def test_listed_plugins_are_cached_until_a_folder_changes(place: Place) -> None:
     place.package("acme", group("acme-check = acme:command"))
     kept = place.packages.parent / "cache" / "kafkactl" / "plugins"
     assert "acme-check" in place.run("--help").stdout

@@ -115,7 +115,7 @@ def test_a_log_that_begins_late_needs_its_snapshot(kafkactl, log: Path, last: in
     assert kafkactl("log", "image", log.parent / SEGMENT, later, "-o", "json").code == 0
 
 
-def test_what_is_missing_or_damaged_is_never_silent(kafkactl, log: Path):
+def test_missing_or_damaged_parts_of_a_log_are_reported(kafkactl, log: Path):
     segment = log / SEGMENT
     data = segment.read_bytes()
     segment.write_bytes(data[:-3])
@@ -355,7 +355,7 @@ def test_the_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
     assert len(partition) < len(whole)
 
 
-def test_what_history_says_is_what_the_image_has(kafkactl, log: Path):
+def test_history_ends_with_the_state_of_the_image(kafkactl, log: Path):
     # The last word of a partition's history is its state.
     for topic in image(kafkactl, log)["image"]["topics"]:
         for partition in topic["partitions"]:

@@ -82,7 +82,7 @@ def test_people_read_what_stops_first_and_what_to_do(check):
     assert "Correct the blockers, then run `kafkactl migrate check` again." in text
 
 
-def test_what_could_not_be_seen_stays_open_when_all_questions_are_accepted(kafkactl, tmp_path):
+def test_unread_evidence_stays_open_when_all_questions_are_accepted(kafkactl, tmp_path):
     place = saved(tmp_path / "seen", world("M0"))
     (place / "metadata" / "3001").mkdir(parents=True)
     words = [f"--accept={id}" for id in OPEN_AT_M0]

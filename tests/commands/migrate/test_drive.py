@@ -97,7 +97,7 @@ def test_back(migrate) -> None:
         ("finalize", "M0", ["--confirm", CLUSTER_ID, *ACCEPTED], "too-early-to-finalize"),
     ],
 )
-def test_what_is_refused_touches_nothing(migrate, verb: str, phase: str, words: list[str], id: str) -> None:
+def test_refused_drive_changes_nothing(migrate, verb: str, phase: str, words: list[str], id: str) -> None:
     cluster = at_phase(phase)
     files = {node.id: (node.file, node.starts) for node in cluster.nodes.values()}
     run = migrate(cluster, verb, *words)
@@ -193,7 +193,7 @@ def test_a_refused_run_fits_on_a_screen_and_says_why_first(migrate) -> None:
     assert len(migrate(FakeCluster(), "run", "-v", *ACCEPTED, output="table").stdout.splitlines()) > len(lines) + 10
 
 
-def test_what_has_to_be_accepted_is_one_table_with_its_words(migrate) -> None:
+def test_acceptable_findings_are_one_table_with_their_options(migrate) -> None:
     text = migrate(FakeCluster(), "run", "--yes", output="table").stdout
     assert "Check these yourself, then accept them: --accept " in text
     assert len(text.splitlines()) <= 24

@@ -94,7 +94,7 @@ def test_in_the_middle_of_the_migration_it_starts_from_the_original(kafkactl, in
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_what_cannot_be_known_is_refused_and_reported_once(kafkactl, inventory, tmp_path):
+def test_unknown_value_is_refused_and_reported_once(kafkactl, inventory, tmp_path):
     file = inventory.parent / "3001.properties"
     file.write_bytes(file.read_bytes().replace(b"super.users=User:kafka;User:controller\n", b""))
     answer = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "out", code=3)

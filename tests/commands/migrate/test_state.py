@@ -71,7 +71,9 @@ _HOLDER = Holder(user="ann", host="ops1", pid=7, since_ms=1_700_000_000_000, jou
         (None, None),
     ],
 )
-def test_who_holds_the_lock_of_the_driver(kafkactl, tmp_path, lock: LockSeen | None, words: str | None) -> None:
+def test_status_names_the_holder_of_the_drivers_lock(
+    kafkactl, tmp_path, lock: LockSeen | None, words: str | None
+) -> None:
     save(tmp_path / "seen", changed(_M4.observation(), lock=lock))
     asked = ("migrate", "status", "--observation", str(tmp_path / "seen"))
     found = kafkactl(*asked, "-o", "json").json["driver_lock"]
@@ -98,7 +100,7 @@ def test_the_gate_and_what_is_next(migrate) -> None:
         (_M6.but(controllers={3001: False}, holder="zk"), "incomplete-rollback", "delete-migration-znode"),
     ],
 )
-def test_what_is_broken_has_a_name_an_exit_code_and_a_next_action(migrate, seen: Seen, state: str, action: str) -> None:
+def test_broken_state_has_an_id_an_exit_code_and_a_next_action(migrate, seen: Seen, state: str, action: str) -> None:
     run = migrate("status", seen, "-o", "json")
     assert (run.code, run.json["state"], run.json["next_action"]["action"]) == (7, state, action)
     assert run.json["findings"][0]["id"] == state
@@ -134,7 +136,7 @@ def test_the_journal_is_shown_next_to_what_was_observed(migrate, tmp_path: Path)
     assert answer["agrees"] is False
 
 
-def test_what_is_next_is_on_the_way_that_was_begun(migrate, tmp_path: Path) -> None:
+def test_next_action_follows_the_journal_of_the_interrupted_run(migrate, tmp_path: Path) -> None:
     # An interrupted rollback says how to resume it, not how to migrate again.
     for goal, action in (("run", "put-config"), ("rollback", "stop-controllers")):
         path = tmp_path / f"{goal}.jsonl"
@@ -200,7 +202,7 @@ def test_behind_the_copy_nothing_is_predicted(migrate) -> None:
     assert migrate("plan", _M6, "-o", "json").json["prediction"] is None
 
 
-def test_what_is_broken_has_no_forward_plan(migrate) -> None:
+def test_broken_state_has_no_forward_plan(migrate) -> None:
     run = migrate("plan", _M6.but(holder="zk"), "-o", "json")
     assert (run.code, run.json["outcome"], run.json["steps"]) == (3, "refused", [])
 
@@ -233,7 +235,9 @@ def test_every_rollback_is_the_same_from_a_saved_folder(migrate, name: str) -> N
         (_M6.but(end=900, migration_age_ms=300_000), 3, "refused", "zookeeper-behind-kraft"),
     ],
 )
-def test_how_a_rollback_ends(migrate, seen: Seen, code: int, outcome: str, id: str | None) -> None:
+def test_rollback_reports_its_outcome_and_exit_code(
+    migrate, seen: Seen, code: int, outcome: str, id: str | None
+) -> None:
     run = migrate("rollback", seen, "--dry-run", "-o", "json")
     assert (run.code, run.json["outcome"]) == (code, outcome)
     assert id is None or run.json["findings"][0]["id"] == id

@@ -128,7 +128,9 @@ def test_there_is_no_node_to_ask(kafkactl: Kafkactl) -> None:
         (["--id", DEAD_BROKER, "--role", "controller"], 0, "nothing-to-do", "node-not-registered"),
     ],
 )
-def test_what_is_not_sent(kafkactl: Kafkactl, words: list[object], code: int, outcome: str, id: str) -> None:
+def test_refused_unregistration_sends_nothing(
+    kafkactl: Kafkactl, words: list[object], code: int, outcome: str, id: str
+) -> None:
     cluster = UnregisteringCluster()
     run = unregister(kafkactl, cluster, *words, "--yes")
     assert (run.code, run.json["outcome"]) == (code, outcome)
@@ -228,7 +230,7 @@ def test_controllers_among_each_other(kafkactl: Kafkactl) -> None:
     assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (7, ["controllers-settings-differ"])
 
 
-def test_who_may_not_ask_learns_nothing(kafkactl: Kafkactl, tmp_path: Path) -> None:
+def test_user_without_rights_gets_unknown_settings(kafkactl: Kafkactl, tmp_path: Path) -> None:
     cluster = differing()
     for node in cluster.of(Role.CONTROLLER):
         node.answers["DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": 31, "Configs": []}]})

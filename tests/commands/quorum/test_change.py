@@ -90,7 +90,7 @@ def test_the_wedge_is_refused_with_its_sum(run_quorum):
         (Reaction(answer=LOST), 0, "done"),
     ],
 )
-def test_how_it_ends(run_quorum, reaction, code, outcome):
+def test_outcome_of_a_removal_decides_the_exit_code(run_quorum, reaction, code, outcome):
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[reaction])
     run = run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json")
     assert (run.code, run.json["outcome"]) == (code, outcome)

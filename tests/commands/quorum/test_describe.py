@@ -115,7 +115,7 @@ def test_the_lines_of_kafkas_tool(describe):
     assert " ms ago" in human.stdout
 
 
-def test_what_is_unknown_is_minus_one_in_kafkas_words():
+def test_unknown_numbers_are_minus_one_in_kafkas_format():
     state = _state(leader_id=-1, voters=(Replica(id=1),))
     assert [line.split(":", 1)[1].strip() for line in status_lines(state)] == [
         "", "-1", "-1", "-1", "-1", "-1", '[{"id": 1}]', "[]",

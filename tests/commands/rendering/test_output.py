@@ -88,7 +88,7 @@ def test_symbols_are_ascii_where_the_locale_is(sample, monkeypatch):
         (("--color", "never"), {"FORCE_COLOR": "1"}, False),
     ],
 )
-def test_who_decides_about_colour(sample, monkeypatch, arguments, environment, colored):
+def test_colour_follows_option_environment_and_terminal(sample, monkeypatch, arguments, environment, colored):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert ("\x1b[" in sample(*arguments).stdout) is colored

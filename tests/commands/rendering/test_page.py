@@ -64,7 +64,7 @@ def test_colour_does_not_move_columns():
     assert plain.render(page, color=False) == "NAME  N\nx     1\nlong  22\n"
 
 
-def test_what_others_say_cannot_steer_the_terminal():
+def test_foreign_text_cannot_control_the_terminal():
     page = Page()
     evil = "a\x1b[2Jb\rc\x9bd\x7f"
     page.heading(evil)

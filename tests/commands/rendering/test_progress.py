@@ -41,7 +41,7 @@ finally:
     (1, 100_000, 1.0, "runs", "1 of 100,000 runs, 1/s, 27:46:39 left"),
     (0, 100, 0.0, "runs", "0 of 100 runs, 0/s"),
 ])  # fmt: skip
-def test_what_a_bar_says(done, total, elapsed_s, unit, text):
+def test_progress_bar_shows_amount_and_remaining_time(done, total, elapsed_s, unit, text):
     assert progress_text(done, total, elapsed_s, unit) == text
 
 

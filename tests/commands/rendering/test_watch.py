@@ -68,7 +68,7 @@ def test_a_first_look_that_fails_ends_it(kafkactl):
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "connection-refused")
 
 
-def test_what_cannot_be_reached_later_is_reported_and_tried_again(quorum):
+def test_quorum_that_becomes_unreachable_is_reported_and_retried(quorum):
     with started(quorum, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline()
         for node in quorum.controllers.values():

@@ -115,7 +115,7 @@ def test_nothing_is_written_on_any_node_if_one_is_refused(apply, fleet):
     assert fleet.tree() == {}
 
 
-def test_what_is_not_blank_may_be_allowed_by_name(apply, fleet):
+def test_directory_with_data_is_allowed_by_its_path(apply, fleet):
     fleet.disk(5, "b").mkdir(parents=True)
     (fleet.disk(5, "b") / "notes.txt").write_text("x")
     run = apply(*ALL, "--yes", "--allow-not-blank", fleet.disk(5, "b"))
@@ -158,7 +158,7 @@ def test_an_edited_plan_is_refused(apply, fleet):
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", None])
-def test_what_is_not_a_plan_is_an_error(apply, fleet, content):
+def test_file_that_is_not_a_plan_is_an_error(apply, fleet, content):
     fleet.plan.unlink()
     if content is not None:
         fleet.plan.write_bytes(content)
@@ -228,7 +228,7 @@ def test_two_operators_at_once(apply, fleet):
     assert apply("--node", 4, "--yes").json["outcome"] == "done"
 
 
-def test_what_should_be_a_mount_and_is_none_is_refused(kafkactl, tmp_path):
+def test_directory_that_is_not_a_mount_is_refused(kafkactl, tmp_path):
     disk = str(tmp_path / "disks" / "4" / "a")
     fleet = planned(kafkactl, tmp_path, FleetBuilder(nodes={4: {"mounts": [disk]}}))
     run = kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json")

@@ -61,7 +61,7 @@ def ids(run) -> set[str]:
     return {finding["id"] for finding in run.json["findings"] if finding["severity"] == "blocker"}
 
 
-def test_what_was_planned_passes(kafkactl, tmp_path, release):
+def test_unchanged_plan_is_applied(kafkactl, tmp_path, release):
     fleet = planned(kafkactl, tmp_path, kafka_version=release)
     run = kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json")
     assert (run.code, run.json["outcome"]) == (0, "done"), run.stdout
@@ -125,7 +125,7 @@ FORGED = {
 
 @pytest.mark.parametrize("words", one_in(2, [["--yes"], ["--dry-run"]]))
 @pytest.mark.parametrize("name", one_in(3, FORGED))
-def test_what_planning_does_not_make_is_refused(kafkactl, fleet, name, words):
+def test_forged_plan_is_refused(kafkactl, fleet, name, words):
     forge(fleet, FORGED[name])
     node = fleet.planned()["nodes"][0]["id"]
     run = kafkactl("storage", "apply", fleet.plan, "--node", node, *words, "-o", "json")

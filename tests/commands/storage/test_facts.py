@@ -96,6 +96,6 @@ def test_feature_dependencies_in_the_words_of_kafka(kafkactl):
         (["feature-dependencies"], "missing-option"),
     ],
 )
-def test_what_is_not_known_is_an_error(kafkactl, words, id):
+def test_unknown_release_or_feature_is_an_error(kafkactl, words, id):
     run = kafkactl("storage", *words, "-o", "json")
     assert (run.code, run.error["id"], run.stdout) == (2, id, "")

@@ -101,7 +101,7 @@ def test_controllers_of_another_cluster_are_refused(quorum: FakeQuorum, lost: Fo
     assert (run.code, "cluster-id-mismatch" in ids_of(run)) == (3, True), run.json
 
 
-def test_where_no_controller_of_a_dynamic_quorum_answers_the_word_counts_and_that_is_said(
+def test_statement_of_the_operator_decides_for_a_dynamic_quorum_without_answers(
     quorum: FakeQuorum, lost: Format
 ) -> None:
     quorum.kill(1)

@@ -43,7 +43,7 @@ def test_settings_are_those_given() -> None:
         ("restart", {}, "scenario-needs-log"),
     ],
 )
-def test_what_cannot_be_asked_of_an_image(scenario: str, inputs: dict[str, object], id: str) -> None:
+def test_invalid_scenario_of_an_image_is_refused(scenario: str, inputs: dict[str, object], id: str) -> None:
     with pytest.raises(InputError) as caught:
         predict(context_of(cluster(TEXT)[0]), scenario, **inputs)
     assert caught.value.id == id

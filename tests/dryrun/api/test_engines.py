@@ -35,7 +35,7 @@ def spark_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         ("spark", None, "spark://a:1", "spark", "spark://a:1"),
     ],
 )
-def test_what_was_asked_for(
+def test_requested_engine_is_chosen(
     log: LogSource, asked: str, master: str | None, context: str | None, name: str, used: str | None
 ) -> None:
     found = engines.chosen_engine(asked, master, context, [[log]])

@@ -53,7 +53,7 @@ def test_isr_orders() -> None:
     assert grown_isr((13, 12), [1, 11], rules_of(find_release("4.3.1"), LEVELS)) == (1, 11, 12, 13)
 
 
-def test_where_a_setting_is_looked_for() -> None:
+def test_setting_is_searched_in_topic_broker_and_file() -> None:
     name, where = "min.insync.replicas", {"min.insync.replicas": "5"}
     image, facts = cluster("brokers 1\ntopic t\n  1 | 1 | 1", **where)
     facts = replace(facts, leader_id=1)

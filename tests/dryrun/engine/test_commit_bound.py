@@ -33,7 +33,7 @@ ONE_EPOCH = [log(100, (1, 0)), log(90, (1, 0)), log(50, (1, 0))]
         ([], 3, None),
     ],
 )
-def test_what_a_majority_holds(logs: list[Lineage], voters: int, bound: int | None) -> None:
+def test_commit_bound_is_the_end_that_a_majority_has(logs: list[Lineage], voters: int, bound: int | None) -> None:
     assert commit_bound(list(enumerate(logs)), voters) == bound
 
 

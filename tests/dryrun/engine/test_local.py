@@ -105,7 +105,7 @@ def test_a_checkpoint_and_the_log_behind_it() -> None:
     assert (early.snapshot_offset, early.last_offset) == (None, 1_000)
 
 
-def test_what_is_before_the_checkpoint_is_counted_and_its_damage_reported() -> None:
+def test_segments_before_the_checkpoint_are_counted_and_their_damage_is_reported() -> None:
     data, _ = whole(SMALL)
     begin = cut(data, 2_000)
     snapshot, end = checkpoint(data, begin)

@@ -82,7 +82,7 @@ def test_static_settings_of_the_controller_count() -> None:
     assert [finding.id for finding in found.findings] == ["unclean-leader"]
 
 
-def test_what_was_leaderless_before_is_a_finding_and_no_verdict() -> None:
+def test_partition_leaderless_before_the_loss_is_a_finding_without_a_verdict() -> None:
     text = "brokers 1 2 3\nbroker 1 fenced\ntopic a\n  - | 1 | 1\n  2 | 2 3 | 2 3"
     found = broker_loss(*cluster(text), [3])
     assert found.verdict is Verdict.DEGRADED
@@ -167,7 +167,7 @@ def test_outcomes_are_those_of_simulating_every_order(known: tuple[Image, Facts]
 
 
 @given(clusters(), st.data())
-def test_what_is_written_replays_to_what_is_said(known: tuple[Image, Facts], data: st.DataObject) -> None:
+def test_predicted_records_replay_to_the_predicted_state(known: tuple[Image, Facts], data: st.DataObject) -> None:
     image, facts = known
     live = [broker for broker in image.brokers if not image.brokers[broker].fenced]
     lost = data.draw(st.lists(st.sampled_from(live), min_size=1, max_size=3, unique=True))

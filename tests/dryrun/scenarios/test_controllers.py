@@ -346,7 +346,7 @@ def test_a_dead_broker_of_an_old_release_blocks() -> None:
     assert found.effects["features"][0]["server_error"].message.endswith("Broker 2 only supports versions 7-25")
 
 
-def test_what_kafka_takes_and_kafkactl_would_not_is_degraded() -> None:
+def test_change_that_only_kafka_accepts_is_degraded() -> None:
     # metadata.version lowered beneath what another feature needs: no release checks that.
     world = registered("levels metadata.version=25 eligible.leader.replicas.version=1\nbrokers 1 2")
     image, facts = world
@@ -386,7 +386,7 @@ def test_a_simulation_says_its_runs_and_seed() -> None:
     assert asked(1, 2, 3, lose=[3]).effects.get("simulation") is None
 
 
-def test_what_is_refused_or_unknown_is_not_simulated() -> None:
+def test_refused_or_unknown_change_is_not_simulated() -> None:
     refused = asked(1, 2, 3, remove={"id": 9}, simulate=1).effects["simulation"]
     assert refused is not None
     assert refused["elections"]

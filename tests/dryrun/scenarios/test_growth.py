@@ -80,7 +80,7 @@ def test_without_retention_all_is_kept() -> None:
     assert found["log"]["bytes_kept_after"] > 10_000 * MIB
 
 
-def test_what_is_too_old_goes_too() -> None:
+def test_growth_is_limited_by_retention() -> None:
     # An idle log reaches a week of kept and a week of written segments before it reaches 100 MiB and a segment.
     found = effects(days=1_000, last_timestamp_ms=1_000, log_bytes=MIB)
     day = found["log"]["bytes_per_day"] + 24 * found["snapshot"]["bytes"]

@@ -37,7 +37,7 @@ from kafkactl.dryrun.by_name import find_scenario, scenario_names
         ("growth", {"days": "30"}, "'days' is to be a number"),
     ],
 )
-def test_what_is_not_understood(scenario: str, asked: dict[str, Any], message: str) -> None:
+def test_invalid_input_of_a_scenario_is_refused(scenario: str, asked: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         find_scenario(scenario).input_of(asked)
     assert caught.value.id == "invalid-scenario-input"
@@ -64,7 +64,7 @@ def test_what_is_not_understood(scenario: str, asked: dict[str, Any], message: s
         ("features", {"operation": "upgrade", "levels": {}, "unsafe": False, "release_version": "4.3", "down": []}),
     ],
 )
-def test_what_is(scenario: str, asked: dict[str, Any]) -> None:
+def test_valid_input_of_a_scenario_is_read(scenario: str, asked: dict[str, Any]) -> None:
     find_scenario(scenario).input_of(asked)
 
 

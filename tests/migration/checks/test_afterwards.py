@@ -26,7 +26,7 @@ def test_the_next_steps_of_a_finalized_cluster_are_reported():
     assert "/migration" in found[-1].evidence["left_behind"]
 
 
-def test_what_is_not_known_is_left_out():
+def test_unknown_facts_lead_to_no_remark():
     seen = world("M11").but(has_tree=False, state=None, versions=dict.fromkeys((1, 2, 3, 3001)), files={})
     assert notes_by_subject(seen.observation()) == {}
 

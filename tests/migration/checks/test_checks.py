@@ -108,7 +108,7 @@ def test_an_ensemble_that_answers_is_not_asked_again():
     assert "C-30" not in {finding.evidence["check"] for finding in found}
 
 
-def test_what_was_made_a_moment_ago_is_not_missing_yet():
+def test_topic_younger_than_the_mirror_is_not_reported_as_missing():
     made = ("TopicRecord", {"Name": "late", "TopicId": uuid(7)})
     fresh = world("M6").replayed(made, offset=280).znode("/migration", migration(279))
     assert "topic-not-mirrored" not in {finding.id for finding in check(fresh.observation())}
@@ -168,7 +168,7 @@ def _plain(node):
     return changed(node, config={key: value for key, value in node.config.items() if "migration" not in key})
 
 
-def test_what_may_be_wanted_is_accepted_though_it_blocks():
+def test_acceptable_blocker_is_accepted_by_its_id():
     seen = world("M4L").znode("/admin/delete_topics/orders", None).observation()
     assert [finding.id for finding in check(seen) if finding.severity is Severity.BLOCKER] == [
         "topic-deletion-before-migration"

@@ -39,7 +39,7 @@ def sasl(seen: World) -> World:
     return seen.file(3001, "sasl.mechanism.controller.protocol", "PLAIN").file(3001, "sasl.enabled.mechanisms", "PLAIN")
 
 
-def test_what_the_first_steps_cure_is_not_a_blocker() -> None:
+def test_problem_that_rendering_corrects_is_not_a_blocker() -> None:
     found = check(ordinary(fresh()).observation())
     assert blockers(found) == []
     replaced = [finding for finding in found if finding.id == "controller-file-will-be-replaced"]
@@ -57,7 +57,7 @@ def test_what_the_first_steps_cure_is_not_a_blocker() -> None:
         ("listeners", "CONTROLLER", "node-file-refused"),
     ],
 )
-def test_what_rendering_does_not_cure_stays_a_blocker(key: str, value: str | None, id: str) -> None:
+def test_problem_that_rendering_does_not_correct_stays_a_blocker(key: str, value: str | None, id: str) -> None:
     found = check(ordinary(fresh()).file(3001, key, value).observation())
     assert id in {finding.id for finding in blockers(found)}
 

@@ -46,7 +46,7 @@ def test_a_faithful_copy_has_no_unexplained_difference():
 
 @pytest.mark.slow
 @given(trees())
-def test_what_the_copy_makes_of_any_tree_is_the_tree(data):
+def test_copy_of_any_tree_has_no_differences_from_the_tree(data):
     tree = tree_from(data)
     assert compared(tree, copied(tree), DUAL).differences == ()
 

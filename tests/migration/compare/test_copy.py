@@ -92,7 +92,7 @@ def test_leaders_move_between_the_saved_tree_and_the_copy(field, value, explaine
     assert (found.kraft == {json_name(field): value}) is True
 
 
-def test_what_the_saved_tree_does_not_show_is_unknown():
+def test_value_hidden_in_the_saved_tree_is_unknown():
     # A tree that was saved without secrets predicts no credential, no token and no password.
     tree = _small()
     records = _written(tree, lambda value: first_opening(value, ["right"]))

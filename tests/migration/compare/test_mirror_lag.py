@@ -61,7 +61,9 @@ def test_a_change_younger_than_the_mirror_blocks_nothing(name: str):
     [(LAG_ALLOWED_MS + 1, True), (None, True), (400, False)],
     ids=["a mirror that stands still", "nobody knows", "no controller is left to write it"],
 )
-def test_what_the_mirror_does_not_bring_stops_all_of_them(name: str, behind_ms: int | None, controller: bool):
+def test_difference_that_the_mirror_does_not_resolve_blocks_every_step(
+    name: str, behind_ms: int | None, controller: bool
+):
     seen = made_behind(name, behind_ms=behind_ms, controller=controller)
     (difference,) = _topics(compare_observation(seen).unexplained)
     assert difference.key == "just-made"

@@ -72,7 +72,7 @@ def test_a_redacted_log_is_as_equal_as_the_whole_one():
     assert {unknown.entity for unknown in answer.unknown} == {"scram-credential", "topic-config", "broker-config"}
 
 
-def test_what_is_there_on_one_side_only_is_different_even_if_it_is_not_shown():
+def test_hidden_entity_of_one_side_only_is_a_difference():
     image = replace(IMAGE, scram={}, configs={key: held for key, held in IMAGE.configs.items() if key != (4, "1")})
     found = [
         (difference.entity, difference.key)
@@ -138,7 +138,7 @@ EMPTY = copied(tree_from({path: None for path in small() if path.count("/") <= 2
         (PhaseFacts(), Phase.UNKNOWN, False),
     ],
 )
-def test_what_a_phase_explains(facts, phase, explained):
+def test_differences_are_explained_by_the_phase(facts, phase, explained):
     assert phase_of(facts) is phase
     image = replace(EMPTY, brokers=IMAGE.brokers)
     answer = compared(tree_from(small()), image, CompareFacts(phase=facts))

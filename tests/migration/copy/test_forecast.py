@@ -61,7 +61,7 @@ def test_the_heaviest_finding_counts():
         ("/controller", CopyOutcome.COMPLETES),  # not copied
     ],
 )
-def test_what_is_hidden_is_unknown_where_it_is_copied(path, outcome):
+def test_hidden_data_makes_the_forecast_inexact(path, outcome):
     tree = changed(parse_znodes(znodes(HEALTHY)), hidden=(path,))
     found = _forecast(tree)
     assert (found.outcome, found.is_exact) == (outcome, False)

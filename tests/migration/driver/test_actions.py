@@ -136,7 +136,9 @@ def test_a_controller_that_comes_back_between_two_looks_is_seen(copied: FakeWorl
     assert copied.cluster.harm == []
 
 
-def test_where_it_is_unknown_who_runs_nothing_is_deleted(copied: FakeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_znode_is_not_deleted_while_running_controllers_are_unknown(
+    copied: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
     copied.verbs = ALL - {Verb.IS_RUNNING}
     monkeypatch.setattr(copied, "listens", lambda node: None)

@@ -170,7 +170,7 @@ def test_a_stranger_that_appears_on_the_way_ends_it(goal: str, tmp_path: Path) -
     assert cluster.harm == []
 
 
-def test_what_listens_is_not_formatted(tmp_path: Path) -> None:
+def test_listening_node_is_not_formatted(tmp_path: Path) -> None:
     world = FakeWorld(FakeCluster())
     world.listens = lambda node: node == 3002  # type: ignore[method-assign]
     result = forward(world, tmp_path, until="M3")

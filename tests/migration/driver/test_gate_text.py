@@ -87,7 +87,7 @@ def _with_answer(answer: QuorumSeen) -> Observation:
     return changed(observation, nodes=tuple(nodes))
 
 
-def test_who_holds_controller_is_named_while_an_election_or_the_copy_is_waited_for() -> None:
+def test_holder_of_the_controller_znode_is_named_while_an_election_or_the_copy_is_awaited() -> None:
     observation = _M3.observation()
     assert observed_instead(observation, wait(Move.WAIT_ZOOKEEPER_CONTROLLER)) == "/controller is held by zookeeper"
     copy = "/controller is held by zookeeper, /migration is not-copied"

@@ -146,7 +146,7 @@ def test_a_journal_of_the_version_before_is_resumed(
     assert cluster.harm == []
 
 
-def test_what_is_not_known_has_to_be_accepted_by_name(tmp_path: Path) -> None:
+def test_unknown_checks_have_to_be_accepted_by_id(tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster), tmp_path, accepted=frozenset({"zookeeper-health-unknown"}))
     assert result.outcome is Outcome.REFUSED
@@ -434,5 +434,5 @@ def test_another_driver_in_the_other_direction(phase: str, goal: str, act: int, 
         (BACK, "M0", "M3", True),
     ],
 )
-def test_which_way_a_migration_goes(goal: str, before: str | None, now: str, against: bool) -> None:
+def test_move_against_the_goal_is_recognised(goal: str, before: str | None, now: str, against: bool) -> None:
     assert moved_against(goal, before, now) is against

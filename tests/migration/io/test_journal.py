@@ -30,7 +30,7 @@ def story(journal: MigrationJournal) -> None:
     journal.append("intent", {"action": "restart", "target": "broker 2", "phase": "migration"})
 
 
-def test_what_is_remembered(tmp_path: Path) -> None:
+def test_reopened_journal_has_the_recorded_state(tmp_path: Path) -> None:
     with opened(tmp_path / "j") as journal:
         story(journal)
     with opened(tmp_path / "j") as journal:
@@ -42,9 +42,7 @@ def test_what_is_remembered(tmp_path: Path) -> None:
         assert (tmp_path / "j.kept").stat().st_mode & 0o777 == 0o700
 
 
-def test_what_is_kept_is_named_on_the_disk_before_the_journal_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kept_file_is_synced_before_its_journal_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A name is on the disk once its folder was synced, and so is that of the folder of what is kept.
     found: list[str] = []
     fsync = os.fsync

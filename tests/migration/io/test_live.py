@@ -78,7 +78,7 @@ def test_a_hook_gets_the_facts_as_words_and_in_its_environment(tmp_path: Path) -
     assert (run.end, run.stdout) == (HookEnd.DONE, b"127.0.0.1 restart 1 kraft 12\n")
 
 
-def test_what_has_no_command_is_reported(tmp_path: Path) -> None:
+def test_request_without_a_hook_is_reported_to_the_operator(tmp_path: Path) -> None:
     notes: list[str] = []
     world = world_of(tmp_path, notes=notes)
     assert not world.has_hook(Verb.STOP, 1)
@@ -86,7 +86,7 @@ def test_what_has_no_command_is_reported(tmp_path: Path) -> None:
     assert notes[0].startswith("do it (on 127.0.0.1)\n    kafka-server-stop.sh")
 
 
-def test_what_an_operator_is_asked_for_can_be_pasted(tmp_path: Path) -> None:
+def test_commands_for_the_operator_can_be_pasted(tmp_path: Path) -> None:
     text = TEXT.replace("{{host}}", "{host}").replace("{broker}", "127.0.0.1:8").replace("{folder}", str(tmp_path))
     text = text.replace("local", "manual")
     inventory = parse_inventory(text)
@@ -219,7 +219,7 @@ def test_without_its_original_a_node_gets_no_file(tmp_path: Path) -> None:
     assert isinstance(found, Finding) and found.id == "original-file-unknown"
 
 
-def test_which_cluster_it_is(tmp_path: Path) -> None:
+def test_cluster_id_is_that_of_the_inventory_or_of_zookeeper(tmp_path: Path) -> None:
     cluster = FakeCluster()
     inventory = changed(inventory_of(cluster), file=str(tmp_path / "inventory.toml"))
     assert cluster_id_of(inventory, cluster.observe()) == CLUSTER_ID

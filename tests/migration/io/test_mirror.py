@@ -95,7 +95,7 @@ def test_its_copy_is_as_predicted(captured, release):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
-def test_what_is_done_behind_its_back_is_found(captured, release):
+def test_change_in_zookeeper_after_the_copy_is_found(captured, release):
     # Each config znode is emptied in turn, and each ACL and token removed.
     found = captured[release]
     names = [znode.path for znode in found.znodes]

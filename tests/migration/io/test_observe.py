@@ -151,7 +151,7 @@ def test_brokers_on_zookeeper_need_not_be_asked(tmp_path: Path, zookeeper: None)
 
 
 @pytest.mark.slow
-def test_what_does_not_answer_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_silent_nodes_and_zookeeper_are_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: object, **__: object) -> None:
         raise UnreachableError("it is not there", id="zookeeper-unreachable", next_step="Look.")
 
@@ -241,7 +241,7 @@ def _one(folder: Path, more: str = "", each: str = "") -> Observation:
         return seen(inventory, with_logs=False)
 
 
-def test_which_driver_holds_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_holder_of_the_lock_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     tree = changed(tree_of(znodes(small()), ""), chroot="/kafka")
     holder = Holder(user="ann", host="h1", pid=7, since_ms=5, journal="/j", file="1:2")
     for content, expected in ((holder.to_bytes(), holder), (None, None)):

@@ -175,7 +175,7 @@ _TABLES = st.recursive(
 @pytest.mark.slow
 @given(st.dictionaries(_NAMES, _TABLES, max_size=6))
 @settings(max_examples=examples(300))
-def test_whatever_the_file_says_it_is_read(table):
+def test_observation_with_any_content_is_read(table):
     import json
 
     from kafkactl.migration.observed.reading import observation_of
@@ -188,7 +188,7 @@ def test_whatever_the_file_says_it_is_read(table):
 
 @given(data=st.data())
 @settings(max_examples=examples(60))
-def test_whatever_was_cut_or_flipped_it_is_read_or_refused(tmp_path_factory, data):
+def test_damaged_observation_is_read_or_refused(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("out")
     save_observation(str(folder), captured(tmp_path_factory.mktemp("log")), include_secrets=False)
     files = sorted(path for path in folder.rglob("*") if path.is_file())

@@ -122,7 +122,7 @@ def test_the_release_of_a_broker_on_zookeeper(tmp_path: Path, highest: dict[int,
     assert found.nodes[0].mode is (None if release == "3.4" else Mode.ZK)  # 3.4 does not tell its mode
 
 
-def test_what_is_not_there_is_unknown(tmp_path: Path):
+def test_missing_parts_of_an_observation_are_unknown(tmp_path: Path):
     found = load_observation(saved(tmp_path, {"nodes": [{"id": 1, "role": "broker"}]}, tree=False))
     (only,) = found.nodes
     assert (only.alive, only.mode, only.config, only.quorum, only.metrics) == (None,) * 5
@@ -159,7 +159,7 @@ def test_only_a_tree(tmp_path: Path):
         (b'{"kind": "migrate.observation", "schema_version": true}', "unsupported-observation-version"),
     ],
 )
-def test_what_is_not_an_observation(tmp_path: Path, content: bytes, id: str):
+def test_other_content_is_refused_as_an_observation(tmp_path: Path, content: bytes, id: str):
     (tmp_path / "observation.json").write_bytes(content)
     with pytest.raises(InputError) as caught:
         load_observation(str(tmp_path))
@@ -261,7 +261,7 @@ def test_a_damaged_tree_and_a_damaged_log(tmp_path: Path):
 
 
 @pytest.mark.parametrize("cut", [lambda tree: tree[: len(tree) // 2], lambda tree: tree[:-4]])
-def test_what_a_cut_tree_does_not_show_may_be_there(tmp_path: Path, cut: Callable[[bytes], bytes]):
+def test_rollback_with_a_cut_tree_is_refused(tmp_path: Path, cut: Callable[[bytes], bytes]):
     folder = saved(tmp_path, observation(node()))
     assert load_observation(folder).tree is not None
     tree = (tmp_path / "zk.jsonl.gz").read_bytes()

@@ -73,7 +73,7 @@ def test_a_broker_that_is_down_has_not_left_for_kraft() -> None:
     assert observed_state(changed(seen, logs={})).state is State.M6
 
 
-def test_where_no_broker_is_seen_at_all_the_end_is_not_excluded() -> None:
+def test_finalization_is_not_excluded_without_observed_brokers() -> None:
     plan = plan_rollback(zookeeper_alone(HEALTHY["M11"].but(topics=False)))
     assert [finding.id for finding in plan.findings if finding.severity is Severity.BLOCKER] == [
         "finalization-not-excluded"

@@ -207,7 +207,7 @@ def test_brokers_that_ask_controllers_for_credentials():
         ([broker(1, password_encoder_secret="${file:/s:x}"), controller(3001)], "render-secret-not-shown"),
     ],
 )
-def test_what_the_files_do_not_agree_on_is_not_guessed(nodes, id):
+def test_conflicting_files_lead_to_a_finding_and_no_value(nodes, id):
     facts = cluster_facts(nodes)
     assert id in [finding.id for finding in facts.findings]
     assert "hunter2" not in str([finding.to_dict() for finding in facts.findings])
@@ -244,7 +244,7 @@ def test_no_file_is_made_of_what_does_not_fit(node, phase, id):
         (broker(1, log_segment_bytes="many"), KRAFT, "rendered-file-refused"),
     ],
 )
-def test_what_has_to_be_looked_at(node, phase, id):
+def test_rendered_file_has_findings_for_the_operator(node, phase, id):
     made = _made(node, phase)
     assert id in _ids(made)
     assert "hunter2" not in str([finding.to_dict() for finding in made.findings])
@@ -266,7 +266,7 @@ def test_a_controller_gets_what_the_brokers_decided():
         assert _ids(made) == []
 
 
-def test_what_a_controllers_file_sets_stays_and_is_reported():
+def test_setting_of_a_controllers_file_is_kept_and_reported():
     made = _made(controller(3001, num_partitions="1"), MIGRATION, broker(1), broker(2), controller(3002))
     assert _read(made)["num.partitions"] == "1"
     assert _ids(made) == ["render-setting-kept"]

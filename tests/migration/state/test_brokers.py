@@ -27,7 +27,7 @@ PLAIN = {"broker.id": "2", "zookeeper.connect": "zk:2181/kafka"}
         ({"process.roles": "broker"}, Mode.KRAFT, False),
     ],
 )
-def test_what_a_file_has_of_the_migration(more: dict[str, str], mode: Mode, plain: bool) -> None:
+def test_mode_of_a_file_follows_from_its_migration_settings(more: dict[str, str], mode: Mode, plain: bool) -> None:
     config = {**PLAIN, **more}
     assert (file_mode(config), is_plain(config)) == (mode, plain)
 

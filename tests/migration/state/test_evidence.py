@@ -45,7 +45,9 @@ def test_a_broker_whose_znode_cannot_be_read_lives() -> None:
     ("offset", "last", "lag"),
     [(5, 5, 0), (7, 5, 0), (5, 6, 1), (-1, 6, None), (0, 6, None), (1, 2, 1), (5, None, None)],
 )
-def test_what_zookeeper_does_not_have_yet(offset: int, last: int | None, lag: int | None) -> None:
+def test_lag_of_zookeeper_is_the_number_of_records_after_its_offset(
+    offset: int, last: int | None, lag: int | None
+) -> None:
     assert DualWrite(offset=offset, last=last, age_ms=0).lag == lag
 
 
@@ -72,7 +74,7 @@ def test_one_record_on_a_controllers_disk_is_left_over(end: int, is_left: bool) 
     assert ("controller-disk-left-over" in {finding.id for finding in found}) is is_left
 
 
-def test_what_is_left_over_says_what_to_remove_and_which_offset_it_has() -> None:
+def test_leftover_has_its_next_step_and_its_offset() -> None:
     seen, _ = SITUATIONS["rolled back from M6"]
     left = {finding.id: finding for finding in observed_state(seen.observation()).leftovers}
     assert "remove that directory while the broker is stopped" in str(left["broker-metadata-left-over"].advice)

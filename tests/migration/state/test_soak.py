@@ -75,7 +75,7 @@ def test_outside_of_m8_there_is_none(state: str) -> None:
     assert soak(HEALTHY[state].observation()) is None
 
 
-def test_what_no_log_dates_is_not_known() -> None:
+def test_soak_is_unknown_without_a_log_that_dates_it() -> None:
     assert soak(HEALTHY["M8"].observation()) is None
     assert soak(changed(in_m8(), logs={})) is None
     assert soak(in_m8(_ARRIVALS[:-1])) is None
@@ -86,7 +86,7 @@ def test_the_inventorys_hours_have_to_pass(hours: float, ids: list[str]) -> None
     assert [finding.id for finding in soak_findings(soak(in_m8()), wanted_hours=hours)] == ids
 
 
-def test_what_is_not_known_is_not_long_enough() -> None:
+def test_unknown_soak_is_too_short() -> None:
     (found,) = soak_findings(None, wanted_hours=1)
     assert found.id == "soak-too-short" and "not known" in found.message
 

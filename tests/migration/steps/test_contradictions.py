@@ -47,7 +47,7 @@ def blocked(observation: Observation) -> set[str]:
 @pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None)
 @given(data=st.data())
-def test_what_is_finalized_is_never_rolled_back(data: st.DataObject) -> None:
+def test_finalized_migration_is_never_rolled_back(data: st.DataObject) -> None:
     # Whatever is not seen of it, and however old the log is that is.
     name = data.draw(st.sampled_from(["M11", "M8", "M6", None]))
     logs = {} if name is None else HEALTHY[name].observation().logs
@@ -68,7 +68,7 @@ def test_a_leader_without_the_flag_has_ended_it_whatever_the_log_still_says() ->
     assert blocked(seen) == {"migration-finalized"}
 
 
-def test_where_no_source_says_that_it_is_not_finalized() -> None:
+def test_rollback_is_blocked_if_no_source_excludes_finalization() -> None:
     assert blocked(changed(without_state(_M8), nodes=_M8.observation().brokers)) == {"finalization-not-excluded"}
     assert blocked(changed(without_state(_M8), nodes=())) == {"finalization-not-excluded"}
     assert plan_rollback(without_state(_M8)).outcome is Outcome.PLANNED  # its controller has the flag
@@ -154,9 +154,7 @@ def test_brokers_of_another_cluster_than_zookeeper(name: str) -> None:
     ("controllers", "migration", "state"),
     [(True, -1, State.M5), (False, -1, State.COPY_CRASHED), (True, 118, State.M6)],
 )
-def test_where_the_copy_begins_3_4_writes_what_others_write_at_its_end(
-    controllers: bool, migration: int, state: State
-) -> None:
+def test_state_of_3_4_at_the_begin_of_the_copy_is_recognised(controllers: bool, migration: int, state: State) -> None:
     seen = _M6.but(controllers={3001: controllers}, end=120, copy=(None, None), migration=migration)
     observation = seen.but(version="3.4.1").observation()
     logs = {id: changed(log, migration_states=((41, 1),)) for id, log in observation.logs.items()}

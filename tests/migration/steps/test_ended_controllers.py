@@ -60,7 +60,7 @@ def test_rollback_from_ended_controllers_deletes_the_znode_and_wipes() -> None:
         ENDED.but(holder=None, log=1),
     ],
 )
-def test_what_only_a_rollback_leaves_is_an_incomplete_rollback(seen: Seen) -> None:
+def test_leftovers_of_a_rollback_are_an_incomplete_rollback(seen: Seen) -> None:
     assert observed_state(seen.observation()).state is State.INCOMPLETE_ROLLBACK
 
 

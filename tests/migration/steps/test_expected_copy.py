@@ -51,7 +51,7 @@ def test_once_it_is_done_there_is_none_to_wait_for(name: str) -> None:
     assert patience_of(DriveOptions(), world(name).observation()).copy_ms == 600_000
 
 
-def test_what_is_given_holds_for_both() -> None:
+def test_given_timeout_applies_to_gates_and_copy() -> None:
     waits = patience_of(DriveOptions(gate_interval_ms=1_000, gate_timeout_ms=15_000), world("M4L").observation())
     assert (waits.gate_ms, waits.copy_ms, waits.apart_ms) == (15_000, 15_000, 1_000)
 

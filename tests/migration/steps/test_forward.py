@@ -125,7 +125,7 @@ def test_a_controller_is_not_started_to_end_at_the_same_znode_again() -> None:
     ("name", "moves"),
     [("M3", ["put-config 2"]), ("M4L", ["put-config 3"]), ("M5", ["wait-copy"]), ("M6", ["put-config 1"])],
 )
-def test_what_is_next_is_the_beginning_of_the_way(name: str, moves: list[str]) -> None:
+def test_next_step_is_the_first_pending_step_of_the_plan(name: str, moves: list[str]) -> None:
     step = plan_forward(HEALTHY[name].observation()).pending[0]
     assert [step.action.value if step.node is None else f"{step.action} {step.node}"] == moves
 
@@ -202,7 +202,7 @@ def test_a_copy_that_is_done_is_not_waited_for() -> None:
     assert "copy-not-done" not in [finding.id for finding in gates_of(State.M5, _M6.observation())]
 
 
-def test_what_was_not_heard_of_a_broker_is_not_taken_for_a_no() -> None:
+def test_missing_answer_of_a_broker_is_unknown() -> None:
     seen = {broker.id: witnesses(broker) for broker in evidence_of(_M4.observation()).brokers}
     assert (seen[1]["registered_migrating"], seen[2]["registered_migrating"]) == (True, False)
     unheard = evidence_of(_M4.but(log=None).observation()).brokers

@@ -64,7 +64,7 @@ def test_to_kraft_and_back_rack_by_rack() -> None:
     assert restarted(plan_rollback(in_racks(elected, SIX)), File.ORIGINAL) == [2, 4, 3, 6, 5, 1]
 
 
-def test_who_is_down_comes_up_before_another_one_is_stopped() -> None:
+def test_stopped_broker_is_started_before_another_is_stopped() -> None:
     seen = HEALTHY["M8"].but(modes={1: Mode.KRAFT, 2: Mode.KRAFT, 3: None}, files={3: Mode.KRAFT})
     plan = plan_rollback(seen.observation())
     assert restarted(plan, File.MIGRATION) == [3, 1, 2]

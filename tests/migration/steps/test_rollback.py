@@ -138,7 +138,7 @@ def test_the_rollback(name: str) -> None:
     _is_in_order(plan)
 
 
-def test_what_is_done_already_is_marked_done_in_the_plan() -> None:
+def test_completed_steps_are_marked_done_in_the_plan() -> None:
     plan = planned(WAYS["one broker is rolled"][0])
     assert actions(plan, Progress.DONE) == [
         "stop-controllers", "wait-zookeeper-controller", "restore-config 2", "restart-node 2",
@@ -157,7 +157,7 @@ def test_the_epoch_is_raised_above_all_that_partitions_carry() -> None:
     assert (step.value, step.version) == (13, 7)  # the quorum may stamp states until it is stopped
 
 
-def test_where_the_state_of_a_partition_is_hidden_the_epoch_to_beat_is_not_known() -> None:
+def test_epoch_gate_is_unknown_if_a_partition_state_is_hidden() -> None:
     evidence = evidence_of(_M6.observation())
     state = "/brokers/topics/orders/partitions/0/state"
     assert epoch_gate(evidence).is_known
@@ -209,7 +209,7 @@ def test_a_loss_can_be_accepted_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["M11", "a broker was formatted for KRaft", "brokers on KRaft and no quorum"])
-def test_what_cannot_be_undone_cannot_be_accepted(name: str) -> None:
+def test_irreversible_state_cannot_be_accepted(name: str) -> None:
     seen, reason = REFUSED[name]
     assert planned(seen, accepted=frozenset({reason})).outcome is Outcome.REFUSED
 
@@ -245,7 +245,7 @@ def test_everything_that_is_said_is_explained() -> None:
     assert said <= set(explanations())
 
 
-def test_where_no_controller_is_elected_in_time_one_broker_is_restarted_first():
+def test_one_broker_is_restarted_first_if_no_controller_is_elected_in_time():
     seen = _M6.but(controllers=_DOWN, holder=None, migration=None)
     waits = actions(planned(seen))
     again = actions(planned(seen, remembered=Remembered(waited=True)))

@@ -45,7 +45,7 @@ def test_the_loss_can_be_accepted_by_name() -> None:
     assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
 
 
-def test_where_no_controller_could_write_it_again_the_rollback_continues() -> None:
+def test_rollback_continues_with_a_warning_if_no_controller_can_write_the_state() -> None:
     # A cluster without any controller is worse.
     seen = without_controllers(old_state())
     assert observed_state(seen).state == "lost-quorum"

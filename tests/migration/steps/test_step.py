@@ -34,7 +34,7 @@ def test_a_step_names_the_file_that_its_node_gets(step: Step, words: str) -> Non
         (Outcome.REFUSED, [Severity.BLOCKER, Severity.WARNING, Severity.INFO]),
     ],
 )
-def test_what_blocks_elsewhere_warns_where_the_way_is_open(outcome: Outcome, severities: list[Severity]) -> None:
+def test_blockers_become_warnings_in_a_planned_route(outcome: Outcome, severities: list[Severity]) -> None:
     way = Way(outcome=outcome, state=State.M3, steps=(), findings=())
     given = (blocker("one", "cluster", "x"), warning("two", "cluster", "x"), note("three", "cluster", "x"))
     found = way.weighed(given)

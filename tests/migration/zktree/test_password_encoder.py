@@ -50,7 +50,7 @@ def test_aes_is_aes(key, vector, blocks, data):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
-def test_what_was_encrypted_comes_back(password):
+def test_encrypted_password_is_decoded(password):
     assert decode_password(encrypted(password), _SECRET) == password
 
 
@@ -90,6 +90,6 @@ def test_a_plain_password_is_not_taken_for_an_encrypted_one(value):
         ("passwordLength:2", "passwordLength:3"),
     ],
 )
-def test_what_kafka_would_not_open_does_not_open(part, other):
+def test_password_that_kafka_cannot_decode_is_refused(part, other):
     with pytest.raises(PasswordDecodeError):
         decode_password(encrypted("pw").replace(part, other), _SECRET)

@@ -97,7 +97,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("path", "data"), HARMLESS)
-def test_what_kafka_reads_is_not_poison(path, data):
+def test_znode_that_kafka_reads_has_no_finding(path, data):
     assert parsed({path: data}).findings == ()
 
 
@@ -112,7 +112,7 @@ SMALLER = [
 
 
 @pytest.mark.parametrize(("path", "data", "id", "severity"), SMALLER)
-def test_what_should_be_known(path, data, id, severity):
+def test_harmless_oddity_of_a_znode_is_reported(path, data, id, severity):
     (finding,) = parsed({path: data}).findings
     assert (finding.id, finding.subject, finding.severity) == (id, path, severity)
 
@@ -159,7 +159,7 @@ def test_a_comma_behind_a_credential_is_nothing():
 
 
 @pytest.mark.parametrize("data", [b"{", b"nul", b"NaN", b"[Infinity]", b"\xff", b'"\x01"', b"[" * 2000 + b"]" * 2000])
-def test_what_is_not_json(data):
+def test_invalid_json_is_refused(data):
     with pytest.raises(NotJsonError):
         parse_json(data)
 

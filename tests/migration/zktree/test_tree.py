@@ -51,7 +51,7 @@ def test_paths_may_be_relative_to_the_named_chroot_already():
 
 
 @pytest.mark.parametrize("chroot", ["kafka", "/a//b"])
-def test_what_is_not_a_chroot(chroot):
+def test_invalid_chroot_is_refused(chroot):
     with pytest.raises(InputError) as error:
         tree_of(znodes(small()), chroot)
     assert error.value.id == "invalid-chroot"

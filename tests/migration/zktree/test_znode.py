@@ -47,7 +47,7 @@ ZNODES = st.builds(
 
 @pytest.mark.slow
 @given(st.lists(ZNODES))
-def test_what_is_written_is_read_again(znodes):
+def test_written_znodes_are_read_again(znodes):
     saved = decode_znodes(encode_znodes(znodes), file="zk.jsonl.gz")
     assert saved.znodes == tuple(znodes)
     assert saved.findings == ()

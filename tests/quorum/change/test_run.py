@@ -154,7 +154,7 @@ def test_it_gives_up_after_some_attempts(run):
 
 
 @pytest.mark.slow
-def test_what_was_unknown_is_found_out_by_the_next_run(run):
+def test_unknown_outcome_is_settled_by_the_next_run(run):
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=TIMED_OUT, commits_after_ms=100_000)])
     assert run(quorum, _remove("3")).outcome is Outcome.UNKNOWN
     assert run(quorum, _remove("3"), step_ms=5_000).outcome is Outcome.UNKNOWN, "nothing else is sent meanwhile"
@@ -176,7 +176,7 @@ def test_a_node_that_does_not_catch_up_is_not_added(run):
     assert "candidate-not-caught-up" in _ids(result)
 
 
-def test_who_is_not_registered_has_no_endpoint(run):
+def test_unregistered_candidate_has_no_endpoint_and_is_refused(run):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"), registered=False)
     result = run(quorum, _reassign("1,2,3,4,5"))
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
@@ -201,7 +201,7 @@ def test_a_change_by_another_operator_is_noticed(run):
     assert ids_of(quorum.world.voters) == [1, 2, 3, 4, 5]
 
 
-def test_who_comes_or_leaves_towards_the_target_is_welcome(run):
+def test_foreign_change_towards_the_target_is_accepted(run):
     # A controller with auto-join makes itself a voter while another one is being added.
     quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6"))
 
@@ -282,7 +282,7 @@ def test_that_the_leader_has_not_heard_of_every_voter_is_reported_as_a_wait(tmp_
     assert "the leader has not heard from every voter yet" in [event.text for event in events if event.kind == "wait"]
 
 
-def test_where_nothing_is_seen_after_a_request_the_last_known_leader_is_reported(run):
+def test_last_known_leader_is_reported_if_no_observation_follows_a_request(run):
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST)])
     observe = quorum._state
     quorum._state = lambda: replace(observe(), leader_id=-1) if quorum.sent else observe()

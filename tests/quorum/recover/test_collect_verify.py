@@ -68,7 +68,7 @@ def test_folders_that_were_renamed(kafkactl: Cli, tmp_path: Path):
     assert (code, [finding["id"] for finding in answer["findings"]]) == (7, ["partition-folders-renamed"])
 
 
-def test_what_is_not_a_plan(kafkactl: Cli, tmp_path: Path):
+def test_other_file_is_refused_as_a_recovery_plan(kafkactl: Cli, tmp_path: Path):
     (tmp_path / "x.json").write_text("[]")
     run = kafkactl("quorum", "recover", "verify", tmp_path / "x.json", "-o", "json")
     assert (run.code, run.error["id"]) == (2, "not-a-recovery-plan")
@@ -103,7 +103,7 @@ def test_a_cluster_that_runs_on_it():
     assert live(image=changed(lost)) == [("partitions-without-leader", "blocker")]
 
 
-def test_what_lost_brokers_leave_behind():
+def test_partitions_stranded_on_lost_brokers_are_reported():
     # As Kafka answered with broker 12 gone: an unclean election for `both`, none for `single` before it is moved.
     both, single = worlds.topic("both", 1, 2, brokers=(12, 11)), worlds.topic("single", 2, 1, brokers=(12,))
     image = changed(worlds.image(both, single), brokers=fenced(12).brokers)

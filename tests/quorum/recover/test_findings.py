@@ -168,7 +168,7 @@ def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) 
     assert planned["losses"]["topics_missing"] == ["late"]
 
 
-def test_what_only_a_leader_may_have_had_is_not_called_lost(recover: Recovery, tmp_path: Path) -> None:
+def test_records_of_a_leader_alone_are_not_reported_as_lost(recover: Recovery, tmp_path: Path) -> None:
     # Three voters end at offset 10. A broker goes on, which proves nothing; a snapshot of any broker does.
     three = changed(BEFORE, kraft_version=1, voters=worlds.voters([1, 2, 3]))
     disks = [disk(tmp_path / f"c{id}", id) for id in (1, 2, 3)]
@@ -226,7 +226,7 @@ def test_a_topic_may_have_its_data_on_a_replica_that_was_not_in_sync() -> None:
     assert topics_without_data(image(apart), (), (11, 13)) == [apart]
 
 
-def test_what_could_be_adopted_is_offered_once(recover: Recovery, tmp_path: Path) -> None:
+def test_adoption_of_partitions_is_offered_once(recover: Recovery, tmp_path: Path) -> None:
     disks = [disk(tmp_path / "c1", 1, lagging_log()), *broker_disks(tmp_path)]
     offered = recover.plan("--lost", "2,3", "--drop-empty", disks=disks, code=3)
     assert "3 partitions could be adopted" in finding(offered, "partitions-adoptable")["message"]

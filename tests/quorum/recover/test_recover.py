@@ -124,7 +124,7 @@ def test_the_same_twice_gives_the_same_bytes(recover: Recovery, tmp_path: Path):
     assert tree(recover.out.parent) == before
 
 
-def test_what_a_killed_run_left_is_done_again_with_the_same_ids(recover: Recovery, tmp_path: Path):
+def test_killed_run_is_repeated_with_the_same_ids(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     recover(*LOST, "--confirm", CLUSTER, disks=disks)
     before = tree(recover.out.parent)
@@ -543,7 +543,7 @@ def test_a_partition_of_which_a_file_is_broken_is_named(recover: Recovery, tmp_p
     assert unread["subject"] == str(file) and "Is a directory" in unread["message"]
 
 
-def test_what_cannot_be_read_of_a_disk_is_said(recover: Recovery, tmp_path: Path):
+def test_unreadable_file_of_a_disk_is_reported(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     (disks[1] / "meta.properties").unlink()
     found = recover.plan(*LOST, disks=disks, code=3)

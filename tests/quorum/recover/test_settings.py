@@ -55,7 +55,7 @@ class TestAdoptedTopics:
         (found,) = (finding for finding in answer["findings"] if finding["id"] == "adopted-settings-unknown")
         assert (found["severity"], found["evidence"]["topics"]) == ("warning", ["__consumer_offsets", "late"])
 
-    def test_what_a_better_disk_knows_is_used(self, kafkactl: Cli, tmp_path: Path):
+    def test_settings_of_a_disk_with_a_longer_log_are_used(self, kafkactl: Cli, tmp_path: Path):
         after = changed(AFTER, configs={(TOPIC_CONFIG, "late"): {"retention.ms": "99"}})
         path = disk(tmp_path / "b11", 11)
         worlds.folder(path, LATE, 0, timestamp_ms=NOW_MS * 2)
@@ -195,7 +195,7 @@ class TestRetentionThatIsNotKnown:
         )  # fmt: skip
         assert [held.setting for held in expiring(image, [folder], now_ms=NOW_MS)] == ["retention.bytes"] * expires
 
-    def test_what_expired_while_the_cluster_was_down_is_not_counted(self):
+    def test_data_that_expired_before_the_last_life_sign_is_not_counted(self):
         folder = old_folder(NOW_MS - 30 * DAY_MS)
         assert expiring(BEFORE, [folder], now_ms=NOW_MS, alive_ms=NOW_MS - 29 * DAY_MS) == []
         (held,) = expiring(BEFORE, [folder], now_ms=NOW_MS, alive_ms=NOW_MS)

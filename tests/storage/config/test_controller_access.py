@@ -14,7 +14,7 @@ def test_a_plaintext_listener_needs_nothing() -> None:
     assert found == {"security.protocol": "PLAINTEXT", "sasl.mechanism": "GSSAPI"}
 
 
-def test_what_is_set_for_the_listener_counts_before_what_is_set_for_all() -> None:
+def test_setting_of_the_listener_overrides_the_general_setting() -> None:
     config = a_config(
         listener_security_protocol_map=MAP,
         ssl_truststore_location="/all.jks",

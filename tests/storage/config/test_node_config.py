@@ -223,7 +223,7 @@ def test_providers_are_asked():
     assert config.properties["node.id"] == "5"
 
 
-def test_what_no_provider_knows_is_an_error_where_it_matters():
+def test_unresolved_value_of_a_required_key_is_an_error():
     error = refused(text(COMBINED | PROVIDER, log_dirs="${env:NOPE}", node_id="${env:ID}"))
     assert [finding.id for finding in error.findings] == ["unresolved-config-provider"] * 2
     assert "the value of log.dirs, ${env:NOPE}, comes from a config provider" in error.findings[1].message
@@ -233,7 +233,7 @@ def test_what_no_provider_knows_is_an_error_where_it_matters():
     assert broker_id.findings[0].evidence["key"] == "broker.id"
 
 
-def test_what_no_provider_knows_is_a_warning_elsewhere():
+def test_unresolved_value_of_another_key_is_a_warning():
     config = read(text(COMBINED | PROVIDER, broker_rack="${env:NOPE}", num_io_threads="${env:NOPE}"), resolve=answers)
     assert [warning.id for warning in config.warnings] == ["unresolved-config-provider"] * 2
     assert config.node_id == 1

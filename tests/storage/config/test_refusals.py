@@ -269,7 +269,7 @@ def test_every_compression_type_is_an_id(release: str, id: int):
         assert read(text(COMBINED) + f"{key}={id}\n".encode(), release).node_id == 1
 
 
-def test_what_is_cordoned_may_be_all_directories_or_some_of_them():
+def test_cordoned_directories_may_be_all_or_some():
     for base, named in ((BROKER, "*"), (BROKER, "/b"), (BROKER, "/b,/b"), (BROKER, ""), (CONTROLLER, "/elsewhere")):
         assert read(text(base, log_dirs="/a,/b") + f"cordoned.log.dirs={named}\n".encode(), "4.4")
     assert read(text(BROKER, log_dirs="/a") + b"cordoned.log.dirs=/b\n", "4.2")  # no such key yet

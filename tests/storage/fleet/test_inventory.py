@@ -113,7 +113,7 @@ def test_a_credential_in_place_of_the_file_is_refused_and_not_shown():
 
 
 @pytest.mark.parametrize("data", [b"cluster_id = ", b"\xff\xfe", b"a = 1\na = 2", b"[" * 100_000])
-def test_what_is_not_toml_says_where(data):
+def test_inventory_that_is_not_toml_is_refused_with_its_name(data):
     with pytest.raises(InventoryError) as caught:
         parse_inventory(data, file="fleet.toml")
     assert caught.value.id == "inventory-not-toml"

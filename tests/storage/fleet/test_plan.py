@@ -267,7 +267,7 @@ def test_a_refusal_names_its_way_out(name):
         ),
     ],
 )
-def test_what_is_only_doubtful_is_a_warning(builder, id):
+def test_doubtful_fleet_is_planned_with_a_warning(builder, id):
     plan = builder.plan()
     assert (plan.outcome, [finding.id for finding in plan.findings]) == (Outcome.PLANNED, [id])
 
@@ -324,7 +324,7 @@ def test_all_problems_of_all_nodes_are_reported_at_once():
     assert any(finding.subject.startswith("node 1") for finding in blockers(plan.findings))
 
 
-def test_what_all_nodes_say_is_reported_once():
+def test_problem_of_all_nodes_is_reported_once():
     plan = FleetBuilder(inventory={"release_version": "9.9"}).plan()
     (finding,) = found(plan, "unknown-release-version")
     assert finding.evidence["nodes"] == [1, 2, 3, 4, 5, 6]

@@ -92,7 +92,7 @@ def test_a_plan_comes_back_as_it_was():
     assert checksum == shown_plan(plan)["plan_sha256"]
 
 
-def test_what_a_finding_is_shown_with_is_written_once():
+def test_plan_with_a_finding_is_written_and_read_unchanged():
     plan = changed(a_plan(), findings=(warning("even-voter-count", "fleet", "m"),))
     read, _ = parse_plan(render_plan(plan), file="plan.json")
     assert render_plan(read) == render_plan(plan)
@@ -107,7 +107,7 @@ def test_a_content_that_nodes_share_is_stored_once():
     assert len(document["contents"]) == 6  # one bootstrap.checkpoint for all, one meta.properties each
 
 
-def test_what_is_shown_holds_no_file_contents():
+def test_shown_plan_has_no_file_contents():
     shown = json.dumps(shown_plan(a_plan()))
     assert base64.b64encode(SECRET).decode() not in shown
     assert "contents" not in shown_plan(a_plan())
@@ -162,7 +162,7 @@ def test_reformatting_the_json_is_not_an_edit():
         (resealed(lambda plan: plan["nodes"][0]["directories"][0].update(directory_id="?")), "not a uuid"),
     ],
 )
-def test_what_is_not_a_plan_is_reported_as_such(data, why):
+def test_other_file_is_refused_as_a_plan(data, why):
     with pytest.raises(InputError) as caught:
         parse_plan(data, file="plan.json")
     assert caught.value.id == "not-a-plan-file"

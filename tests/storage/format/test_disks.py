@@ -25,7 +25,7 @@ def test_a_formatted_directory_is_refused_and_kept_with_ignore_formatted() -> No
     assert made.directories[1].action is Action.FORMAT
 
 
-def test_where_all_is_formatted_there_is_nothing_to_do() -> None:
+def test_formatted_directories_leave_nothing_to_do() -> None:
     made = plan(observed=seen(formatted("/data/d1")), ignore_formatted=True)
     assert (made.outcome, made.outcome.exit_code) == (Outcome.NOTHING_TO_DO, 0)
     assert made.directories[0].action is Action.KEEP
@@ -95,7 +95,7 @@ def test_the_metadata_directory_can_never_be_left_out() -> None:
     assert "version" in evidence["why"]
 
 
-def test_where_nothing_can_be_read_nothing_is_left() -> None:
+def test_unreadable_directories_leave_none_to_format() -> None:
     made = plan(observed=seen(with_meta("/data/d1", "version=2\n")))
     assert stops(made) == ["metadata-directory-unreadable", "no-directory-left"]
     assert finding(made, "no-directory-left").message == "No available log directories to format"
@@ -144,7 +144,7 @@ def test_users_and_features_do_nothing_on_a_broker() -> None:
     ]
 
 
-def test_what_is_kept_and_differs_from_what_is_asked_is_reported() -> None:
+def test_kept_directory_that_differs_from_the_request_is_reported() -> None:
     first = plan("4.3", node=TWO)
     bootstrap = FileRead(path="/data/d1/bootstrap.checkpoint", content=first.directories[0].files[1].content)
     kept = replace(formatted("/data/d1"), bootstrap_checkpoint=bootstrap)

@@ -86,7 +86,7 @@ RELEASES = ("3.3", "3.6", "3.7", "3.8", "3.9", "4.0", "4.3", "4.4")
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_what_was_never_formatted_is_formatted(release):
+def test_blank_node_is_formatted_by_ensure(release):
     static = request(voter_mode=VoterMode.UNSPECIFIED)
     config = a_config(release, log_dirs=DIRS, static=True)
     plan = ensure(static, blank_node(config), release, static=True)
@@ -195,7 +195,7 @@ def test_lost_bootstrap_records_are_refused_before_the_first_start(release, lost
 
 
 @pytest.mark.parametrize("started", [False, True])
-def test_what_may_not_be_read_is_refused_and_not_taken_for_lost(started):
+def test_unreadable_file_is_refused_and_not_reported_as_lost(started):
     # By another user than the node's: neither equal to what is asked for, nor to be unformatted.
     observed = disks(formatted(request()), started=started)
     file = replace(observed.directories[0].bootstrap_checkpoint, content=None, error="Permission denied")

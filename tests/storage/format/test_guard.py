@@ -70,7 +70,7 @@ def test_nothing_is_said_of_a_blank_or_missing_directory() -> None:
         (entry(staged_name("meta.properties")), entry(staged_name(BOOTSTRAP_CHECKPOINT)), entry(KAFKACTL_LOCK)),
     ],
 )
-def test_what_an_interrupted_format_leaves_is_not_data(left: tuple[DirectoryEntry, ...]) -> None:
+def test_leftovers_of_an_interrupted_format_are_not_data(left: tuple[DirectoryEntry, ...]) -> None:
     assert check(directory("/data/d1", *left)) == {}
 
 

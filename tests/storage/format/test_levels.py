@@ -28,7 +28,7 @@ def test_a_release_version_outside_the_range_is_refused(release: str, text: str,
     assert phrase in finding(made, id_).message
 
 
-def test_what_the_tool_cannot_read_comes_before_a_wrong_flag() -> None:
+def test_unreadable_release_version_is_reported_before_a_wrong_flag() -> None:
     # 4.x fails on a release version that it does not know while it reads its arguments, 3.9 knows it as too old.
     wrong = {"node": {"static": True}, "voter_mode": VoterMode.STANDALONE, "release_version": "3.2"}
     assert stops(plan("4.4", **wrong))[0] == "release-version-too-old"

@@ -107,7 +107,7 @@ def test_a_leader_that_others_follow_out_of_sight_leaves_the_operators_word() ->
         ({1, 2}, {2}, [("quorum-not-observed", Severity.WARNING)]),  # the other voter holds all that is committed
     ],
 )
-def test_where_no_controller_answers_a_refused_connection_speaks_for_a_static_voter(
+def test_refused_connections_decide_for_a_static_quorum_without_answers(
     voters: set[int], refused: set[int], expected: list[tuple[str, Severity]]
 ) -> None:
     quorum = QuorumSeen(reason="no way", voter_ids=frozenset(voters), refused=frozenset(refused))

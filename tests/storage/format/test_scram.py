@@ -72,7 +72,7 @@ def test_a_salted_password_needs_no_password():
         ("SCRAM-SHA-256=[name=a,password=b,salt=]", "a", 4096),
     ],
 )
-def test_what_3_9_and_later_take(text: str, name: str, iterations: int):
+def test_scram_arguments_of_3_9_and_later_are_parsed(text: str, name: str, iterations: int):
     credential = parse(text)
     assert (credential.name, credential.iterations) == (name, iterations)
 
@@ -140,7 +140,7 @@ REFUSED_BY_OLD = [
     + [(NEW, *case) for case in REFUSED_BY_NEW]
     + [(OLD, *case) for case in REFUSED_BY_OLD],
 )
-def test_what_is_refused(release, text: str, id: str, words: str):
+def test_invalid_scram_argument_is_refused_without_its_secret(release, text: str, id: str, words: str):
     with pytest.raises(InputError) as caught:
         parse(text, release)
     error = caught.value

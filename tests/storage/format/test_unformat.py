@@ -65,7 +65,7 @@ def test_leftovers_alone_are_removed_without_an_id() -> None:
     assert (made.outcome, made.cluster_id) == (Outcome.PLANNED, None)
 
 
-def test_where_nothing_is_formatted_there_is_nothing_to_do() -> None:
+def test_unformat_of_blank_directories_has_nothing_to_do() -> None:
     assert plan(blank("/data/d1"), blank("/data/d2")).outcome is Outcome.NOTHING_TO_DO
 
 

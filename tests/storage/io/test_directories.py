@@ -90,7 +90,7 @@ def test_a_path_with_a_zero_byte_cannot_be_read() -> None:
     assert observe_directory("/data/\0").state is DirectoryState.UNREADABLE
 
 
-def test_what_is_not_a_file_has_no_content_and_is_not_waited_for(tmp_path: Path) -> None:
+def test_directory_in_place_of_a_file_has_no_content(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").mkdir()
     seen = observe_directory(str(tmp_path))
     assert seen.meta_properties is not None

@@ -126,7 +126,7 @@ def test_versions_that_kafka_before_37_takes(version, complaint):
 
 
 @pytest.mark.parametrize(("path", "role"), [("/data/d1", "metadata"), ("/data/d2", "data")])
-def test_what_a_directory_is_for(path, role):
+def test_role_of_a_directory_is_shown(path, role):
     shown = _directory(Some(config=Some(metadata_log_dir="/data/d1")), facts(path=path, meta=None, kind=Some(word="x")))
     assert (shown["path"], shown["role"]) == (path, role)
 

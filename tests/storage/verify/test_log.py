@@ -49,7 +49,7 @@ def found_in(answer, id):
     [cut_in_batch(LOG, 3, 0), cut_in_batch(LOG, 3, 30), steps(cut_in_batch(LOG, 3, 0), added(LOG, bytes(4096)))],
     ids=["between batches", "in a batch", "zeros"],
 )
-def test_what_a_snapshot_holds_is_not_lost(node, damage):
+def test_records_in_a_snapshot_are_not_reported_as_lost(node, damage):
     # As measured: the only voter's log ended before its newest snapshot, and it continued from that (4.3.1).
     made = node("4.4.0").format(static=True).started_once(batches=5)
     damage(made.root)
@@ -214,7 +214,7 @@ def test_leftovers_and_readable_secrets_are_reported(node):
     assert "alice-secret" not in repr(answer)
 
 
-def test_what_a_running_node_is_about_to_delete_was_not_interrupted(node):
+def test_files_marked_for_deletion_are_not_an_interruption(node):
     made = node("4.3.1").format(static=True)
     for number in range(7):
         holds(f"d1/__cluster_metadata-0/{number:020}.log.deleted", "")(made.root)

@@ -18,7 +18,7 @@ EVERY = ("3.3.2", "3.4", "3.5", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.2", "4.
 
 
 @pytest.mark.parametrize("version", EVERY)
-def test_what_we_format_starts(node, version):
+def test_formatted_node_is_predicted_to_start(node, version):
     answer = node(version).format(static=True).verify()
     assert (answer.will_start, answer.expected_failure, answer.would_lose) == (True, None, ())
     assert blocker_ids(answer) == []

@@ -92,7 +92,7 @@ def test_a_missing_footer_is_only_reported(lived):
     assert "checkpoint-truncated" in {finding.id for finding in answer.findings}
 
 
-def test_what_is_cut_behind_the_footer_is_only_reported(lived):
+def test_cut_after_the_footer_is_reported_and_does_not_stop_a_start(lived):
     made = lived("4.3.1", metadata_version=None)
     more = encode_batch([(None, b"x" * 50)], base_offset=9, timestamp_ms=1)
     added(NEWEST, more[:-3])(made.root)

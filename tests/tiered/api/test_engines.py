@@ -30,7 +30,9 @@ def replicas(count: int, size: int) -> list[MetadataReplica]:
         ("spark", None, None, "spark", None),
     ],
 )
-def test_what_was_asked_for(asked: str, master: str | None, context: str | None, name: str, used: str | None) -> None:
+def test_requested_engine_is_chosen(
+    asked: str, master: str | None, context: str | None, name: str, used: str | None
+) -> None:
     found = chosen_engine(asked, master, context, replicas(5, 1000))
     assert (found.name, found.master) == (name, used)
 

@@ -161,7 +161,7 @@ def test_a_file_where_there_is_none(template: str, clients: Clients, tmp_path: P
 
 
 @pytest.mark.parametrize("template", READY_MADE)
-def test_what_lies_in_the_log_directories(template: str, clients: Clients, tmp_path: Path) -> None:
+def test_hook_lists_log_directories_and_strays(template: str, clients: Clients, tmp_path: Path) -> None:
     world = world_of(template, tmp_path)
     logs = [str(folder_of(tmp_path) / name) for name in ("data 1", "data 2")]
     assert listed(world, logs) == []

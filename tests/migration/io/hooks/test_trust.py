@@ -169,7 +169,7 @@ def test_a_folder_that_every_user_may_write_is_refused(config: Path, mode: int) 
     assert config.read_bytes() == OLD
 
 
-def test_what_is_not_a_file_is_refused(config: Path) -> None:
+def test_hook_refuses_a_fifo_as_configuration(config: Path) -> None:
     config.unlink()
     os.mkfifo(config)
     assert swap(config).returncode == 67
