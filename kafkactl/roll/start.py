@@ -14,7 +14,7 @@ from kafkactl.cluster.quorum.majority import majority
 from kafkactl.core.answers import by_fields
 from kafkactl.core.errors import DecodeError
 from kafkactl.core.frozen import frozen
-from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION
+from kafkactl.core.kafka_names import KRAFT_VERSION, METADATA_VERSION, REMOTE_LOG_METADATA
 from kafkactl.features.catalog.record_types import record_types_of
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.start_rules import start_rules
@@ -27,7 +27,14 @@ from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.releases import is_before_kraft, rules_of
 from kafkactl.roll.rules.binaries import java_needed
-from kafkactl.roll.rules.refusals import missing_classes, refused_settings, refused_topic_settings, unread_settings
+from kafkactl.roll.rules.refusals import (
+    missing_classes,
+    node_config,
+    refused_settings,
+    refused_topic_settings,
+    unread_settings,
+)
+from kafkactl.storage.config.tiered import metadata_partitions
 
 _OLDEST_JAVA: Final = 8  # no release of Kafka with KRaft starts with an older one
 
@@ -150,6 +157,18 @@ def _log(case: RollCase, node: RollNode, release: Release, unknown: list[str]) -
     if not node.is_controller:
         for fit in unfit:
             yield StartFailure(phase=StartPhase.REGISTER, message=_broker_says(fit))
+    if start_rules(release).stops_without_remote_metadata and wrong_metadata_partitions(case, node, release):
+        text = "Stopping the server as it failed to initialize topic-based RLMM resources"
+        yield StartFailure(phase=StartPhase.REGISTER, message=text)
+
+
+def wrong_metadata_partitions(case: RollCase, node: RollNode, release: Release) -> int | None:
+    """Return the number of partitions that a broker expects of the topic `__remote_log_metadata`, if the topic has
+    another number; else None."""
+    topic, properties = case.image.topic(REMOTE_LOG_METADATA), case.properties_of(node)
+    config = node_config(release, properties) if node.is_broker and properties is not None else None
+    count = None if config is None else metadata_partitions(config)
+    return None if topic is None or count == len(topic.partitions) else count
 
 
 def unfit_levels(case: RollCase, node: RollNode, release: Release) -> list[LevelFit]:

@@ -279,3 +279,75 @@ def test_nodes_of_the_cluster_that_the_inventory_lacks_are_named():
     status = roll_status(case)
     assert "node-left-out" in [finding.id for finding in status.findings]
     assert status.next_action.startswith("Add node 3 to the inventory. Controller 3 is part of the cluster")
+
+
+PLUGIN = "com.example.tiered.Storage"
+
+
+def tiered_file(id: int, **more: str) -> str:
+    """Return the file of a broker with tiered storage by a plugin."""
+    own = {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": PLUGIN,
+        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+        "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
+    }
+    lines = {**own, **{key.replace("__", "."): value for key, value in more.items()}}
+    return config(id, ["broker"]) + "".join(f"{key}={value}\n" for key, value in lines.items() if value)
+
+
+def tiered_roll(release: str, **more: str) -> Roll:
+    """Return a cluster with tiered storage, whose metadata topic has two partitions; settings of broker 12 differ."""
+    roll = Roll(release).topic("__remote_log_metadata", [11, 12, 13], [12, 13, 11], retention_ms="-1")
+    for id in (11, 12, 13):
+        roll.change(id, config=tiered_file(id, **(more if id == 12 else {})))
+    return roll.topic("orders", [11, 12, 13], remote_storage_enable="true")
+
+
+def test_plugin_of_tiered_storage_has_to_be_installed_with_a_new_release() -> None:
+    check = found(tiered_roll("3.9.2"), "4.3.1")["classes-not-checked"]
+    assert (check.severity, check.evidence["nodes"], check.evidence["classes"]) == (
+        Severity.INFO, [11, 12, 13], [PLUGIN],
+    )  # fmt: skip
+    assert "classes-not-checked" not in found(tiered_roll("4.3.1"))  # the present binary has run with it
+    with_path = tiered_roll("3.9.2", remote__log__storage__manager__class__path="/opt/plugin/*")
+    assert found(with_path, "4.3.1")["classes-not-checked"].evidence["nodes"] == [11, 13]
+
+
+@pytest.mark.parametrize(
+    ("release", "count", "severity"),
+    [("4.3.1", "3", Severity.BLOCKER), ("3.9.2", "3", Severity.WARNING), ("4.3.1", "2", None), ("4.3.1", " 2 ", None)],
+)
+def test_number_of_metadata_partitions_is_that_of_the_topic(release: str, count: str, severity: Severity) -> None:
+    key = "rlmm__config__remote__log__metadata__topic__num__partitions"
+    check = found(tiered_roll(release, **{key: count})).get("metadata-partition-count-differs")
+    assert (check and check.severity) == severity
+    if check is not None:
+        assert check.evidence == {"nodes": [12], "partitions": 2, "configured_partitions": 3}
+
+
+@pytest.mark.parametrize(("release", "starts"), [("4.3.1", False), ("3.9.2", True)])
+def test_broker_with_another_number_of_metadata_partitions_stops_since_4_2(release: str, starts: bool) -> None:
+    key = "rlmm__config__remote__log__metadata__topic__num__partitions"
+    node = next(node for node in check_roll(tiered_roll(release, **{key: "3"}).case()).nodes if node.id == 12)
+    assert node.will_start is starts
+    assert starts or (node.expected_failure and "topic-based RLMM" in node.expected_failure.message)
+
+
+def test_number_of_metadata_partitions_has_a_default_and_a_prefix() -> None:
+    key = "rlmm__config__remote__log__metadata__topic__num__partitions"
+    assert (
+        found(tiered_roll("4.3.1", **{key: ""}))["metadata-partition-count-differs"].evidence["configured_partitions"]
+        == 50
+    )
+    own = {"remote__log__metadata__manager__impl__prefix": "own."}
+    prefixed = tiered_roll("4.3.1", own__remote__log__metadata__topic__num__partitions="2", **{key: "7"}, **own)
+    assert "metadata-partition-count-differs" not in found(prefixed)
+    other = tiered_roll("4.3.1", remote__log__metadata__manager__class__name="com.example.Manager", **{key: "7"})
+    assert "metadata-partition-count-differs" not in found(other)
+
+
+def test_broker_without_tiered_storage_is_reported_while_topics_are_tiered() -> None:
+    check = found(tiered_roll("4.3.1", remote__log__storage__system__enable="false"))
+    assert check["tiered-topics-without-tiered-storage"].evidence == {"nodes": [12], "topics": ["orders"]}
+    assert "tiered-topics-without-tiered-storage" not in found(tiered_roll("4.3.1"))

@@ -12,13 +12,13 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.releases import Release
 from kafkactl.roll.case import RollCase, Way
-from kafkactl.roll.checks import binaries, cluster, evidence
+from kafkactl.roll.checks import binaries, cluster, evidence, tiered
 from kafkactl.roll.checks.row import CheckRow
 from kafkactl.roll.levels import LevelFit, level_fits
 from kafkactl.roll.rollback_path import RollbackPath, rollback_path
 from kafkactl.roll.start import StartFailure, forecast_start
 
-ROWS: Final[tuple[CheckRow, ...]] = (*binaries.ROWS, *cluster.ROWS, *evidence.ROWS)
+ROWS: Final[tuple[CheckRow, ...]] = (*binaries.ROWS, *tiered.ROWS, *cluster.ROWS, *evidence.ROWS)
 _WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 

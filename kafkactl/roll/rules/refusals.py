@@ -67,6 +67,11 @@ def refused_settings(release: Release, properties: Mapping[str, str]) -> list[Re
     ]
 
 
+def node_config(release: Release, properties: Mapping[str, str]) -> NodeConfig | None:
+    """Return a node's file as the release reads it; None if the release refuses it."""
+    return _read(release, properties)[0]
+
+
 def unread_settings(release: Release, properties: Mapping[str, str]) -> list[str]:
     """Return the keys that the release checks and whose values are unknown: redacted, or held by a config provider.
 

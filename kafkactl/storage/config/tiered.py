@@ -11,10 +11,15 @@ from typing import Final
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.protocol.text.config_values import Problem
+from kafkactl.protocol.text.java_text import trim
 from kafkactl.storage.config.node_config import NodeConfig
 
 METADATA_LISTENER: Final = "remote.log.metadata.manager.listener.name"
 STORAGE_CLASS: Final = "remote.log.storage.manager.class.name"
+_PREFIX: Final = "remote.log.metadata.manager.impl.prefix"
+_DEFAULT_PREFIX: Final = "rlmm.config."
+_PARTITIONS: Final = "remote.log.metadata.topic.num.partitions"
+_DEFAULT_PARTITIONS: Final = 50
 _TOPIC_BASED: Final = "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager"
 
 
@@ -38,6 +43,18 @@ def lacks_metadata_servers(config: NodeConfig) -> bool:
     """Return True if the topic-based manager of tiered metadata has no listener to connect to."""
     tiered = config.tiered
     return tiered is not None and tiered.metadata_listener is None and tiered.metadata_class == _TOPIC_BASED
+
+
+def metadata_partitions(config: NodeConfig) -> int | None:
+    """Return the number of partitions that the topic-based manager of tiered metadata expects of its topic.
+
+    None if another manager is configured, or the value is not a number.
+    """
+    if config.tiered is None or config.tiered.metadata_class != _TOPIC_BASED:
+        return None
+    prefix = config.properties.get(_PREFIX, _DEFAULT_PREFIX)
+    text = trim(config.properties.get(f"{prefix}{_PARTITIONS}", str(_DEFAULT_PARTITIONS)))
+    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def broker_listeners(config: NodeConfig) -> list[str]:
