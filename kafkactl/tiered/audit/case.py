@@ -121,7 +121,7 @@ class AuditCase:
             if not facts.is_complete
         }
         known = self.view.metadata_topic.logs if self.view.metadata_topic else {}
-        for at in range(max(self.topic_partitions or 0, self.configured or 0, *self.ledger.logs, 0)):
+        for at in range(max(self.topic_partitions or self.configured or 0, *self.ledger.logs, 0)):
             end = known[at].end_offset if at in known else None
             if at not in self.ledger.logs and end != 0:
                 found[at] = (0, end)

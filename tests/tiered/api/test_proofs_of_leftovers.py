@@ -224,3 +224,13 @@ def test_copy_of_a_moved_partition_may_have_ended(tmp_path: Path) -> None:
     asked = Request(observation=folder, bucket=listed(tmp_path, objects(TOPIC, 0, "a", 0)))
     found = left(asked, orphans=True)
     assert (found.objects, found.unproven) == ((), 5)
+
+
+def test_metadata_partition_that_the_topic_does_not_have_is_not_missing(tmp_path: Path) -> None:
+    # Brokers are configured with more than the topic has: the others do not exist, and no record can be in them.
+    document = cluster(partition_seen(earliest=0, local=25, latest=50, bases=(25, 30, 40)))
+    document["metadata_topic"] |= {"partitions": 1, "configured_partitions": 3}
+    folder = str(save_observation(tmp_path / "seen", document, three()))
+    found = ids(audit(load(Request(observation=folder))))
+    assert "metadata-partition-count-differs" in found
+    assert "metadata-view-incomplete" not in found
