@@ -22,7 +22,7 @@ from kafkactl.roll.api import RollRequest, check, plan, plan_rollback, status
 from kafkactl.roll.back import mark_of
 from kafkactl.roll.observation import RollObservation
 from kafkactl.roll.planning import levels_of
-from tests.roll.rolls import JAVA, Roll, config
+from tests.roll.rolls import CLUSTER, JAVA, Roll, config
 
 OLD, NEW = "3.9.2", "4.3.1"
 RF3 = ([11, 12, 13], [12, 13, 11], [13, 11, 12])
@@ -128,7 +128,7 @@ def mid_step(roll: Roll, id: int, action: str, *, to: str = NEW) -> Roll:
     before = {str(id): str(version) for id, version in case.versions.items()}
     text = JournalText(entries=())
     for kind, data in (
-        ("journal", {"version": 1, "subject": "roll", "cluster_id": "c"}),
+        ("journal", {"version": 1, "subject": "roll", "cluster_id": CLUSTER}),
         ("begin", {"goal": {"to": to, "way": "upgrade", "from": before}}),
         ("intent", {"number": 2, "action": action, "nodes": [id], "release": to, "marks": [mark]}),
     ):
