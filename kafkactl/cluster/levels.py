@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from kafkactl.cluster.state import ClusterState
 from kafkactl.core.findings import Finding, warning
+from kafkactl.core.values import Role
 
 
 def level_differences(state: ClusterState) -> Iterator[Finding]:
     """Yield a warning for each node with other levels than the active controller.
 
-    A change is still on its way, or was just made.
+    A change is still on its way, or was just made. A broker in ZooKeeper mode, in a migration, has none of its own.
     """
     levels = dict(state.finalized)
     for node in state.nodes:
-        seen = node.levels
+        seen = None if node.role is Role.BROKER and node.id in state.on_zookeeper else node.levels
         if seen is not None and dict(seen) != levels:
             names = sorted(name for name in {*seen, *levels} if seen.get(name, 0) != levels.get(name, 0))
             yield warning(

@@ -129,6 +129,12 @@ class ClusterState:
         )
 
     @property
+    def on_zookeeper(self) -> frozenset[int]:
+        """Return the brokers that the log registers in ZooKeeper mode, as a migration does."""
+        known = {} if self.registrations is None else self.registrations.brokers
+        return frozenset(id for id, broker in known.items() if broker.is_migrating_zk_broker)
+
+    @property
     def is_empty(self) -> bool:
         """Return True if nothing was learned of any level: no node answered, and the log was not read."""
         return self.registrations is None and all(node.versions is None for node in self.nodes)

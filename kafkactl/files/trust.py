@@ -19,10 +19,14 @@ _MOST_LINKS = 40  # as the kernel allows
 
 @frozen
 class Distrust:
-    """Reason not to use a file. `owner` is the user who could use the file as its owner, if there is one."""
+    """Reason not to use a file. `owner` is the user who could use the file as its owner, if there is one.
+
+    A file that is not `usable` cannot be read by a command that names the file, either.
+    """
 
     reason: str
     owner: str | None = None
+    usable: bool = True
 
 
 def distrust_of(path: str, user: int | None = None) -> Distrust | None:
@@ -36,7 +40,9 @@ def distrust_of(path: str, user: int | None = None) -> Distrust | None:
             if (found := _distrust(place, state, trusted)) is not None:
                 return found
     except OSError as error:
-        return Distrust(reason=f"it cannot be examined: {error.strerror or error}")
+        return Distrust(
+            reason=f"it cannot be examined: {error.strerror or error}", usable=isinstance(error, PermissionError)
+        )
     return None
 
 
@@ -57,7 +63,7 @@ def _distrust(place: str, state: os.stat_result, trusted: set[int]) -> Distrust 
     if is_link:
         return None  # a link has no permissions of its own
     if not is_folder and not stat.S_ISREG(state.st_mode):
-        return Distrust(reason="it is not a regular file")
+        return Distrust(reason="it is not a regular file", usable=False)
     writers = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if writers and not (is_folder and state.st_mode & stat.S_ISVTX):
         others = "every user" if writers & stat.S_IWOTH else "its group"

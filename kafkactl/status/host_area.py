@@ -58,13 +58,14 @@ def _name(node: HostNode) -> str:
 
 
 def _text(node: HostNode) -> str:
-    runs = {True: "runs", False: "does not run", None: "runs or not is not known"}[node.runs]
+    name = _name(node)
+    runs = {True: f"{name} runs", False: f"{name} does not run", None: f"whether {name} runs is not known"}[node.runs]
     disks = {
         True: "disks match · metadata log sound",
         False: "would not start again",
         None: "its next start is not known",
     }[node.will_start]
-    return f"{_name(node)} {runs} · {disks}"
+    return f"{runs} · {disks}"
 
 
 def _headlines(

@@ -9,14 +9,14 @@ from kafkactl.cluster.levels import level_differences
 from kafkactl.cluster.node import NotAsked
 from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import Finding, warning
-from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATING_STATES
 from kafkactl.core.values import Role
 from kafkactl.features.catalog.consequences import finalized_name
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.status.answer import AreaStatus, StatusVerdict
 from kafkactl.status.next_command import Target
 from kafkactl.status.observation import Observation
-from kafkactl.status.parts import area_of, joined, unknown_area
+from kafkactl.status.parts import area_of, ids_text, joined, unknown_area
 
 AREA: Final = "levels"
 COUNTS: Final = ("metadata_version", "metadata_version_possible", "stale_registrations")
@@ -33,10 +33,13 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
         why = NotAsked(reason="no node shows its levels", step="Ask a node of Kafka 3.4 or later.")
         return unknown_area(AREA, why, COUNTS, command)
     differing = tuple(_differences(state))
+    migration = tuple(_migration(state))
     stale = [member for member in state.members if member.stale]
     unasked = _unasked(state)
-    findings = (*differing, *map(_stale_finding, stale), *(() if unasked is None else (unasked,)))
-    verdict = StatusVerdict.WATCH if differing or stale else StatusVerdict.UNKNOWN if unasked else StatusVerdict.OK
+    findings = (*migration, *differing, *map(_stale_finding, stale), *(() if unasked is None else (unasked,)))
+    verdict = StatusVerdict.UNKNOWN if unasked else StatusVerdict.OK
+    if migration or differing or stale:
+        verdict = StatusVerdict.WATCH
     possible = _possible_level(state)
     current = state.level(METADATA_VERSION)
     return area_of(
@@ -44,6 +47,7 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
         verdict,
         joined(
             (
+                "migration from ZooKeeper not finished" if migration else None,
                 "nodes differ" if differing else "all nodes agree" if unasked is None else unasked.message,
                 _possible_text(current, possible),
                 _stale_text(stale),
@@ -71,6 +75,20 @@ def _unasked(state: ClusterState) -> Finding | None:
     reason = "" if why is None else f" ({why.reason})"
     text = f"the levels of {kind} are not known{reason}: the other nodes agree"
     return warning("status-not-known", AREA, text, "" if why is None else why.step)
+
+
+def _migration(state: ClusterState) -> Iterator[Finding]:
+    """Yield a finding if the metadata log shows a migration from ZooKeeper that is not finished."""
+    if state.registrations is None or state.registrations.zk_migration_state not in MIGRATING_STATES:
+        return
+    ids = state.on_zookeeper
+    brokers = f": {'broker' if len(ids) == 1 else 'brokers'} {ids_text(ids)} in ZooKeeper mode" if ids else ""
+    yield warning(
+        "zk-migration-not-finished",
+        "ZooKeeper migration",
+        f"the migration from ZooKeeper is not finished{brokers}",
+        "See its state and its next step: `kafkactl migrate status --inventory FILE`.",
+    )
 
 
 def _differences(state: ClusterState) -> Iterator[Finding]:

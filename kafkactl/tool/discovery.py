@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from enum import StrEnum
+from typing import Final
 
 from kafkactl.cluster.quorum.voters import LOCALHOST, parse_host_port
 from kafkactl.core.errors import InputError, RefusedError
@@ -20,6 +21,8 @@ from kafkactl.core.wording import counted
 from kafkactl.storage.config.node_config import NodeConfig
 
 PASSED_OVER = "node-file-passed-over"
+NAME_NODES: Final = "Name nodes of the cluster with --bootstrap-server or --bootstrap-controller."
+_ON_ZOOKEEPER: Final = "See the state of its cluster with `kafkactl migrate status --inventory FILE`."
 _ANY_HOST = ("", "0.0.0.0", "::")
 
 
@@ -61,19 +64,23 @@ class NodeFile:
 
 @frozen
 class PassedOver:
-    """A node of this host that is not used. `path` is None if its process does not show which file it has."""
+    """A node of this host that is not used. `path` is None if its process does not show which file it has.
+
+    `step` is the next step if a command cannot use the file, whoever runs the command.
+    """
 
     path: str | None
     process_id: int | None
     reason: str
     owner: str | None = None
     """The user who can use the file as its owner."""
+    step: str | None = None
 
     def finding(self, words: str) -> Finding:
         """Return the finding of a command about it; `words` are those of the command, such as `storage verify`."""
         process = None if self.process_id is None else f"process {self.process_id}"
-        ways = []
-        if self.path is not None:
+        ways: list[str] = []
+        if self.step is None and self.path is not None:
             ways.append(f"kafkactl {words} -c {self.path}")
         if self.owner is not None:
             ways.append(f"as its owner: sudo -u {self.owner} kafkactl {words}")
@@ -81,7 +88,7 @@ class PassedOver:
             PASSED_OVER,
             self.path or process or "host",
             f"{' of '.join(filter(None, (self.path, process)))} was passed over: {self.reason}",
-            f"To use it all the same: {', or '.join(ways)}" if ways else "",
+            self.step or (f"To use it all the same: {', or '.join(ways)}" if ways else ""),
             file=self.path,
             process_id=self.process_id,
         )
@@ -94,6 +101,24 @@ class HostNodes:
     by: FoundBy
     files: tuple[NodeFile, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
+
+
+def passed_over_zookeepers(file: NodeFile) -> PassedOver:
+    """Return the file of a broker in ZooKeeper mode, of which only a migration knows anything."""
+    reason = "it is the file of a broker in ZooKeeper mode"
+    return PassedOver(path=file.path, process_id=file.process_id, reason=reason, step=_ON_ZOOKEEPER)
+
+
+def check_addresses(files: Sequence[NodeFile]) -> None:
+    """Raise InputError if no file names a controller: `zookeeper-mode`, else `bootstrap-missing`."""
+    if any(file.controllers for file in files):
+        return
+    names = ", ".join(file.path for file in files)
+    if any(file.config is not None and file.config.is_zookeeper_mode for file in files):
+        raise InputError(
+            f"{names}: a broker in ZooKeeper mode, whose file names no controller of KRaft", id="zookeeper-mode"
+        )
+    raise InputError(f"{names}: no controller is named there", id="bootstrap-missing", next_step=NAME_NODES)
 
 
 def controller_addresses(config: NodeConfig) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 from kafkactl.cluster.node import ClusterNode, NotAsked, Silence
 from kafkactl.core.findings import LEADER_NOT_REACHED, warning
 from kafkactl.core.frozen import changed
-from kafkactl.core.kafka_names import METADATA_VERSION
+from kafkactl.core.kafka_names import METADATA_VERSION, ZkMigrationState
 from kafkactl.core.values import Role
 from kafkactl.protocol.schema.spec import Versions
 from kafkactl.status.observation import ComparedSettings
@@ -292,3 +292,20 @@ def test_releases_have_their_patch_level_where_this_host_shows_it():
 def test_settings_that_were_not_read_are_not_reported_as_equal():
     found = area("settings", settings=ComparedSettings(differences=0, is_complete=False))
     assert (found.text, found.counts) == ("no difference between nodes in what could be read", {"differences": None})
+
+
+def test_migration_from_zookeeper_is_watched_for_and_its_brokers_have_no_levels_of_their_own() -> None:
+    old, new = broker(4, is_migrating_zk_broker=True), broker(5)
+    migrating = nodes(old, new, seen=(node(1, Role.CONTROLLER), node(4, finalized={}), node(5)))
+    known = changed(migrating.state.registrations, zk_migration_state=ZkMigrationState.MIGRATION)
+    levels = area("levels", nodes=changed(migrating, state=changed(migrating.state, registrations=known)))
+    assert levels.verdict == "watch"
+    assert levels.headline == "the migration from ZooKeeper is not finished: broker 4 in ZooKeeper mode"
+    assert [finding.id for finding in levels.findings] == ["zk-migration-not-finished"]
+
+
+def test_finished_migration_is_not_mentioned() -> None:
+    healthy = nodes()
+    known = changed(healthy.state.registrations, zk_migration_state=ZkMigrationState.POST_MIGRATION)
+    levels = area("levels", nodes=changed(healthy, state=changed(healthy.state, registrations=known)))
+    assert levels.verdict == "ok"

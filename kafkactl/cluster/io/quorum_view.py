@@ -38,7 +38,7 @@ from kafkactl.core.values import Endpoint, Role
 from kafkactl.files.clock import SystemClock
 from kafkactl.kafka.attempts import SilentNodes, all_at_once, worst_of
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import check_role
+from kafkactl.kafka.cluster_view import check_quorum_known, check_role
 from kafkactl.kafka.connection import Connection
 from kafkactl.kafka.line import TIMED_OUT
 from kafkactl.kafka.retries import is_transient
@@ -210,6 +210,7 @@ class QuorumObserver(Closing):
         for visit in named:
             if visit.versions is not None:
                 check_role(visit.address, visit.versions, self._client.role)
+        check_quorum_known({visit.address: visit.versions for visit in named if visit.versions is not None})
         errors = [visit.error for visit in named if visit.error is not None]
         if errors and len(errors) == len(named) and not (has_disks or any(visit.answer for visit in visits)):
             raise worst_of(errors)

@@ -30,7 +30,7 @@ from kafkactl.core.frozen import frozen
 from kafkactl.core.kafka_names import KRAFT_VERSION, NO_LEADER
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Client
-from kafkactl.kafka.cluster_view import ClusterView, check_role
+from kafkactl.kafka.cluster_view import ClusterView, check_quorum_known, check_role
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.net.transport import Address
 from kafkactl.protocol.api_versions import NodeVersions, request_body
@@ -243,6 +243,7 @@ class _ClusterObserver(Closing):
         for address, answer in answers.items():
             if isinstance(answer, NodeVersions):
                 check_role(address, answer, self._client.role)
+        check_quorum_known({at: answer for at, answer in answers.items() if isinstance(answer, NodeVersions)})
         if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
             self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with patience
 

@@ -300,7 +300,10 @@ def _check_one_cluster(found: Any) -> None:
 
 
 def _check_anything_known(found: dict[str, Any]) -> None:
-    """Raise the reason why nothing is known: no node answers, or nothing that was asked is allowed."""
+    """Raise the reason why nothing is known: no node answers, nothing is allowed, or there is no quorum to know."""
+    for answer in found.values():
+        if isinstance(answer, UnreachableError) and answer.id == "zookeeper-mode":
+            raise answer
     decisive = [found[name] for name in ("quorum", "nodes", "partitions")]
     if any(not isinstance(answer, KafkactlError | NotAsked) for answer in decisive):
         return

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kafkactl.core.errors import KafkactlError
+from kafkactl.core.errors import InputError, KafkactlError
 from kafkactl.core.findings import Finding, warning
+from kafkactl.features.catalog.releases import newest_with_zookeeper
 from kafkactl.status.observation import HostNode
 from kafkactl.storage.api.node_files import read_node, release_of
 from kafkactl.storage.api.reading import NodeVerification, verify_node
@@ -31,6 +32,8 @@ def _observed(file: str) -> HostNode:
         host = overrides_on_host(file)
         if host is not None and host.why_unused is not None:
             return _unknown(file, host.finding(file))
+        if _is_zookeepers(file):
+            return _unknown(file, _not_verified(file))
         hidden = _hidden_directories(file, None if host is None else host.values)
         if hidden:
             return _unknown(file, _not_readable(file, hidden))
@@ -60,6 +63,23 @@ def _runs(verified: NodeVerification) -> bool | None:
     if "node-is-running" in ids:
         return True
     return None if "directory-in-use" in ids else False
+
+
+def _is_zookeepers(file: str) -> bool:
+    """Return True for the file of a broker in ZooKeeper mode, whichever release the node has."""
+    try:
+        return read_node(file, newest_with_zookeeper()).is_zookeeper_mode
+    except InputError:
+        return False
+
+
+def _not_verified(file: str) -> Finding:
+    return warning(
+        "zookeeper-mode-not-verified",
+        f"file {file}",
+        "this is a broker in ZooKeeper mode: its process and its next start were not verified",
+        "See the state of its cluster with `kafkactl migrate status --inventory FILE`.",
+    )
 
 
 def _hidden_directories(file: str, overrides: Mapping[str, str] | None) -> list[str]:

@@ -10,7 +10,15 @@ from kafkactl.core.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.core.errors import InputError
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import frozen
-from kafkactl.tool.discovery import FoundBy, HostNodes, NodeFile, check_one_cluster, check_one_node, check_writable
+from kafkactl.tool.discovery import (
+    FoundBy,
+    HostNodes,
+    NodeFile,
+    check_addresses,
+    check_one_cluster,
+    check_one_node,
+    check_writable,
+)
 
 if TYPE_CHECKING:
     from kafkactl.kafka.client import Client
@@ -90,7 +98,7 @@ def find_cluster(
     found, findings = _on_host(words, on_warning)
     if not found.files:
         raise InputError(
-            "no node of the cluster is named, and no node of Kafka was found on this host",
+            f"no node of the cluster is named, and {_not_found(found)}",
             id="bootstrap-missing",
             next_step=_first_step(findings) or step_to_context(),
         )
@@ -109,7 +117,7 @@ def find_node(words: str, *, writes: bool = False, on_warning: ExposureCallback 
     found, findings = _on_host(words, on_warning)
     if not found.files:
         raise InputError(
-            "Missing option '-c': no node of Kafka was found on this host",
+            f"Missing option '-c': {_not_found(found)}",
             id="missing-option",
             next_step=_first_step(findings),
         )
@@ -138,6 +146,7 @@ def connect_to_found(
     from kafkactl.kafka.api.connection import connect_by
     from kafkactl.kafka.client_config import load_client_config
 
+    check_addresses(found.files)
     configs = [file.config for file in found.files if file.config is not None]
     connect = functools.partial(
         connect_by,
@@ -168,6 +177,12 @@ def _on_host(words: str, on_warning: ExposureCallback) -> tuple[HostNodes, tuple
     findings = (*passed, *overridden)
     on_warning(findings)
     return found, findings
+
+
+def _not_found(found: HostNodes) -> str:
+    if found.passed_over:
+        return "each node of Kafka on this host was passed over"
+    return "no node of Kafka was found on this host"
 
 
 def _first_step(findings: Iterable[Finding]) -> str | None:

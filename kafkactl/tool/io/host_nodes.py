@@ -19,7 +19,7 @@ from kafkactl.storage.api.node_files import read_node
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.io.host_overrides import HostOverrides, overrides_on_host
 from kafkactl.storage.io.host_release import releases_of
-from kafkactl.tool.discovery import FoundBy, HostNodes, NodeFile, PassedOver
+from kafkactl.tool.discovery import NAME_NODES, FoundBy, HostNodes, NodeFile, PassedOver, passed_over_zookeepers
 
 FOLDERS: Final = ("/etc/kafka", "/opt/kafka/config")
 _NAMES: Final = (("server.properties",), ("broker.properties", "controller.properties"))
@@ -78,8 +78,7 @@ def _by_processes(running: list[tuple[int, tuple[str, ...]]]) -> tuple[HostNodes
             passed.append(result)
             continue
         if _is_zookeepers(result):
-            reason = "it is the file of a broker in ZooKeeper mode"
-            passed.append(PassedOver(path=found.path, process_id=process_id, reason=reason))
+            passed.append(passed_over_zookeepers(result))
             continue
         used[os.path.realpath(found.path)] = result
     nodes = HostNodes(by=FoundBy.PROCESS, files=tuple(used.values()), passed_over=tuple(passed))
@@ -137,16 +136,19 @@ def usual_folders() -> tuple[str, ...]:
 
 def _at_places() -> HostNodes:
     """Return the files of the first folder that has any. One that is passed over ends the search: a file at a later
-    place may be a sample, or another node's."""
+    place may be a sample, or another node's. The file of a broker in ZooKeeper mode does not."""
+    on_zookeeper: list[PassedOver] = []
     for folder in usual_folders():
         for names in _NAMES:
             for place in (folder, f"{folder}/{_KRAFT}"):
                 found = [_usable(f"{place}/{name}") for name in names if os.path.lexists(f"{place}/{name}")]
-                files = tuple(result for result in found if isinstance(result, NodeFile) and not _is_zookeepers(result))
+                usable = [result for result in found if isinstance(result, NodeFile)]
+                on_zookeeper += [passed_over_zookeepers(file) for file in usable if _is_zookeepers(file)]
+                files = tuple(file for file in usable if not _is_zookeepers(file))
                 passed = tuple(result for result in found if isinstance(result, PassedOver))
                 if files or passed:
                     return HostNodes(by=FoundBy.PLACE, files=files, passed_over=passed)
-    return HostNodes(by=FoundBy.PLACE)
+    return HostNodes(by=FoundBy.PLACE, passed_over=tuple(on_zookeeper))
 
 
 def _is_zookeepers(file: NodeFile) -> bool:
@@ -158,7 +160,8 @@ def _usable(path: str, process: NodeProcess | None = None) -> NodeFile | PassedO
     process_id = None if process is None else process.process_id
     distrust = distrust_of(path)
     if distrust is not None:
-        return PassedOver(path=path, process_id=process_id, reason=distrust.reason, owner=distrust.owner)
+        step = None if distrust.usable else NAME_NODES
+        return PassedOver(path=path, process_id=process_id, reason=distrust.reason, owner=distrust.owner, step=step)
     return _node_file(path, process)
 
 

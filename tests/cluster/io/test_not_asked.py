@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,11 +23,14 @@ from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Access, Connection
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.protocol.schema.rights import Login
+from kafkactl.quorum.api.observation import describe as describe_quorum
+from kafkactl.status.api import cluster_status
 from tests.kafka.feature_cluster import DENIED, FakeCluster, FakeNode
 
 OPS = Access(login=Login(principal="User:ops", brokers="b1:9092"))
 UP = feature_request("upgrade", metadata="4.3-IV0")
 FOLLOWER = 2
+UPDATE_METADATA, DESCRIBE_QUORUM = 6, 55
 
 
 class Bastion(FakeCluster):
@@ -262,3 +265,28 @@ def test_other_blocker_next_to_missing_access_is_a_refusal() -> None:
     plan = plan_of_state(view.state, feature_request("downgrade", metadata="3.9-IV0"))
     assert change_exit_code(Outcome.REFUSED, plan.findings) == 3
     assert change_exit_code(Outcome.UNKNOWN, plan.findings) == 6
+
+
+class OnZooKeeper(FakeCluster):
+    """A cluster whose brokers, or the first of them, are in ZooKeeper mode: they take UpdateMetadata."""
+
+    def __init__(self, *, whole: bool) -> None:
+        super().__init__()
+        for node in self.of(Role.BROKER)[: None if whole else 1]:
+            node.ranges = {key: versions for key, versions in node.ranges.items() if key != DESCRIBE_QUORUM}
+            node.ranges[UPDATE_METADATA] = (0, 8)
+
+
+@pytest.mark.parametrize("ask", [list_nodes, describe, describe_quorum, cluster_status])
+def test_cluster_on_zookeeper_is_named_as_that(ask: Callable[[Client], object]) -> None:
+    with OnZooKeeper(whole=True).client(Role.BROKER) as client, pytest.raises(UnreachableError) as caught:
+        ask(client)
+    assert caught.value.id == "zookeeper-mode"
+
+
+@pytest.mark.parametrize("ask", [list_nodes, describe_quorum])
+def test_cluster_of_which_a_broker_is_in_zookeeper_mode_is_described_by_the_others(
+    ask: Callable[[Client], object],
+) -> None:
+    with OnZooKeeper(whole=False).client(Role.BROKER) as client:
+        ask(client)

@@ -54,3 +54,11 @@ def test_directory_of_another_user_leaves_the_node_unknown(formatted: str, monke
 def test_file_that_is_not_there_is_unknown(tmp_path: Path):
     (found,) = observe_host([str(tmp_path / "none")])
     assert (found.runs, found.will_start, found.findings[0].id) == (None, None, "status-not-known")
+
+
+def test_broker_in_zookeeper_mode_is_unknown_not_stopped(tmp_path: Path):
+    file = tmp_path / "server.properties"
+    file.write_text(f"broker.id=1\nzookeeper.connect=localhost:2181\nlog.dirs={tmp_path / 'disk'}\n")
+    (found,) = observe_host([str(file)])
+    assert (found.runs, found.will_start) == (None, None)
+    assert "zookeeper-mode-not-verified" in {finding.id for finding in found.findings}

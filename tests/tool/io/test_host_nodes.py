@@ -160,7 +160,50 @@ def test_file_of_zookeeper_mode_is_left_out_for_that_of_kraft(tmp_path):
     zookeeper.write_text("broker.id=0\nzookeeper.connect=localhost:2181\nlog.dirs=/tmp/kafka-logs\n")
     zookeeper.chmod(0o644)
     path = node_file(tmp_path / "etc" / "kraft" / "server.properties")
-    assert [file.path for file in find_cluster().files] == [str(path)]
+    found = find_cluster()
+    assert ([file.path for file in found.files], found.findings) == ([str(path)], ())
+
+
+ZOOKEEPER = "broker.id=0\nzookeeper.connect=localhost:2181\nlog.dirs=/tmp/kafka-logs\n"
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_only_file_of_zookeeper_mode_leads_to_the_migration(host, tmp_path, runs):
+    path = tmp_path / "etc" / "server.properties"
+    path.parent.mkdir(mode=0o755)
+    path.write_text(ZOOKEEPER)
+    path.chmod(0o644)
+    if runs:
+        host[os.getpid()] = java(path, class_path="/opt/kafka/libs/kafka-server-common-3.9.2.jar")
+    shown = []
+    with pytest.raises(InputError) as caught:
+        find_cluster(on_warning=shown.extend)
+    (passed,) = shown
+    assert (passed.id, passed.evidence["file"]) == ("node-file-passed-over", str(path))
+    assert "ZooKeeper mode" in passed.message and "kafkactl migrate status" in passed.next_step
+    assert caught.value.id == "bootstrap-missing"
+    assert "each node of Kafka on this host was passed over" in caught.value.message
+    assert caught.value.next_step == passed.next_step
+
+
+def test_named_file_of_zookeeper_mode_is_refused_as_that(tmp_path):
+    path = tmp_path / "server.properties"
+    path.write_text(ZOOKEEPER)
+    with pytest.raises(InputError) as caught:
+        connect_to_found(find_cluster([str(path)]))
+    assert (caught.value.id, str(path) in caught.value.message) == ("zookeeper-mode", True)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "missing"])
+def test_passed_over_file_that_no_command_can_use_is_not_offered(host, tmp_path, kind):
+    path = tmp_path / "node.properties"
+    if kind == "pipe":
+        os.mkfifo(path)
+    host[os.getpid()] = java(path)
+    shown = []
+    with pytest.raises(InputError):
+        find_cluster(on_warning=shown.extend)
+    assert "--bootstrap-controller" in shown[0].next_step and str(path) not in shown[0].next_step
 
 
 def test_unsafe_file_at_a_usual_place_ends_the_search(tmp_path):
