@@ -15,6 +15,8 @@ from kafkactl.status.observation import Observation, ObservedQuorum
 from kafkactl.status.parts import area_of, heavier, ids_text, joined, unknown_area
 
 AREA: Final = "quorum"
+# The leader shows who follows; that controllers do not let this login in says nothing of their health.
+_ACCESS: Final = frozenset({"controller-not-asked", "question-denied"})
 COUNTS: Final = ("leader_id", "voters", "alive", "survives")
 
 
@@ -26,7 +28,7 @@ def quorum_area(observation: Observation, target: Target) -> AreaStatus:
         return unknown_area(AREA, found, COUNTS, command)
     state = found.state
     findings = (*found.findings, *_lagging(state))
-    verdict = heavier(_verdict(found), findings)
+    verdict = heavier(_verdict(found), (finding for finding in findings if finding.id not in _ACCESS))
     if verdict in (StatusVerdict.OK, StatusVerdict.WATCH) and state.tolerates is None:
         verdict = StatusVerdict.UNKNOWN
     return area_of(

@@ -309,3 +309,15 @@ def test_finished_migration_is_not_mentioned() -> None:
     known = changed(healthy.state.registrations, zk_migration_state=ZkMigrationState.POST_MIGRATION)
     levels = area("levels", nodes=changed(healthy, state=changed(healthy.state, registrations=known)))
     assert levels.verdict == "ok"
+
+
+@pytest.mark.parametrize("id", ["controller-not-asked", "question-denied"])
+def test_quorum_that_the_leader_describes_is_ok_although_controllers_refuse_this_login(id: str) -> None:
+    refused = changed(quorum(), findings=(warning(id, "controller 2", "controller 2 could not be asked"),))
+    found = area("quorum", quorum=refused)
+    assert (found.verdict, [finding.id for finding in found.findings]) == ("ok", [id])
+
+
+def test_warning_of_the_quorum_that_is_not_about_rights_is_watched_for() -> None:
+    silent = changed(quorum(), findings=(warning("bootstrap-node-silent", "c9:9093", "c9:9093 could not be asked"),))
+    assert area("quorum", quorum=silent).verdict == "watch"

@@ -77,7 +77,7 @@ def _not_verified(file: str) -> Finding:
     return warning(
         "zookeeper-mode-not-verified",
         f"file {file}",
-        "this is a broker in ZooKeeper mode: its process and its next start were not verified",
+        f"{file} is that of a broker in ZooKeeper mode: its process and next start were not verified",
         "See the state of its cluster with `kafkactl migrate status --inventory FILE`.",
     )
 
