@@ -70,11 +70,21 @@ def _unasked(state: ClusterState) -> Finding | None:
         kind, why = "brokers", state.log_error
     elif not any(member.role is Role.CONTROLLER for member in state.members):
         kind, why = "controllers", state.leader_error
+    elif refused := _refused_controllers(state):
+        kind, why = "controllers", refused[0].not_asked
     else:
         return None
     reason = "" if why is None else f" ({why.reason})"
     text = f"the levels of {kind} are not known{reason}: the other nodes agree"
     return warning("status-not-known", AREA, text, "" if why is None else why.step)
+
+
+def _refused_controllers(state: ClusterState) -> list[Member]:
+    """Return the controllers if none could be asked, and none is the process of a broker that answers."""
+    brokers = {member.id for member in state.members if member.role is Role.BROKER and member.answered is not None}
+    found = [member for member in state.members if member.role is Role.CONTROLLER and member.id not in brokers]
+    is_refused = all(member.answers is None and member.not_asked is not None for member in found)
+    return found if is_refused else []
 
 
 def _migration(state: ClusterState) -> Iterator[Finding]:

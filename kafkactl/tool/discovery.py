@@ -66,7 +66,7 @@ class NodeFile:
 class PassedOver:
     """A node of this host that is not used. `path` is None if its process does not show which file it has.
 
-    `step` is the next step if a command cannot use the file, whoever runs the command.
+    `step` is the next step if no command can use the file.
     """
 
     path: str | None

@@ -321,3 +321,17 @@ def test_quorum_that_the_leader_describes_is_ok_although_controllers_refuse_this
 def test_warning_of_the_quorum_that_is_not_about_rights_is_watched_for() -> None:
     silent = changed(quorum(), findings=(warning("bootstrap-node-silent", "c9:9093", "c9:9093 could not be asked"),))
     assert area("quorum", quorum=silent).verdict == "watch"
+
+
+def test_levels_are_unknown_if_no_controller_lets_this_login_in() -> None:
+    brokers = tuple(node(id) for id in (4, 5, 6))
+    refused = changed(node(1, Role.CONTROLLER, answers=None), not_asked=NO_RIGHT)
+    levels = area("levels", nodes=nodes(seen=(refused, *brokers)))
+    assert levels.verdict == "unknown"
+    assert "the levels of controllers are not known (not authorised: DescribeQuorum)" in levels.text
+
+
+def test_levels_of_a_combined_node_are_those_of_its_broker() -> None:
+    refused = changed(node(4, Role.CONTROLLER, answers=None), not_asked=NO_RIGHT)
+    levels = area("levels", nodes=nodes(seen=(refused, *(node(id) for id in (4, 5, 6)))))
+    assert levels.verdict == "ok"

@@ -140,7 +140,8 @@ def _asked(client: Client, state: ClusterState, seat: Seat, named: Role) -> Node
         return changed(unread, live=False, why="it does not answer", reason="node-silent")
     versions = None if node is None else node.versions
     release = None if versions is None else release_of(versions.supported.get(METADATA_VERSION))
-    accepted = {each.role for each in state.nodes if each.versions is not None}
+    # A listener answers ApiVersions before a login, so that alone accepts nothing.
+    accepted = {each.role for each in state.nodes if each.named_itself and each.id != seat.id}
     for address in seat.addresses:
         try:
             configs = describe_own(client, address, seat.id, asked_keys())
