@@ -38,6 +38,7 @@ _WIDE_COLUMNS: Final = 70  # from which on there is room for the facts next to t
 _PERIOD_S: Final = 2
 _VERDICT_WIDTH: Final = 9
 _AREA_WIDTH: Final = 14
+_LINES_BETWEEN: Final = 4  # the period, two empty lines, and the one on which the cursor is
 _TONES: Final = {"ok": "good", "watch": "warn", "problem": "bad", "unknown": "warn"}
 _CODES: Final = {
     "ok": exit_codes.DONE,
@@ -127,24 +128,32 @@ def show_status(
 ) -> None:
     """Show the status: the verdict first and last, what is bad before what is in order.
 
-    With `changes` the page is one of many, a period apart, with the changes since the first.
+    With `changes` the page is one of many, a period apart, with the changes since the first. If such a page does not
+    fit the terminal, it has no commands, and the last changes alone.
     """
     from kafkactl.status.api.screen import worst_first
 
     width = _width()
     verdict = _verdict_lines(status, width)
+    facts = list(_facts_lines(status, width))
+    areas = [line for area in worst_first(status.areas) for line in _area_lines(area, width)]
+    room = None
+    if changes is not None and sys.stdout.isatty():  # where what does not fit would be lost
+        room = shutil.get_terminal_size().lines - 2 * len(verdict) - len(facts) - _LINES_BETWEEN
+        if len(areas) + len(changes.lines()) > room:
+            areas = [line for area in worst_first(status.areas) for line in _area_lines(area, width, has_command=False)]
+        room -= len(areas)
     for line in verdict:
         page.line(line)
-    for fact in _facts_lines(status, width):
+    for fact in facts:
         page.line(fact)
     if changes is not None:
         changes.show_period(page, period_ms)
     page.line()
-    for area in worst_first(status.areas):
-        for line in _area_lines(area, width):
-            page.line(line)
+    for line in areas:
+        page.line(line)
     if changes is not None:
-        changes.show_changes(page, is_apart=True)
+        changes.show_changes(page, is_apart=True, most=room)
     page.line()
     for line in verdict:
         page.line(line)
@@ -186,7 +195,7 @@ def _facts_lines(status: ClusterStatus, width: int) -> Iterator[str]:
     yield f"{last:<{room}} {time_of_day}"
 
 
-def _area_lines(area: AreaStatus, width: int) -> Iterator[Word]:
+def _area_lines(area: AreaStatus, width: int, *, has_command: bool = True) -> Iterator[Word]:
     """Yield the lines of an area: its facts, and if it is not in order the next command."""
     is_wide = width >= _WIDE_COLUMNS
     indent = " " * (_VERDICT_WIDTH + _AREA_WIDTH if is_wide else _VERDICT_WIDTH)
@@ -201,7 +210,7 @@ def _area_lines(area: AreaStatus, width: int) -> Iterator[Word]:
                 step, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
             ):
                 yield Word(line)
-    if not is_ok and area.command is not None:
+    if has_command and not is_ok and area.command is not None:
         yield from (Word(line, "dim") for line in _command_lines(area.command, width, indent))
 
 

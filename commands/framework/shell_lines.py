@@ -10,9 +10,10 @@ _MORE = " \\"
 
 
 def shell_lines(command: str, width: int, *, indent: str = "") -> Iterator[str]:
-    """Yield a command so that it can be pasted: continued by backslashes; an option stays with its value."""
+    """Yield a command that can be pasted: continued by backslashes; an option stays with its value, if both fit."""
     line = indent
-    parts = list(_parts(command))
+    room = width - len(indent) - len(f"  {_MORE}")
+    parts = list(_parts(command, room))
     for number, part in enumerate(parts, 1):
         more = _MORE if number < len(parts) else ""
         if line.strip() and len(f"{line}{part}{more}") > width:
@@ -22,8 +23,8 @@ def shell_lines(command: str, width: int, *, indent: str = "") -> Iterator[str]:
     yield line.rstrip()
 
 
-def _parts(command: str) -> Iterator[str]:
-    """Yield the words, an option and the word after it as one."""
+def _parts(command: str, room: int) -> Iterator[str]:
+    """Yield the words, an option and the word after it as one if there is room for both."""
     option = ""
     for word in _WORD.findall(command):
         if word.startswith("-"):
@@ -31,7 +32,8 @@ def _parts(command: str) -> Iterator[str]:
                 yield option
             option = word
         else:
-            yield f"{option} {word}".lstrip()
+            both = f"{option} {word}".lstrip()
+            yield from (both,) if len(both) <= room or not option else (option, word)
             option = ""
     if option:
         yield option

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import textwrap
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kafkactl.commands.rendering.page import Word
@@ -50,16 +52,27 @@ class ChangeLog(Generic[Seen]):
         """Show the interval of the watch, its begin, and the key that ends it."""
         page.line(Word(f"every {period_ms / 1000:g} s since {clock(self.began_ms)}; Ctrl-C ends it", "dim"))
 
-    def show_changes(self, page: Page, *, is_apart: bool = False) -> None:
-        """Show the last changes, a line each, after an empty line if `is_apart`; nothing if nothing changed."""
-        if self._lines and is_apart:
+    def show_changes(self, page: Page, *, is_apart: bool = False, most: int | None = None) -> None:
+        """Show the last changes, a line each, after an empty line if `is_apart`; nothing if nothing changed.
+
+        `most` is the number of lines for which there is room: the last changes are shown then.
+        """
+        lines = self.lines(most=None if most is None else max(0, most - is_apart))
+        if lines and is_apart:
             page.line()
-        for line in self._wrapped():
+        for line in lines:
             page.line(line)
 
-    def _wrapped(self) -> Iterator[str]:
-        for time_ms, text in self._lines:
-            yield from textwrap.wrap(f"{clock(time_ms)}  {text}", _COLUMNS, subsequent_indent=" " * _CLOCK_WIDTH)
+    def lines(self, *, most: int | None = None) -> list[str]:
+        """Return the lines of the last changes that together are not more than `most`."""
+        width = min(_COLUMNS, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _COLUMNS
+        found: list[str] = []
+        for time_ms, text in reversed(self._lines):
+            lines = textwrap.wrap(f"{clock(time_ms)}  {text}", width, subsequent_indent=" " * _CLOCK_WIDTH)
+            if most is not None and len(found) + len(lines) > most:
+                break
+            found = [*lines, *found]
+        return found
 
 
 def clock(time_ms: int) -> str:

@@ -156,6 +156,31 @@ def test_page_keeps_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch
     assert typed.count(command) == 2
 
 
+def test_page_of_a_watch_that_is_too_long_for_the_terminal_has_the_last_changes_and_the_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    monkeypatch.setattr(sys, "stdout", Screen())
+    changes: ChangeLog[int] = ChangeLog(lambda before, after: [f"quorum: leader id {before} → {after}"])
+    numbers = iter(range(9))
+    observe = changes.observing(lambda: (next(numbers), 0))
+    for _ in range(9):
+        observe()
+    whole = status(quorum=quorum(leader_id=-1), next_failure=WORST, host=(changed(HOST_NODE, runs=False),))
+    page = Page()
+    show_status(page, whole, changes=changes, period_ms=2_000)
+    lines = plain.render(page, color=False).splitlines()
+    assert len(lines) <= 23
+    assert lines[0] == lines[-1] == "problem  no controller leads the quorum"
+    assert re.search(r"leader id 7 (→|->) 8$", lines[-3])
+    assert not any("kafkactl quorum describe" in line for line in lines)
+
+
 NODE = """\
 process.roles=broker
 node.id=9

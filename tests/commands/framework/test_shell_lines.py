@@ -25,6 +25,15 @@ def test_option_stays_with_its_value():
     ]
 
 
+def test_value_too_long_for_the_line_of_its_option_is_on_the_next_one():
+    command = "kafkactl nodes list --bootstrap-controller c1.example:9093,c2.example:9093"
+    assert list(shell_lines(command, 40, indent="  ")) == [
+        "  kafkactl nodes list \\",
+        "    --bootstrap-controller \\",
+        "    c1.example:9093,c2.example:9093",
+    ]
+
+
 @given(WORDS, st.integers(20, 60))
 def test_pasted_lines_are_the_command(words, width):
     command = " ".join(words)
