@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 LIVE = ("tests/lab/", "tests/metadata/io/test_places.py")
-PATIENT = ("tests/lab/dryrun/", "tests/lab/migration/", "tests/lab/roll/", "tests/lab/storage/", "tests/lab/tiered/")
+PATIENT = ("tests/lab/dryrun/", "tests/lab/migration/", "tests/lab/storage/", "tests/lab/tiered/")
 # Files with clusters of their own, by the beginning of their paths; those that take longest come first.
 DIVIDED = (
     "tests/lab/roll/",

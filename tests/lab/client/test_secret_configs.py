@@ -11,6 +11,7 @@ from kafkactl.protocol.redact import is_secret_config
 from scripts.import_resource_configs import SOURCE, parsed
 from tests.lab.harness import java, maven, releases
 from tests.lab.harness.compiler import compiled
+from tests.lab.harness.storage_tool import JVM_OPTIONS
 
 KINDS = {"topic": 2, "broker": 4, "client-metrics": 16, "group": 32}
 
@@ -18,7 +19,7 @@ KINDS = {"topic": 2, "broker": 4, "client-metrics": 16, "group": 32}
 @pytest.mark.parametrize("release", [releases.VERSIONS[0], "3.9.2", releases.NEWEST])
 def test_what_a_release_defines_as_public_is_not_a_secret(release: str) -> None:
     path = os.pathsep.join((maven.class_path(release), str(compiled("resource-configs", [SOURCE]))))
-    command = [str(java.java_binary()), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", path, "ResourceConfigs"]
+    command = [str(java.java_binary()), *JVM_OPTIONS, "-cp", path, "ResourceConfigs"]
     run = subprocess.run(command, env=java.environment(), capture_output=True, text=True, timeout=60, check=True)
     found = parsed(run.stdout)
     assert {"topic", "broker"} <= set(found)

@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.lab.harness import java, maven
 from tests.lab.harness.compiler import compiled
 from tests.lab.harness.errors import LabError
+from tests.lab.harness.storage_tool import JVM_OPTIONS
 
 _SOURCE = Path(__file__).parents[1] / "java" / "KafkaFacts.java"
 
@@ -21,17 +22,8 @@ _SOURCE = Path(__file__).parents[1] / "java" / "KafkaFacts.java"
 def facts(release: str) -> tuple[tuple[str, ...], ...]:
     """Return the lines that ``KafkaFacts`` prints for a release, each as its words."""
     path = os.pathsep.join((maven.class_path(release), str(compiled("kafka-facts", [_SOURCE]))))
-    command = [
-        java.java_binary(),
-        "-Xmx128m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        "-Xshare:auto",
-        "-cp",
-        path,
-    ]
     run = subprocess.run(
-        [*map(str, command), "kafkactl.lab.KafkaFacts"],
+        [str(java.java_binary()), *JVM_OPTIONS, "-cp", path, "kafkactl.lab.KafkaFacts"],
         env=java.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     if run.returncode != 0:

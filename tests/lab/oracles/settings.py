@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.lab.harness import java, maven
 from tests.lab.harness.compiler import compiled
+from tests.lab.harness.storage_tool import JVM_OPTIONS
 
 ORACLE = Path(__file__).parents[1] / "java" / "SettingOracle.java"
 
@@ -16,7 +17,7 @@ ORACLE = Path(__file__).parents[1] / "java" / "SettingOracle.java"
 def kafka_says(release: str, lines: Iterable[str]) -> list[str]:
     """Return the errors of Kafka's classes, empty for a text that they take."""
     path = os.pathsep.join((str(compiled("setting-oracle", [ORACLE])), maven.class_path(release)))
-    command = [str(java.java_binary()), "-Xmx400m", "-XX:+UseSerialGC", "-cp", path, "SettingOracle"]
+    command = [str(java.java_binary()), *JVM_OPTIONS, "-Xmx400m", "-cp", path, "SettingOracle"]
     run = subprocess.run(
         command, env=java.environment(), input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=240,
         check=True,

@@ -18,6 +18,7 @@ from scripts.import_java_releases import java_release
 from scripts.import_plugin_classes import SOURCE, parsed
 from tests.lab.harness import java, maven, releases
 from tests.lab.harness.compiler import compiled
+from tests.lab.harness.storage_tool import JVM_OPTIONS
 from tests.lab.oracles.settings import kafka_says
 from tests.roll.rules.refusal_rows import BROKER, COMBINATIONS, FILE_REFUSALS, REMOVED, TOPIC_REFUSALS
 
@@ -95,7 +96,7 @@ def test_needed_java_is_that_of_the_classes(release: str) -> None:
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_table_of_classes_is_that_of_the_jars(release: str) -> None:
     path = os.pathsep.join((maven.class_path(release), str(compiled("plugin-classes", [SOURCE]))))
-    command = [str(java.java_binary()), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", path, "PluginClasses"]
+    command = [str(java.java_binary()), *JVM_OPTIONS, "-cp", path, "PluginClasses"]
     run = subprocess.run(
         [*command, str(maven.jars(release))],
         env=java.environment(),

@@ -23,7 +23,7 @@ from scripts import import_dynamic_configs
 from scripts.import_server_config import SOURCE, parsed
 from tests.lab.harness import java, maven, releases
 from tests.lab.harness.compiler import compiled
-from tests.lab.harness.storage_tool import StorageToolServer
+from tests.lab.harness.storage_tool import JVM_OPTIONS, StorageToolServer
 from tests.lab.storage import config_variants
 from tests.lab.storage.config_variants import Variant
 
@@ -211,7 +211,7 @@ def test_table_of_dynamic_keys_is_that_of_the_jars(release: str):
 def printed(release: str, name: str, source: Path) -> str:
     """Return what a program of `scripts/` prints with the jars of a release."""
     path = os.pathsep.join((maven.class_path(release), str(compiled(name.lower(), [source]))))
-    command = [str(java.java_binary()), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", path, name]
+    command = [str(java.java_binary()), *JVM_OPTIONS, "-cp", path, name]
     run = subprocess.run(
         command,
         env=java.environment(),

@@ -18,6 +18,7 @@ from kafkactl.storage.config.release_rules import reading_rules
 from scripts.import_server_config import SOURCE, parsed
 from tests.lab.harness import java, maven, releases
 from tests.lab.harness.compiler import compiled
+from tests.lab.harness.storage_tool import JVM_OPTIONS
 from tests.lab.oracles.settings import kafka_says
 from tests.lab.storage.config_variants import Variant
 
@@ -95,7 +96,7 @@ def test_file_values_that_kafka_refuses_are_refused(release: str, base: str) -> 
 @pytest.mark.parametrize("release", releases.VERSIONS)
 def test_the_table_of_topic_keys_is_that_of_the_jars(release: str) -> None:
     path = os.pathsep.join((maven.class_path(release), str(compiled("server-config", [SOURCE]))))
-    command = [str(java.java_binary()), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", path, "ServerConfig", "topic"]
+    command = [str(java.java_binary()), *JVM_OPTIONS, "-cp", path, "ServerConfig", "topic"]
     run = subprocess.run(command, env=java.environment(), capture_output=True, text=True, timeout=120, check=True)
     found = parsed(run.stdout)
     assert {name: ServerKey(name=name, **row) for name, row in found.items()} == dict(
