@@ -12,6 +12,7 @@ which owns the JVMs. `faults` replaces the answer of a verb of one node.
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.services.hooks import HookedInventory
 
+_java_version = functools.cache(lambda: java.version_of(java.java_home()))
 VERBS = ("stop", "start", "is_running", "install", "installed", "running", "java")
 Fault = Callable[["Rolled", int], dict[str, Any] | None]
 
@@ -124,5 +126,5 @@ class Rolled(HookedInventory):
             case "running":
                 return node.release if node.alive else ""
             case "java":
-                return f'openjdk version "{java.version_of(java.java_home())}.0.1"'
+                return f'openjdk version "{_java_version()}.0.1"'
         return ""
