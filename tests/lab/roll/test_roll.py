@@ -27,6 +27,8 @@ pytestmark = pytest.mark.timeout(600)
 NewCluster = Callable[..., KafkaCluster]
 
 
+# In `make test`, test_batches kills a driver between two stops, and tests/roll/driver at every act.
+@pytest.mark.campaign
 def test_restart_that_is_killed_in_a_stop_is_resumed_without_loss(new_cluster: NewCluster) -> None:
     cluster = new_cluster("4.3.1", controllers=1, brokers=2).start()
     create_topics(cluster, {"canary": (4, 2, {"min.insync.replicas": "1"})})
