@@ -33,6 +33,7 @@ _NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 _GONE: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 # What to do about a first cause, where more is known than that it is in the logs.
 _ADVICE: Final = (
+    (r"maxResultSize", "Raise spark.driver.maxResultSize and SPARK_DRIVER_MEMORY, or name fewer sources."),
     (r"OutOf(Direct)?MemoryError|insufficient memory|Could not reserve",
      "Give the JVM more memory: SPARK_DRIVER_MEMORY on this machine, spark.executor.memory for executors."),
     (r"^MemoryError|worker exited unexpectedly|JVM of the driver ended|code 137",

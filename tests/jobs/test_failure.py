@@ -50,6 +50,10 @@ Driver stacktrace:
 Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting 'x' for more.
 """
 NO_MEMORY = f"{CALLED}\n: {LOST}java.lang.OutOfMemoryError: Java heap space\n{STACK}\n"
+TOO_MUCH = (
+    f"{CALLED}\n: org.apache.spark.SparkException: Job aborted due to stage failure: Total size of serialized results"
+    f" of 1 tasks (37.6 KiB) is bigger than spark.driver.maxResultSize (20.0 KiB)\n{STACK}\n"
+)
 EXECUTOR = (
     f"{CALLED}\n: {LOST}ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Command"
     f" exited with code 137\nDriver stacktrace:\n{STACK}\n"
@@ -95,6 +99,7 @@ def error_of(text: str, *, master: str = "local[2]", written: str = "", applicat
         (UNREADABLE, "under the same path"),
         (KILLED, "memory ran out"),
         (NO_MEMORY, "SPARK_DRIVER_MEMORY"),
+        (TOO_MUCH, "Raise spark.driver.maxResultSize"),
         (EXECUTOR, "memory ran out"),
     ],
 )
@@ -274,7 +279,10 @@ def test_applications_that_fail_say_why(tmp_path: Path) -> None:
         "heap": "MemoryError: ",
         "no JVM": "the JVM of the driver ended",
     }
-    found = failing(tmp_path, ("foo://x", "no master"), *(("local[2]", kind) for kind in kinds))
+    others = [("local[2]", kind) for kind in kinds if kind != "heap"]
+    found = failing(tmp_path, ("foo://x", "no master"), *others)
+    # Spark ends a JVM whose heap was full, so that the next application of its process may meet the end.
+    found |= failing(tmp_path, ("local[2]", "heap"))
     refused = found.pop("no master")
     assert (refused["id"], refused["exit_code"]) == ("invalid-spark-master", 2)
     assert "foo://x" in refused["message"]
