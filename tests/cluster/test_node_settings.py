@@ -66,7 +66,7 @@ class TestDifferences:
         assert found(broker(num_partitions="3"), controller(num_partitions=" 3 ")) == {}
         assert found(broker(), controller(unclean_leader_election_enable="FALSE")) == {}
 
-    def test_a_default_differs_from_a_value_where_both_read_it(self) -> None:
+    def test_default_differs_from_a_value_that_both_roles_read(self) -> None:
         assert found(broker(), controller(num_partitions="3")) == {"num.partitions": (Kind.ROLES,)}
         assert found(broker(num_partitions="3"), controller()) == {"num.partitions": (Kind.ROLES,)}
 
@@ -80,7 +80,7 @@ class TestDifferences:
         assert found(*two) == {"delete.topic.enable": (Kind.CONTROLLERS,)}
         assert found(*two, broker(delete_topic_enable="true")) == {"delete.topic.enable": (Kind.CONTROLLERS,)}
 
-    def test_brokers_among_each_other_only_where_they_read_it(self) -> None:
+    def test_brokers_are_compared_for_settings_that_brokers_read(self) -> None:
         brokers = (broker(1, delete_topic_enable="true", num_partitions="2"), broker(2))
         assert found(*brokers, controller(num_partitions="2")) == {"num.partitions": (Kind.ROLES, Kind.BROKERS)}
 
@@ -157,7 +157,7 @@ class TestTheVerdict:
         assert "no controller are known (DescribeQuorum was denied)" in finding.message
         assert finding.next_step == "kafka-acls.sh …"
 
-    def test_one_finding_says_who_decides_and_what(self) -> None:
+    def test_finding_names_the_role_that_decides_and_its_value(self) -> None:
         nodes = [broker(1, default_replication_factor="3"), broker(2, default_replication_factor="3"), controller()]
         (finding,) = verdict_of(nodes, []).findings
         assert (finding.id, finding.subject) == ("controller-setting-differs", "default.replication.factor")

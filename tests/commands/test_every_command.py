@@ -53,7 +53,7 @@ for words in json.load(open(sys.argv[1])):
 """
 
 
-def test_there_is_a_line_of_every_command() -> None:
+def test_every_command_has_a_line() -> None:
     every = {
         " ".join(ctx.command_path.split()[1:])
         for ctx, command in make_reference.every_command()

@@ -63,7 +63,7 @@ def test_help_stands_everywhere(kafkactl, words):
         (("schema", "storage.frmat"), "unknown-kind", "storage.frmat"),
     ],
 )
-def test_usage_errors_say_what_was_meant_and_end_with_two(sample, kafkactl, words, id, said):
+def test_usage_errors_have_a_suggestion_and_exit_code_2(sample, kafkactl, words, id, said):
     run = kafkactl(*words)
     assert run.code == 2
     assert run.stdout == ""
@@ -90,7 +90,7 @@ def test_an_error_under_json_is_one_object_on_stderr(sample):
     }
 
 
-def test_an_error_for_people_says_what_why_and_what_to_try(sample):
+def test_error_for_people_has_message_cause_and_next_step(sample):
     lines = sample("-q", "--do", "refuse").stderr.splitlines()
     assert lines == [
         "error: somebody holds the lock",

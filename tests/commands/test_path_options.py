@@ -58,7 +58,7 @@ def named(parameter: click.Parameter) -> str:
     return parameter.opts[-1] if isinstance(parameter, click.Option) else str(parameter.name)
 
 
-def test_every_text_is_known_to_be_a_path_or_not() -> None:
+def test_every_text_parameter_is_classified_as_path_or_not() -> None:
     assert not PATHS & OTHERS
     unknown = {
         (command, named(parameter), words_of(parameter))

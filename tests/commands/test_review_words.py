@@ -60,7 +60,7 @@ def test_names_lead_to_no_file_and_no_code(kafkactl, words: tuple[str, str]):
     assert "root:" not in run.stdout + run.stderr
 
 
-def test_a_plan_for_a_file_that_is_not_a_configuration_shows_nothing_of_it(kafkactl, tmp_path: Path):
+def test_plan_for_another_file_shows_nothing_of_its_content(kafkactl, tmp_path: Path):
     made = FleetOnDisk(tmp_path, FleetBuilder())
     kafkactl("storage", "plan", made.inventory, "--out", made.plan)
     secret = tmp_path / "shadow"

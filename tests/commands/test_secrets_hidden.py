@@ -159,7 +159,7 @@ def log(tmp_path: Path) -> Path:
     return written_log(tmp_path / "log")
 
 
-def test_there_are_forty() -> None:
+def test_forty_secrets_are_planted() -> None:
     planted = " ".join([*(value for _, _, value in PLANTED), *COMMENTS])
     assert all(f"hunter{number:02}" in planted for number in range(1, 35))
 

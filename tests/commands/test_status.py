@@ -84,7 +84,7 @@ def test_address_without_a_node_is_unreachable(kafkactl: Kafkactl) -> None:
     assert run.stdout == ""
 
 
-def test_one_object_is_one_line_with_jsonl(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
+def test_jsonl_prints_the_status_on_one_line(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
     run = kafkactl("status", "--bootstrap-controller", cluster.address, "-o", "jsonl")
     assert [line.count('"kind": "status"') for line in run.stdout.splitlines()] == [1]
 

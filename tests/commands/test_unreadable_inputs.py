@@ -64,7 +64,7 @@ def test_a_configuration_of_an_inventory_that_may_not_be_read(kafkactl, secret: 
     assert run.json["findings"][0]["next_step"] == "Correct config (or root) in the inventory."
 
 
-def test_no_path_is_refused_before_the_command_opens_it() -> None:
+def test_paths_are_checked_by_the_command_and_not_by_click() -> None:
     # Click would say that it is not readable, and refer to --help.
     paths = [(name, parameter) for name, parameter in text_parameters() if takes_a_path(parameter)]
     assert len(paths) > 50

@@ -191,7 +191,7 @@ def test_an_empty_file_is_a_new_journal(tmp_path):
     assert read_journal(path.read_bytes(), file="j", subject="quorum", cluster_id=None).entries
 
 
-def test_the_journal_of_another_user_is_not_to_be_passed_over(tmp_path, monkeypatch):
+def test_journal_of_another_user_is_not_ignored(tmp_path, monkeypatch):
     # With another file it would not be seen that the other user's change is still being made.
     _written(tmp_path / "j.jsonl")
 

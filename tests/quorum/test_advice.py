@@ -50,19 +50,19 @@ def broker(node_id: int) -> BrokerRegistration:
         ({4: replace(HEALTHY.nodes[4], role=Role.BROKER)}, ["broker-only-node"]),
     ],
 )
-def test_a_registration_says_what_a_node_is_where_the_node_itself_does_not(nodes, ids):
+def test_registration_shows_the_role_of_a_silent_node(nodes, ids):
     known = Registrations(brokers={4: broker(4)}, controllers={}, levels={})
     state = replace(HEALTHY, registrations=known, nodes=nodes)
     assert [finding.id for finding in check_candidate(state, key(4), (endpoint(4),))] == ids
 
 
-def test_a_large_target_says_how_many_every_commit_waits_for():
+def test_large_target_has_the_number_of_voters_for_each_commit():
     many = world("1 2 3 4 5 6 7", observers="8 9 10 11").observe()
     plan = plan_reassignment(many, parse_target(",".join(map(str, range(1, 12)))), Circumstances())
     assert "every commit waits for 6 of them" in finding_of(plan.findings, "too-many-voters").message
 
 
-def test_a_wedge_says_whom_to_bring_back():
+def test_lost_majority_names_the_voters_to_restart():
     wedge = finding_of(plan_removal(world("1 2 3", dead="3").observe(), key(1), Circumstances()).findings,
                        "quorum-would-wedge")  # fmt: skip
     assert wedge.next_step == "Bring back {3}, or remove dead voters first."
@@ -97,13 +97,13 @@ def removal(alive: str) -> Step:
     ],
     ids=["a rescue", "on thin ice, and a leader is there", "nothing was read", "nobody leads"],
 )
-def test_a_lost_disk_ends_the_quorum_only_where_the_change_needs_it(alive, reads, is_warned):
+def test_lost_disk_is_warned_of_only_if_the_change_needs_it(alive, reads, is_warned):
     may_happen = judge(removal(alive), Answer(code=None), reads, watched_ms=1, unread_ms=10_000).may_happen
     assert len(may_happen) == 2 + is_warned
     assert may_happen[0].startswith("the removal of 3 may still commit")
 
 
-def test_a_target_that_is_none_says_how_one_is_written():
+def test_invalid_target_has_an_example():
     with pytest.raises(InputError) as refused:
         parse_target("one")
     assert refused.value.next_step == "Write --target 1,2,3"
@@ -113,7 +113,7 @@ def test_five_numbers_are_a_name_and_no_address():
     assert socket_host("1.2.3.4.0") == "1.2.3.4.0"
 
 
-def test_the_journal_says_which_voters_were_wanted():
+def test_journal_has_the_target_voters():
     goal = reassignment(f"1,2,4@{directory('b')}")
     assert goal.description == {"verb": "reassign", "target": ["1", "2", f"4@{directory('b')}"]}
     assert (goal.is_journey, goal.replan) == (True, False)

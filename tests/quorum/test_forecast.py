@@ -18,7 +18,7 @@ def _words(forecasted):
     return " | ".join(forecasted.sentences)
 
 
-def test_a_healthy_quorum_of_three_has_nothing_to_say():
+def test_forecast_of_a_healthy_quorum_of_three_is_empty():
     forecasted = forecast_now(world("1 2 3").observe())
     assert (forecasted.tolerates, forecasted.critical, forecasted.sentences) == (1, (), ())
 
@@ -35,7 +35,7 @@ def test_two_voters_name_the_seconds_and_count_on_nothing():
     assert "2 voters survive no more failures than 1" in _words(forecasted)
 
 
-def test_without_a_majority_it_says_what_waits():
+def test_forecast_without_a_majority_names_the_requests_that_wait():
     forecasted = forecast_now(world("1 2 3", dead="2 3").observe())
     assert forecasted.tolerates == -1
     assert "1 of the voters that are down must come back" in _words(forecasted)

@@ -27,7 +27,7 @@ def probes(*ids, **changes):
     return tuple(Probe(**({"endpoint": endpoint(id), "answers": True, "node_id": id} | changes)) for id in ids)
 
 
-def test_a_healthy_quorum_has_nothing_to_tell():
+def test_healthy_quorum_has_no_findings():
     assert found(world(1, 2, 3).observe(probes=probes(1, 2, 3))) == (set(), False)
     assert found(world(1, 2, 3, static=True).observe()) == (set(), False)
 

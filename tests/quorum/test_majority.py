@@ -71,7 +71,7 @@ def test_one_voter_more_or_less_is_always_safe(voters, node):
     assert majorities_always_meet(voters, voters ^ {node}) or not voters or voters == {node}
 
 
-def test_replacing_one_of_three_at_once_is_not_safe_though_kafka_says_so():
+def test_replacing_one_of_three_at_once_is_unsafe_although_kafka_accepts_it():
     assert majorities_always_meet({1, 2, 3}, {1, 2, 4}) is False
 
 

@@ -171,7 +171,7 @@ def test_late_commit_is_reported_while_it_is_possible():
     assert (done.may_happen, done.findings, done.retry) == ((), (), False)
 
 
-def test_a_wedge_says_what_a_lost_disk_would_mean():
+def test_lost_majority_has_the_effect_of_a_lost_disk():
     step = _step("2", Turn.REMOVE, dead="3")
     assert step.tolerates_after == -1
     verdict = judge(step, TIMED_OUT, [UNLED])

@@ -86,7 +86,7 @@ CASES = [(world, target) for world in WORLDS for target in TARGETS if target <= 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", one_in(3, range(PARTS), pytest.mark.campaign))
-def test_it_refuses_exactly_what_cannot_be_reached(part):
+def test_plan_refuses_exactly_the_unreachable_targets(part):
     for world, target in CASES[part::PARTS]:
         worlds, end = _journey(world, target)
         if end.outcome is Outcome.NOTHING_TO_DO:

@@ -20,5 +20,5 @@ def test_the_output_of_the_script_is_unchanged(path):
     check_script(path, Story().run)
 
 
-def test_there_are_stories():
+def test_scripts_are_found():
     assert len(SCRIPTS) >= 8

@@ -78,7 +78,7 @@ def test_what_kafka_refuses(text: str, id: str, words: str):
     assert error.advice
 
 
-def test_the_error_says_which_voter():
+def test_error_names_the_invalid_voter():
     with pytest.raises(InputError, match=r"voter 2 of 3: '2@b:x:y'"):
         parse_voters(f"1@a:1:{ID},2@b:x:y,3@c:1:{ID}")
 
@@ -154,7 +154,7 @@ def test_text_before_the_host_was_overlooked_once():
         ("1..2", "1..2"),
     ],
 )
-def test_hosts_as_java_keeps_them(host: str, stored: str):
+def test_hosts_are_stored_as_in_java(host: str, stored: str):
     assert socket_host(host) == stored
 
 

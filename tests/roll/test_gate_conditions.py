@@ -120,7 +120,7 @@ def test_half_of_the_voters_are_never_stopped_together() -> None:
     assert not may_stop_together(roll.case(), [1, 2])
 
 
-def test_node_of_an_open_step_is_still_to_be_restarted() -> None:
+def test_node_of_an_open_step_stays_to_be_restarted() -> None:
     roll = whole()
     roll.journal = [entry("begin", 1, goal=goal(None)), stop(2, 11)]
     assert 11 in {node.id for node in nodes_to_do(roll.case())}

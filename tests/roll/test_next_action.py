@@ -130,7 +130,7 @@ def test_roll_that_would_be_refused_is_not_the_next_command() -> None:
     assert "roll run" not in status(small, "4.3.1").next_action
 
 
-def test_node_of_which_too_little_is_known_is_observed_first() -> None:
+def test_unobserved_node_is_observed_first() -> None:
     roll = Roll("4.3.1", level=30).change(2, alive=None)
     action = status(roll, "4.4.0").next_action
     assert action.startswith("Observe again before node 1 is stopped")

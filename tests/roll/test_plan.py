@@ -152,7 +152,7 @@ def test_levels_are_raised_only_by_their_name(until, last):
     assert "verify" in [step.action for step in done.steps]
 
 
-def test_until_controllers_ends_after_them():
+def test_plan_until_controllers_ends_after_the_controllers():
     plan = plan_roll(busy("3.9.2").case("4.3.1", until="controllers"))
     assert {step.phase for step in plan.steps} == {"controllers"}
 

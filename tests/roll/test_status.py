@@ -65,7 +65,7 @@ def test_rollback_follows_from_the_levels(make, to, expected):
     assert (found.to, found.possible, found.how) == expected
 
 
-def test_rollback_does_not_say_that_a_node_runs_which_is_down():
+def test_rollback_does_not_report_a_stopped_node_as_running():
     down = rollback_path(Roll("3.9.2").kill(12).case("4.3.1"))
     assert (down.how, down.reason) == ("none-needed", "no node ran another release than Kafka 3.9.2 last")
     assert rollback_path(Roll("3.9.2").case("4.3.1")).reason == "every node runs Kafka 3.9.2"

@@ -106,7 +106,7 @@ def refused(leader: Leader, **how: Any) -> UnreachableError:
 
 
 class TestALog:
-    def test_it_is_the_bytes_of_its_batches(self) -> None:
+    def test_fetched_log_is_the_bytes_of_its_batches(self) -> None:
         batches = [batch(0, 2), batch(2), batch(3, 4), batch(7)]
         log = log_of(Leader(batches))
         assert b"".join(log.pieces()) == b"".join(log.pieces()) == b"".join(batches)
@@ -149,7 +149,7 @@ class TestALog:
             _, piece = iterate_metadata_log(client, whole=True)
             assert piece.data == batch(1) + batch(2)
 
-    def test_a_part_of_it(self) -> None:
+    def test_part_of_a_log_is_fetched_by_offsets(self) -> None:
         leader = Leader([batch(0, 2), batch(2, 3), batch(5), batch(6)])
         with leader, Client([leader.address], Role.CONTROLLER, limits=LIMITS) as client:
             (part,) = iterate_metadata_log(client, from_offset=3, up_to=6)
@@ -168,7 +168,7 @@ class TestALog:
             assert b"".join(part.data for part in parts) == batch(0, 2) + batch(2) + batch(3)
             assert leader.names().count("DescribeQuorum") == before
 
-    def test_a_change_of_office_does_not_stop_it(self) -> None:
+    def test_change_of_leader_does_not_stop_the_fetch(self) -> None:
         leader = Leader([batch(0, 1, 3), batch(1, 1, 3), batch(2, 1, 5), batch(3, 1, 5)])
         leader.epochs = [5, 5, 6, 6]
         assert log_of(leader).leader_epoch == 6

@@ -76,7 +76,7 @@ def test_through_a_broker_the_controllers_are_asked_too():
     assert check_health(state) == ()
 
 
-def test_controllers_that_cannot_be_reached_leave_what_the_broker_says():
+def test_unreachable_controllers_leave_the_brokers_view():
     with running(Quorum(), brokers=(21,), down=(1, 2, 3)) as quorum:
         broker = str(quorum.brokers[21].address)
         state = look(quorum, role=Role.BROKER)
@@ -109,7 +109,7 @@ def test_a_dead_voter_is_found_by_the_leaders_clock():
     assert not is_broken(state, found)
 
 
-def test_the_leaders_fetch_timeout_says_how_long_a_voter_may_be_silent():
+def test_fetch_timeout_of_the_leader_limits_the_silence_of_a_voter():
     with running(Quorum(ages_ms={3: 9_000}, settings={"controller.quorum.fetch.timeout.ms": "5000"})) as quorum:
         assert look(quorum).voters[2].alive is True
         quorum.ages_ms = {3: 11_000}
@@ -148,7 +148,7 @@ def test_a_port_without_a_listener_is_found():
     assert {finding.subject for finding in found} == {"controller 3"}
 
 
-def test_another_spelling_of_the_registered_address_is_equal_to_it():
+def test_other_spelling_of_a_registered_address_is_equal():
     with running(Quorum()) as quorum:
         quorum.endpoints[3] = Address("127.1", quorum.endpoints[3].port)
         assert check_health(look(quorum)) == ()
@@ -378,13 +378,13 @@ def test_a_silent_bootstrap_node_is_reported_and_the_others_answer():
         (SILENCE, "connection-timed-out"),
     ],
 )
-def test_a_port_that_speaks_no_kafka_is_unreachable(greeting, error):
+def test_port_without_kafka_is_unreachable(greeting, error):
     with FakeBroker(greeting=greeting) as node, pytest.raises(UnreachableError) as caught:
         look_at(node.address)
     assert caught.value.id == error
 
 
-def test_every_address_that_was_asked_in_vain_is_named():
+def test_every_silent_address_is_named():
     with FakeBroker(greeting=SILENCE) as paused:
         address = paused.address
         with pytest.raises(UnreachableError) as caught:
@@ -441,7 +441,7 @@ def test_a_leader_that_answers_nonsense_is_not_a_leader(answer):
 @pytest.mark.parametrize(
     "words", ["", "expected  or empty", f"expected {2**80} or empty string", "Unexpected broker id, expected 3 or"]
 )
-def test_a_node_that_does_not_say_who_it_is_stays_nameless(words):
+def test_node_without_an_identity_has_no_id(words):
     result = {"ErrorCode": INVALID_REQUEST, "ErrorMessage": words, "ResourceType": 4, "ResourceName": "0"}
     override = {(2, "DescribeConfigs"): Reply(body={"Results": [result]})}
     with running(Quorum(overrides=override)) as quorum:
@@ -522,7 +522,7 @@ def test_a_broker_that_was_silent_is_asked_together_with_the_next_one(silent_ids
         assert {finding.subject for finding in state.findings} == {str(quorum.brokers[id].address) for id in silent_ids}
 
 
-def test_one_of_brokers_that_were_all_silent_is_asked_first():
+def test_formerly_silent_broker_is_asked_first():
     silent = SilentNodes()
     with (
         running(Quorum(), brokers=(11, 12)) as quorum,

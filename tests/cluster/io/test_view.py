@@ -103,7 +103,7 @@ def test_a_listener_that_refuses_this_client_leaves_its_node_unknown() -> None:
     assert not any(member.stale for member in view.state.members)
 
 
-def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unresolved_host_name_leaves_its_node_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = FakeCluster()
     described = cluster._described
 

@@ -58,7 +58,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_there_are_lines_for_every_source() -> None:
+def test_guide_has_lines_for_every_source() -> None:
     assert len(MAKING) >= 8 and len(READING) >= 7
 
 

@@ -84,7 +84,9 @@ def test_a_node(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path)
     assert all(name in page for name in NODE_PARTS) and "complete" in page and "default-src" in page
 
 
-def test_its_answers_are_those_of_the_commands(kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path) -> None:
+def test_answers_in_a_bundle_are_those_of_the_commands(
+    kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path
+) -> None:
     config = node.config(1)
     made(kafkactl, tmp_path / "a.zip", "-c", config)
     files = contents(tmp_path / "a.zip")
@@ -275,7 +277,7 @@ def planted_text(data: bytes) -> bytes:
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 
-def test_the_log_in_a_bundle_says_what_was_replaced(
+def test_log_in_a_bundle_names_the_replaced_values(
     kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path
 ) -> None:
     _, answer = made(kafkactl, tmp_path / "a.zip", "-c", node.config(1), "--include-log")

@@ -72,7 +72,9 @@ def answer(run: Run, *places: tuple[object, str]) -> Any:
 
 
 @pytest.mark.parametrize("verb", OF_A_LOG)
-def test_the_log_in_a_bundle_says_what_the_log_says(kafkactl: Kafkactl, log: Path, with_log: Path, verb: str) -> None:
+def test_log_in_a_bundle_gives_the_same_answers_as_the_log(
+    kafkactl: Kafkactl, log: Path, with_log: Path, verb: str
+) -> None:
     words = [*verb.split(), *OF_A_LOG[verb], "-o", "json"]
     there, here = kafkactl(*words, "--bundle", with_log), kafkactl(*words, log)
     assert (there.code, there.stderr) == (here.code, here.stderr)
@@ -299,7 +301,7 @@ def test_nothing_is_left_behind(kafkactl: Kafkactl, with_log: Path, tmp_path: Pa
     assert not list(scratch.iterdir())
 
 
-def test_one_place_to_read_from(kafkactl: Kafkactl, log: Path, with_log: Path) -> None:
+def test_two_sources_are_wrong_usage(kafkactl: Kafkactl, log: Path, with_log: Path) -> None:
     for words in (("log", "dump"), ("log", "verify"), ("log", "lint"), ("log", "image")):
         assert kafkactl(*words, log, "--bundle", with_log).code == 2
         assert kafkactl(*words).code == 2

@@ -153,7 +153,7 @@ def test_a_full_disk_leaves_nothing_half(
 
 
 @pytest.mark.slow
-def test_there_are_tables_at_every_moment(
+def test_tables_are_complete_at_every_moment(
     kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A run that is killed between two operations leaves the tables of before or its own.

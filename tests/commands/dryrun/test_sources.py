@@ -62,7 +62,9 @@ def test_a_source_or_a_live_cluster_has_to_be_named(kafkactl: Kafkactl, words: t
     assert run.error["id"] == ("bootstrap-missing" if "--from-cluster" in words else "wrong-usage")
 
 
-def test_one_id_is_one_cluster(kafkactl: Kafkactl, logs: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_logs_with_one_cluster_id_are_one_cluster(
+    kafkactl: Kafkactl, logs: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
     path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     cut = ends(two)[len(ends(two)) // 2]
     (two / SEGMENT).write_bytes((two / SEGMENT).read_bytes()[:cut])
@@ -129,7 +131,7 @@ def test_the_whole_one_of_two_is_replayed(kafkactl: Kafkactl, logs: Path, tmp_pa
     assert (code, found_ids(answer)) == (0, {"replica-not-whole"} | found_ids(asked(kafkactl, two)[1]))
 
 
-def test_one_that_cannot_begin_is_compared_only(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_log_without_its_start_is_only_compared(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     generator = LogGenerator(Shape(records=1_500, partitions=100, brokers=4, seed=0))
     batches = list(generator.batches())
     two = tmp_path / "2" / "__cluster_metadata-0"
@@ -154,7 +156,7 @@ def test_different_ids_are_different_clusters(kafkactl: Kafkactl, logs: Path, tm
     assert page.startswith("2 clusters: ok") and all(id in page for id in IDS)
 
 
-def test_one_cluster_without_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_cluster_without_an_answer_does_not_stop_the_others(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     path = node(logs, "a", tmp_path / "1", IDS[0])
     late = node(logs, "b", tmp_path / "2", IDS[1])
     (late / SEGMENT).rename(late / f"{7:020d}.log")
@@ -211,7 +213,7 @@ def test_without_ids_each_source_is_a_cluster_and_that_is_reported(
     assert "cluster-id-not-known" not in found_ids(asked(kafkactl, places[0])[1])
 
 
-def test_said_to_be_one_cluster_with_two_ids(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_one_cluster_by_option_with_two_ids_is_a_warning(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, "a", tmp_path / str(at), id) for at, id in enumerate(IDS)]
     code, answer = asked(kafkactl, *places, "--same-cluster")
     (reported,) = [finding for finding in answer["findings"] if finding["id"] == "several-clusters"]

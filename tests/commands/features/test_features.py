@@ -143,7 +143,7 @@ class TestChanges:
         assert run.stdout.startswith("metadata.version was upgraded to 27.\n")
         assert "11    broker      metadata.version=27" in run.stdout
 
-    def test_planned_in_two_ways_of_saying_it(self, kafkactl: Kafkactl) -> None:
+    def test_plan_command_and_dry_run_give_the_same_plan(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         with at(cluster) as where:
             plan = kafkactl("features", *where, "plan", "--metadata", "4.1", "-o", "json")

@@ -162,7 +162,7 @@ class TestApply:
         assert (run.code, ids(run)[0]) == (3, "cluster-changed-since-plan")
         assert cluster.levels["metadata.version"] == 21
 
-    def test_a_node_that_stopped_answering_is_to_be_corrected(
+    def test_silent_node_is_a_problem_to_correct_before_the_plan(
         self, live: Start, kafkactl: Kafkactl, file: Path
     ) -> None:
         plan(live(), kafkactl, file)

@@ -62,7 +62,7 @@ print(colorsys.__file__.endswith("colorsys.py"), rgb_to_hsv(1, 1, 1)[2])
 
 
 @pytest.mark.parametrize("columns", ["", "0", "-3", "words", "20", "64", "90", "200"])
-def test_help_is_as_wide_as_click_would_make_it(monkeypatch, columns):
+def test_width_of_help_is_that_of_click(monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
     wide = shutil.get_terminal_size().columns
     assert main._help_width() == max(min(wide, main.WIDEST_HELP) - 2, 50)

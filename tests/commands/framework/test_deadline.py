@@ -11,7 +11,7 @@ from kafkactl.commands.framework.deadline import deadline, ends_clean, paused, s
 from kafkactl.core.errors import UnknownOutcomeError
 
 
-def test_it_ends_what_takes_too_long_and_restores_the_handler():
+def test_deadline_ends_a_long_body_and_restores_the_handler():
     before = signal.getsignal(signal.SIGALRM)
     with pytest.raises(UnknownOutcomeError) as caught, deadline(20):
         time.sleep(5)
@@ -36,7 +36,7 @@ def test_a_thread_that_is_being_started_does_not_hide_the_limit(monkeypatch: pyt
     assert isinstance(caught.value.__context__, KeyError)
 
 
-def test_another_error_is_not_taken_for_the_limit():
+def test_other_error_is_not_reported_as_the_limit():
     with pytest.raises(KeyError), deadline(60_000):
         {}["missing"]
     with pytest.raises(click.exceptions.Exit), deadline(20):

@@ -49,7 +49,7 @@ def test_a_line_does_not_end_within_a_word_with_hyphens():
 
 
 @pytest.mark.parametrize(("ctx", "command"), LEAVES, ids=[ctx.command_path for ctx, _ in LEAVES])
-def test_help_says_nothing_twice_and_speaks_no_language_of_clicks_own(ctx, command):
+def test_help_has_no_repetition_and_no_notation_of_click(ctx, command):
     text = command.get_help(ctx)
     for title in ("Options:", "Examples:", "Exit codes:", "Common options:"):
         assert text.count(f"\n{title}") <= 1, title

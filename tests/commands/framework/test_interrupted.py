@@ -37,7 +37,7 @@ def test_change_that_was_not_sent_is_reported_as_such(kafkactl: Callable[..., Ru
     assert SENT in run.error["message"]
 
 
-def test_command_that_only_reads_says_nothing_of_it(kafkactl: Callable[..., Run]) -> None:
+def test_read_only_command_reports_no_sent_request(kafkactl: Callable[..., Run]) -> None:
     assert SENT not in kafkactl("nodes", "list", "--bootstrap-controller", "c:1").stderr
 
 

@@ -162,7 +162,7 @@ def test_packages_of_the_working_directory_are_not_loaded(place: Place) -> None:
     assert (run.returncode, "No such command" in run.stderr, "imported" in run.stdout) == (2, True, False)
 
 
-def test_damaged_metadata_are_passed_over(place: Place) -> None:
+def test_damaged_package_metadata_is_ignored(place: Place) -> None:
     place.package("acme", group("acme-check = acme:command"))
     (place.packages / "bad-1.0.dist-info").mkdir()
     (place.packages / "bad-1.0.dist-info" / "entry_points.txt").write_bytes(b"[kafkactl.commands]\nx = \xff\xfe")

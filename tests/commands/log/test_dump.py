@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return log
 
 
-def test_lines_as_the_interface_says(kafkactl):
+def test_dump_prints_the_documented_lines(kafkactl):
     run = kafkactl("log", "dump", SEGMENT)
     assert run.code == 0
     assert run.stderr == ""
@@ -70,7 +70,7 @@ def test_in_a_table_offsets_of_a_checkpoint_are_distinguished_from_those_of_the_
     assert "(" not in "".join(offsets[offsets.index("0") :])
 
 
-def test_the_other_formats_say_the_same(kafkactl):
+def test_other_formats_have_the_same_content(kafkactl):
     expected = lines(kafkactl("log", "dump", SEGMENT, "--to", "6"))
     assert kafkactl("log", "dump", SEGMENT, "--to", "6", "-o", "json").json == {
         "kind": "log.dump", "schema_version": 1, "records": expected, "findings": [],

@@ -58,7 +58,7 @@ def test_snapshot_and_log_come_to_the_same(kafkactl, tmp_path: Path, release: st
     assert whole["image"]["topics"] == alone["image"]["topics"]
 
 
-def test_the_image_hides_secrets_and_can_show_them(kafkactl, log: Path):
+def test_image_hides_secrets_unless_they_are_requested(kafkactl, log: Path):
     hidden, shown = image(kafkactl, log), image(kafkactl, log, "--show-secrets")
     assert hidden["sha256"] == shown["sha256"]
     assert {credential[name] for credential in hidden["image"]["scram"] for name in SECRETS} == {"<redacted>"}
@@ -226,7 +226,7 @@ def test_damage_where_nothing_after_the_snapshot_is_lost(kafkactl, log: Path):
     ]
 
 
-def test_the_verbs_that_go_on_after_damage_say_so(kafkactl, log: Path, last: int):
+def test_verbs_that_read_past_damage_report_it(kafkactl, log: Path, last: int):
     hurt_at(log, 250)
     shown = kafkactl("log", "browse", log, "/", "-o", "json")
     assert shown.code == 7 and "ends the log here" in shown.stdout
@@ -292,7 +292,7 @@ def test_two_folders_are_two_logs(kafkactl, log: Path):
     assert (run.code, run.error["id"]) == (2, "several-logs")
 
 
-def test_a_file_of_which_nothing_can_be_read_is_not_empty(kafkactl, tmp_path: Path):
+def test_unreadable_log_is_not_reported_as_empty(kafkactl, tmp_path: Path):
     (tmp_path / SEGMENT).write_bytes(b"\xfe" * 4_000)
     run = kafkactl("log", "image", tmp_path)
     assert run.code == 7 and "empty" not in run.stdout

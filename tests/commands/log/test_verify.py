@@ -313,7 +313,7 @@ def test_the_damaged_log_may_be_longer(kafkactl, node):
     assert "this is the best disk nevertheless" in reported["message"]
 
 
-def test_three_logs_of_which_two_are_damaged(kafkactl, node):
+def test_undamaged_log_of_three_is_ranked_first(kafkactl, node):
     logs = [
         node("a", {FIRST: hurt(SEGMENT, 9)}),
         node("b", {FIRST: SEGMENT + noops(30, epoch=2)}),

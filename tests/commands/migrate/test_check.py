@@ -60,7 +60,7 @@ def test_all_accepted_passes(check):
     assert run.json["accepted"] == sorted(OPEN_AT_M0)
 
 
-def test_a_danger_ends_with_seven_and_says_all_of_it(check):
+def test_blockers_are_all_reported_with_exit_code_7(check):
     seen = world("M0").znode("/migration", migration(133)).file(2, "inter.broker.protocol.version", "3.7")
     run = check(seen, "-o", "json")
     assert run.code == 7
@@ -144,7 +144,7 @@ def test_nothing_but_a_tree_is_enough(kafkactl, tmp_path):
     }
 
 
-def test_neither_cluster_nor_observation(kafkactl):
+def test_check_without_a_source_is_wrong_usage(kafkactl):
     assert kafkactl("migrate", "check").code == 2
 
 

@@ -185,7 +185,7 @@ def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -
     assert not any(controller.formatted for controller in cluster.controllers)
 
 
-def test_a_refused_run_fits_on_a_screen_and_says_why_first(migrate) -> None:
+def test_refused_run_fits_on_a_screen_with_its_reason_first(migrate) -> None:
     run = migrate(FakeCluster(), "run", *ACCEPTED, output="table")  # no terminal that could confirm
     lines = run.stdout.splitlines()
     assert run.code == 3 and len(lines) <= 15, run.stdout
@@ -227,7 +227,7 @@ def test_a_wait_is_reported_again_from_time_to_time(capsys, is_terminal: bool, e
     assert "+2:02  restart-node broker 2: done" in lines[-1]
 
 
-def test_a_command_to_be_pasted_is_alone_on_its_line(migrate, kafkactl, tmp_path: Path, monkeypatch) -> None:
+def test_command_for_the_operator_is_alone_on_its_line(migrate, kafkactl, tmp_path: Path, monkeypatch) -> None:
     cluster = FakeCluster()
     world = FakeWorld(cluster)
 

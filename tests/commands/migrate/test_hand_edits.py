@@ -167,6 +167,6 @@ def test_a_folder_that_contradicts_the_phase_is_refused(migrate, monkeypatch, tm
     assert not any(controller.formatted for controller in cluster.controllers)
 
 
-def test_run_says_where_its_files_come_from(migrate) -> None:  # noqa: F811
+def test_run_reports_the_source_of_its_files(migrate) -> None:  # noqa: F811
     run = migrate(FakeCluster(), "run", "--yes", "--until", "M3", *ACCEPTED)
     assert "rendered from the nodes' own files" in run.stderr and "--rendered DIR" in run.stderr

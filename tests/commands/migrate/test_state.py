@@ -149,7 +149,7 @@ def test_a_saved_observation_does_not_move(migrate) -> None:
     assert migrate("status", _M4, "--watch").code == 2
 
 
-def test_a_look_is_compared_with_one_in_the_same_state_ten_seconds_before_it() -> None:
+def test_observation_is_compared_with_one_ten_seconds_before_in_the_same_state() -> None:
     # Observations may be a second apart: then the previous one cannot confirm a gate that needs two.
     earlier = _Earlier()
     first = _M4.observation()
@@ -266,7 +266,7 @@ def test_people_read_the_rollback(migrate) -> None:
         assert word in text
 
 
-def test_an_observation_of_which_little_is_left_is_still_answered(migrate, tmp_path: Path) -> None:
+def test_sparse_observation_is_answered(migrate, tmp_path: Path) -> None:
     folder = save(tmp_path / "seen", _M6.observation())
     document = json.loads((folder / "observation.json").read_text())
     document["nodes"] = [{"id": node["id"], "role": node["role"]} for node in document["nodes"]]

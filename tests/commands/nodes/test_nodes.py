@@ -112,7 +112,7 @@ def test_a_dry_run_sends_nothing(kafkactl: Kafkactl) -> None:
     assert cluster.sent == []
 
 
-def test_there_is_no_node_to_ask(kafkactl: Kafkactl) -> None:
+def test_unregistration_without_a_reachable_node_sends_nothing(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     run = unregister(kafkactl, cluster, "--id", DEAD_BROKER)
     assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (3, ["confirmation-missing"])
@@ -168,7 +168,7 @@ def test_another_cluster_than_the_contexts(kafkactl: Kafkactl, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
-def test_a_listener_that_is_not_what_it_says(kafkactl: Kafkactl, verb: list[str]) -> None:
+def test_listener_of_the_other_role_is_refused(kafkactl: Kafkactl, verb: list[str]) -> None:
     with running(UnregisteringCluster(), Role.BROKER) as (_, addresses):
         run = kafkactl("nodes", *verb, "--bootstrap-controller", addresses, "-o", "json")
     assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
@@ -190,7 +190,7 @@ def test_a_port_that_never_answers(kafkactl: Kafkactl, verb: list[str]) -> None:
 
 
 @pytest.mark.parametrize("verb", [["list"], ["unregister", "--id", "14", "--yes"]])
-def test_a_port_that_speaks_something_else(kafkactl: Kafkactl, verb: list[str]) -> None:
+def test_port_of_another_protocol_is_unreachable(kafkactl: Kafkactl, verb: list[str]) -> None:
     with FakeBroker(lambda asked: Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as web:
         run = kafkactl("nodes", *verb, "--bootstrap-server", web.address, "-o", "json")
     assert run.code == 4

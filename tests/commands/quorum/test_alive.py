@@ -48,7 +48,7 @@ def test_the_dead_one_may_go(ask):
         assert (run.code, quorum.effects) == (0, [("remove", 3)])
 
 
-def test_one_that_goes_on_fetching_is_alive_and_it_is_said_that_it_cannot_be_reached(ask):
+def test_unreachable_voter_that_fetches_is_shown_as_alive_with_the_reason(ask):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         quorum.cut(3)
         described = ask(quorum, "quorum", "describe")

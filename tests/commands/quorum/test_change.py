@@ -59,7 +59,7 @@ def _remove(node_id, letter="a"):
     return ("-i", str(node_id), "-d", str(directory(letter)))
 
 
-def test_a_removal_speaks_like_kafkas_tool(run_quorum):
+def test_removal_prints_the_text_of_kafkas_tool(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
     dry = run_quorum(quorum, "remove-controller", *_remove(4), "--dry-run")
     assert dry.code == 0
@@ -201,7 +201,7 @@ def test_a_conversion_requires_the_cluster_id(run_quorum):
     assert (run.code, run.json["outcome"], quorum.sent) == (0, "done", ["upgrade"])
 
 
-def test_a_time_limit_before_any_request_says_that_none_was_sent(run_quorum):
+def test_timeout_before_any_request_reports_that_none_was_sent(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
 
     def observe(*_, **__):
@@ -221,7 +221,7 @@ def test_a_time_limit_before_any_request_says_that_none_was_sent(run_quorum):
         ("settle", "done: remove 4; no request is open; the quorum was not yet well after remove 4"),
     ],
 )
-def test_a_time_limit_in_the_middle_says_what_was_done_and_how_it_is_resumed(run_quorum, at, known):
+def test_timeout_after_a_request_reports_progress_and_how_to_resume(run_quorum, at, known):
     quorum = SteppedQuorum(world=world("1 2 3 4"))
 
     def stop(_, name):
@@ -318,7 +318,7 @@ def test_change_that_is_done_needs_no_right(run_quorum):
     assert (run.code, run.json["outcome"]) == (0, "nothing-to-do")
 
 
-def test_request_that_is_denied_says_nothing_of_the_voters(run_quorum):
+def test_denied_request_leaves_the_voters_unknown(run_quorum):
     quorum = UnprovenQuorum(world=world("1 2 3"), reactions=[Reaction(taken=False, answer=DENIED)])
     run = run_quorum(quorum, *TO_TWO, "-o", "json")
     assert (run.code, run.json["outcome"]) == (4, "failed"), "nothing was changed"

@@ -152,7 +152,7 @@ def test_a_quorum_that_lost_its_majority_ends_with_7(describe):
     assert "majority-lost" in {finding["id"] for finding in run.json["findings"]}
 
 
-def test_a_port_that_speaks_no_kafka_is_4(kafkactl):
+def test_port_without_kafka_has_exit_code_4(kafkactl):
     with FakeBroker(greeting=Raw(b"SSH-2.0-OpenSSH_9.6\r\n")) as other:
         run = kafkactl("quorum", "describe", "--bootstrap-controller", other.address, "-o", "json")
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "not-kafka")

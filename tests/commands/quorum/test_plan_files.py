@@ -107,7 +107,7 @@ def test_another_leader_makes_another_order(run_quorum, file):
     assert (run.code, quorum.sent, [item["what"] for item in finding["evidence"]["changed"]]) == (3, [], ["steps"])
 
 
-def test_a_plan_of_which_steps_were_taken_goes_on(run_quorum, file):
+def test_partly_applied_plan_is_resumed(run_quorum, file):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4"))
     run_quorum(quorum, "reassign", "--target", "1,2,4", "--out", str(file))
     quorum.world = world("1 2 3 4")

@@ -108,6 +108,6 @@ def test_page_that_is_too_long_keeps_every_blocker_and_ends_with_the_verdict(mon
     assert "note-" not in text, "what only informs gives way to warnings"
 
 
-def test_findings_that_say_the_same_are_one_line_with_their_subjects(monkeypatch):
+def test_equal_findings_are_one_line_with_their_subjects(monkeypatch):
     found = [*findings(5, 0), *(warning("replica-lags", f"broker {id}", f"broker {id} lags", "Wait.") for id in (1, 2))]
     assert "replica-lags  brokers 1, 2" in "\n".join(drawn(monkeypatch, found, rows=20))

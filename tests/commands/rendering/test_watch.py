@@ -63,7 +63,7 @@ def test_yaml_is_one_document_a_look(kafkactl, quorum):
     assert kafkactl(*WATCH, *addresses(quorum), "--timeout", "3s", "-o", "yaml").stdout.count("---\n") >= 2
 
 
-def test_a_first_look_that_fails_ends_it(kafkactl):
+def test_failed_first_observation_ends_the_watch(kafkactl):
     run = kafkactl(*WATCH, "--bootstrap-controller", "127.0.0.1:1", "-o", "json")
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "connection-refused")
 
@@ -86,7 +86,7 @@ def test_ctrl_c_ends_it_without_a_word(quorum):
         assert (process.wait(60), process.stderr.read()) == (130, "")
 
 
-def test_it_ends_when_the_pipe_is_closed(quorum):
+def test_watch_ends_when_the_pipe_is_closed(quorum):
     with started(quorum, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
         process.stdout.close()
@@ -112,7 +112,7 @@ def test_on_a_terminal_the_page_is_drawn_over_itself_and_stays(quorum):
     assert "Controller 3 leads; the quorum survives 1 failure" in last and "CONTROLLER://" in last
 
 
-def test_a_screen_that_is_too_small_says_so_in_the_letters_that_it_has(quorum):
+def test_small_screen_shows_a_message_that_fits(quorum):
     # And what stays behind is whole.
     with on_a_terminal(quorum, lines=6) as session:
         shown = session.until(lambda text: text.count("more lines") >= 2)

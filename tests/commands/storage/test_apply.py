@@ -57,7 +57,7 @@ def test_exactly_the_planned_files_are_written(apply, fleet):
     assert fleet.tree() == expected
 
 
-def test_one_node_at_a_time(apply, fleet):
+def test_apply_of_one_node_writes_that_node_only(apply, fleet):
     assert apply("--node", 2, "--yes").json["nodes"][0]["id"] == 2
     assert {path.split("/")[0] for path in fleet.tree()} == {"2"}
     assert [path.name for path in fleet.receipts.iterdir()] == ["node-2.json"]
@@ -98,7 +98,7 @@ def test_a_dry_run_writes_nothing(apply, fleet):
     assert not fleet.receipts.exists()
 
 
-def test_a_dry_run_of_what_would_be_refused_says_so(apply, fleet):
+def test_dry_run_of_a_refused_plan_is_refused(apply, fleet):
     fleet.disk(1).mkdir(parents=True)
     (fleet.disk(1) / "orders-0").mkdir()
     run = apply(*ALL, "--dry-run")
@@ -275,7 +275,7 @@ def test_a_whole_node_that_is_blank_again_is_refused(apply, fleet):
     assert subjects == {f"node 4, directory {fleet.disk(4, name)}" for name in "ab"}
 
 
-def test_it_is_formatted_again_where_the_operator_says_so_and_why(apply, fleet):
+def test_lost_disk_is_formatted_again_with_the_operators_reason(apply, fleet):
     apply(*ALL, "--yes")
     before = fleet.tree()
     lose(fleet, 4, "b")
@@ -328,7 +328,7 @@ def test_a_majority_of_static_voters_is_never_formatted_again_at_once(kafkactl, 
     assert (run.code, run.json["outcome"]) == (0, "done")
 
 
-def test_a_receipt_that_cannot_be_read_is_not_passed_over(apply, fleet):
+def test_unreadable_receipt_is_an_error(apply, fleet):
     apply("--node", 1, "--yes")
     (fleet.receipts / "node-1.json").write_text("{}", encoding="utf-8")
     run = apply("--node", 1, "--yes")

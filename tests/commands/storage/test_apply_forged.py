@@ -134,7 +134,7 @@ def test_forged_plan_is_refused(kafkactl, fleet, name, words):
     assert fleet.tree() == {} and not fleet.receipts.exists()
 
 
-def test_one_forged_node_stops_all(kafkactl, fleet):
+def test_one_forged_node_stops_the_whole_apply(kafkactl, fleet):
     forge(fleet, _other_bytes("meta.properties", b"EVIL\n"))
     run = kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json")
     assert (run.code, fleet.tree()) == (3, {})

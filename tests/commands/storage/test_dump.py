@@ -48,7 +48,7 @@ def test_keys_are_shown_only_when_asked_for(kafkactl, disk):
     assert key not in kafkactl("storage", "dump", bootstrap).stdout
 
 
-def test_one_object_a_line(kafkactl, disk):
+def test_jsonl_prints_one_object_for_each_file(kafkactl, disk):
     run = kafkactl("storage", "dump", *files(disk), "-o", "jsonl")
     lines = [json.loads(line) for line in run.stdout.splitlines()]
     assert [(line["kind"], line["type"]) for line in lines] == [

@@ -20,7 +20,7 @@ def ensure(kafkactl, node):
     return lambda *more: kafkactl(*words, *(more or ("-s",)))
 
 
-def test_it_formats_once_and_then_has_nothing_to_do(ensure, node):
+def test_ensure_formats_once_and_then_has_nothing_to_do(ensure, node):
     first = ensure()
     assert (first.code, first.json["kind"], first.json["outcome"]) == (0, "storage.ensure", "done")
     before = node.tree()
@@ -29,7 +29,7 @@ def test_it_formats_once_and_then_has_nothing_to_do(ensure, node):
     assert node.tree() == before
 
 
-def test_it_never_asks(ensure):
+def test_ensure_never_asks(ensure):
     # A container's entry point has no terminal, and no operator who could give --yes.
     assert ensure().code == 0
 

@@ -52,7 +52,7 @@ def test_metadata_log_in_another_directory_is_refused(node, ensure):
     assert run.code == 3 and "unexpected-metadata-location" in blockers(run)
 
 
-def test_format_names_the_line_to_a_node_that_ran_with_it(node, kafkactl, tmp_path: Path):
+def test_format_names_the_voters_line_that_the_node_ran_with(node, kafkactl, tmp_path: Path):
     node.format(static=True).started_once()
     node.configure(log_dirs=("d1", "d2"))
     words = ("-t", CLUSTER_ID, "-c", node.file, "--kafka-version", "4.3.1", "-g", "-o", "json")

@@ -87,7 +87,7 @@ def test_a_dry_run_shows_the_same_and_writes_nothing(format_: Callable[..., Run]
     assert list(node.root.iterdir()) == [node.file]
 
 
-def test_a_dry_run_of_what_would_be_refused_says_so(format_: Callable[..., Run], node: Node) -> None:
+def test_dry_run_of_a_refused_format_is_refused(format_: Callable[..., Run], node: Node) -> None:
     run = format_("--dry-run")
     assert (run.code, run.json["outcome"]) == (3, "refused")
     assert blockers(run) == ["voter-flag-missing"]

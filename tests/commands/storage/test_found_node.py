@@ -76,7 +76,7 @@ def test_node_that_runs_is_never_formatted_unnamed(kafkactl, etc, monkeypatch, v
     assert not (etc / "disk").exists()
 
 
-def test_node_is_not_formatted_unnamed_if_another_was_passed_over(kafkactl, etc):
+def test_node_without_c_is_not_formatted_if_another_file_was_ignored(kafkactl, etc):
     node(etc / "broker.properties")
     node(etc / "controller.properties").chmod(0o666)
     run = kafkactl("storage", "format", "-t", CLUSTER_ID, "--yes")

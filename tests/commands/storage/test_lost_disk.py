@@ -128,7 +128,7 @@ class Mute(Listening):
         self.ended.wait()
 
 
-def test_one_that_never_answers_ends_in_the_operators_word(lost: Format) -> None:
+def test_silent_quorum_leaves_the_decision_to_the_operator(lost: Format) -> None:
     with Mute() as mute, Mute() as other:
         places = voters(mute.address, other.address, "127.0.0.1:9093")
         run = lost(*WORDS[1:], "--timeout", "15s", voters=places)

@@ -55,7 +55,7 @@ def test_a_dry_run_removes_nothing(unformat: Callable[..., Run], config: Path) -
         (["--confirm", "another"], "confirmation-mismatch"),
     ],
 )
-def test_only_the_clusters_id_confirms_it(
+def test_unformat_is_confirmed_by_the_cluster_id_only(
     unformat: Callable[..., Run], config: Path, words: list[str], id_: str
 ) -> None:
     before = files(config)

@@ -122,7 +122,7 @@ def test_a_report_ends_as_its_audit_does(run: Answering, saved: str, tmp_path: P
     assert (code, out.splitlines()[0]) == (6, "There was no record to judge")
 
 
-def test_lines_for_people_keep_ids_and_say_what_is_left_out(run: Answering, saved: str):
+def test_lines_for_people_have_ids_and_the_number_left_out(run: Answering, saved: str):
     lines = run("segments", "--observation", saved)[1].splitlines()
     assert lines[0] == "orders-0"
     assert lines[3].split() == [str(segment_uuid("x")), "20-29", "1.0", "kB", "COPY_SEGMENT_STARTED"]
@@ -156,7 +156,7 @@ def test_many_findings_of_a_kind_are_counted(run: Answering, tmp_path: Path):
     assert len(json.loads(run("audit", "--observation", place, "-o", "json")[1])["findings"]) == 30
 
 
-def test_history_as_a_table_says_what_each_record_did(run: Answering, tmp_path: Path):
+def test_history_as_a_table_has_the_effect_of_each_record(run: Answering, tmp_path: Path):
     log = LogOf(0).add(
         TOPIC.started(0, "a", 0, 9), TOPIC.update(0, "q", FINISHED), TOPIC.partition_delete(0), b"\ngarbage"
     )

@@ -59,7 +59,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_there_are_lines_for_every_verb():
+def test_guide_has_lines_for_every_verb():
     verbs = {line.split()[2] for line in LINES}
     assert verbs == {"audit", "segments", "history", "forecast", "observe", "leftovers", "report"}
     assert len(LINES) > 20

@@ -26,7 +26,7 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_log_of_the_cluster_says_which_topics_are_gone(kafkactl: Kafkactl, source: Path, tmp_path: Path):
+def test_deleted_topics_are_read_from_the_clusters_log(kafkactl: Kafkactl, source: Path, tmp_path: Path):
     topics = [(REMOTE_LOG_METADATA, METADATA_TOPIC), ("orders", ORDERS.id)]
     run = kafkactl("tiered", "audit", source, "--metadata", metadata_log(tmp_path / "log", topics), "-o", "json")
     gone = [finding for finding in run.json["findings"] if finding["id"] == "leftover-of-deleted-topic"]

@@ -145,7 +145,7 @@ class TestMinInsyncReplicas:
         assert "2 -> 1 on broker 11, 12, for 2 topics" in finding.message
         assert (finding.evidence["written"], finding.evidence["topics_with_own_value"]) == (1, 1)
 
-    def test_it_is_made_when_it_is_accepted(self) -> None:
+    def test_elr_change_is_made_after_it_is_accepted(self) -> None:
         cluster = self._cluster()
         assert outcome(changed(cluster, ELR, accepted=1)) == "done"
         assert cluster.sent == [ELR]
@@ -165,7 +165,7 @@ class TestMinInsyncReplicas:
         assert finding.evidence["deleted_from_brokers"] == [12]
 
     @pytest.mark.parametrize("cluster_value", [None, "2"])
-    def test_it_is_refused_where_the_value_that_decides_cannot_be_read(self, cluster_value: str | None) -> None:
+    def test_elr_change_is_refused_if_the_deciding_value_is_unknown(self, cluster_value: str | None) -> None:
         cluster = self._cluster()
         for node in cluster.of(Role.CONTROLLER):
             node.answers["DescribeConfigs"] = Reply(body={"Results": [{"ErrorCode": DENIED, "Configs": []}]})
@@ -210,7 +210,7 @@ class TestRefusals:
         assert (outcome(run), run.resolved) == ("refused", ())
         assert [(finding.id, finding.severity.value) for finding in run.findings] == [("dry-run-refused", "blocker")]
 
-    def test_in_the_results_alone_as_3x_reports_it(self) -> None:
+    def test_error_in_the_results_of_3x_is_a_failure(self) -> None:
         results = [{"Feature": "metadata.version", "ErrorCode": 95, "ErrorMessage": "no"}]
         cluster = Scripted(lambda asked: Reply(body={"ErrorCode": 0, "Results": results}))
         for node in cluster.nodes.values():

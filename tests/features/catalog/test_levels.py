@@ -31,7 +31,7 @@ def test_names_of_levels(level: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("level", [0, -1, len(metadata_versions()) + 1])
-def test_there_is_no_such_level(level: int) -> None:
+def test_unknown_level_is_an_error(level: int) -> None:
     with pytest.raises(KeyError):
         metadata_version(level)
 

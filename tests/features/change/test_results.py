@@ -39,7 +39,7 @@ def results_of(version: int, body: dict[str, Any]) -> list[tuple[str, str, int |
     return [(r.name, r.reply.value, r.error_code, r.message) for r in read_response(NAMES, version, body)]
 
 
-def test_3_9_says_nothing_at_the_top_and_all_in_the_results() -> None:
+def test_answer_of_3_9_is_read_from_its_results() -> None:
     body = answer(1, 0, "", ("metadata.version", 0, ""), ("foo.version", 95, "Invalid update version 1"))
     assert results_of(1, body) == [
         ("metadata.version", "accepted", 0, ""),
@@ -47,7 +47,7 @@ def test_3_9_says_nothing_at_the_top_and_all_in_the_results() -> None:
     ]
 
 
-def test_4_says_all_at_the_top_and_nothing_in_the_results() -> None:
+def test_answer_of_4_is_read_from_its_top_level() -> None:
     for version in (1, 2):
         assert results_of(version, answer(version, 95, WHOLE)) == [(name, "refused", 95, WHOLE) for name in NAMES]
 
@@ -61,7 +61,7 @@ def test_success_in_version_2_has_no_results() -> None:
     assert results_of(2, answer(2, 0, None)) == [(name, "accepted", 0, "") for name in NAMES]
 
 
-def test_a_feature_that_is_not_mentioned_is_not_taken_for_done() -> None:
+def test_feature_missing_in_an_answer_is_unclear() -> None:
     body = answer(1, 0, "", ("metadata.version", 0, ""))
     assert [reply for _, reply, _, _ in results_of(1, body)] == ["accepted", "unclear"]
 
@@ -141,7 +141,7 @@ def test_lines_are_those_of_kafkas_tool() -> None:
     assert failure_line(failed) == "1 out of 1 operation(s) failed."
 
 
-def test_a_line_says_what_was_found_not_what_was_answered() -> None:
+def test_line_shows_the_observed_level_and_not_the_answer() -> None:
     lost = shown(*no_response(["a"], "no answer came"), outcome="done")
     assert result_lines(Operation.UPGRADE, lost, {"a": 1}, dry_run=False) == ["a was upgraded to 1."]
     claimed = shown(*read_response(["a"], 2, answer(2, 0, None)), outcome="failed")

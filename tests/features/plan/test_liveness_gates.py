@@ -170,6 +170,6 @@ def test_a_proof_leaves_out_nodes_that_are_gone_and_no_others(what: str, ago_ms:
     assert prove(state, {"metadata.version": 29}).holds is holds
 
 
-def test_the_simulation_says_what_is_true() -> None:
+def test_simulation_knows_the_true_liveness() -> None:
     quorum = struck("kill", 3, ago_ms=0.0)
     assert quorum.true_life == {key(1), key(2), key(BROKER)}

@@ -194,7 +194,7 @@ def test_a_conversion_needs_every_voter_to_be_seen_following(word: str, *, ready
     assert (plan.outcome is Outcome.PLANNED) is ready
 
 
-def test_a_request_says_which_release_it_came_from() -> None:
+def test_request_keeps_the_release_it_came_from() -> None:
     request = parse_request(Operation.UPGRADE, release_version="4.3")
     assert (request.release_version, request.left_out, "kraft.version" in request.levels) == ("4.3", True, False)
     asked = parse_request(Operation.UPGRADE, release_version="4.3", convert_quorum=True)

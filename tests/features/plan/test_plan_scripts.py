@@ -124,5 +124,5 @@ def test_plans_are_as_written_down(path: Path) -> None:
     assert output == text
 
 
-def test_there_are_scripts() -> None:
+def test_scripts_are_found() -> None:
     assert len(SCRIPTS) >= 5

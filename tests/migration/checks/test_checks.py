@@ -180,7 +180,7 @@ def test_acceptable_blocker_is_accepted_by_its_id():
 @pytest.mark.slow
 @settings(max_examples=examples(120), deadline=None)
 @given(data=st.data())
-def test_a_healthy_cluster_of_which_little_is_seen_is_not_alarmed(data):
+def test_sparse_observation_of_a_healthy_cluster_has_no_blocker(data):
     observation = world(data.draw(st.sampled_from(STATES))).observation()
     gone = data.draw(st.sets(st.sampled_from(_NODE_FIELDS)))
     whose = data.draw(st.sampled_from(["broker", "controller", "1", "3001", "all"]))

@@ -58,7 +58,7 @@ def test_denied_question_is_unknown_instead_of_a_missing_leader(at: str) -> None
 
 
 @pytest.mark.parametrize(("at", "word"), [("M3", "super.users"), ("M6", "kafka-acls.sh"), ("M8", "kafka-acls.sh")])
-def test_right_is_given_where_the_quorum_keeps_it(at: str, word: str) -> None:
+def test_next_step_grants_the_right_where_the_quorum_keeps_it(at: str, word: str) -> None:
     step = found(asked_as(world(at).but(leader=DENIED).observation(), "User:ops"))["quorum-question-denied"].advice
     assert word in step
     assert "User:ops" in step

@@ -178,7 +178,7 @@ def test_a_topic_that_was_created_again_is_one_difference():
     assert (found.entity, found.key, found.kraft["topic_id"]) == ("topic", "orders", str(other))
 
 
-def test_a_missing_state_is_harmless_only_where_the_copy_met_it():
+def test_missing_partition_state_is_explained_only_if_the_copy_lacked_it():
     path = "/brokers/topics/orders/partitions/0/state"
     tree = _small(gone=[path])
     image = copied(tree, secrets=("right",))
@@ -235,7 +235,7 @@ def test_a_password_without_its_secret_is_unknown():
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-def test_a_cipher_text_taken_for_the_password_is_found_without_any_secret(hidden):
+def test_copied_cipher_text_is_found_without_any_secret(hidden):
     key = "listener.name.sasl.ssl.key.password"
     image = copied(_small())  # without a decoder, as controllers without the secret copy
     shown = {"/config/brokers/1": config(**{key: "<redacted>"})} if hidden else None

@@ -38,7 +38,7 @@ def test_hidden_data_is_not_a_difference(hidden):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_path_that_was_closed_hides_what_is_below_it(path):
+def test_unreadable_path_hides_the_paths_below(path):
     # Without the right to read a znode its children are not known either.
     kept = [znode for znode in znodes(small()) if not znode.path.startswith(f"{path}/")]
     closed = [replace(znode, data=None, hidden=Hidden.NO_PERMISSION) if znode.path == path else znode for znode in kept]
@@ -88,7 +88,7 @@ def test_hidden_entity_of_one_side_only_is_a_difference():
 @given(st.dictionaries(st.sampled_from(PATHS), st.one_of(st.none(), st.binary(max_size=12), st.sampled_from(
     [b"{}", b"[]", b"null", b"1", b'{"version":1}', b'{"version":1,"config":{"a":1}}', b'{"version":1,"acls":[{}]}']
 )), max_size=6))  # fmt: skip
-def test_no_znode_stops_it(spoilt):
+def test_no_damaged_znode_stops_a_comparison(spoilt):
     answer = compared(tree_from({**small(), **spoilt}), IMAGE, DUAL)
     json.dumps([difference.to_dict() for difference in answer.differences])
     assert answer.counts is not None
@@ -151,7 +151,7 @@ def test_differences_are_explained_by_the_phase(facts, phase, explained):
     assert [finding.id for finding in answer.findings] == ([ids[phase]] if phase in ids else [])
 
 
-def test_a_znode_written_behind_the_log_explains_itself():
+def test_znode_newer_than_the_log_is_explained():
     # The log was saved first, and ZooKeeper moved on.
     at = 1790000000000  # mtime of every znode
     image = replace(IMAGE, configs={**IMAGE.configs, (2, "orders"): {"retention.ms": "5"}})

@@ -89,7 +89,7 @@ def test_a_session_that_does_not_end_keeps_a_broker_down(copied: FakeWorld) -> N
     assert not copied.cluster.nodes[1].running
 
 
-def test_a_stop_that_is_only_said_is_seen(world: FakeWorld) -> None:
+def test_stop_that_a_hook_only_claims_is_detected(world: FakeWorld) -> None:
     world.faults = [(Verb.STOP, 1, LIE)]
     found = apply.restart(world, place(1), in_zookeeper=True, patience=PATIENCE).finding
     assert found is not None and found.id == "hook-did-nothing"

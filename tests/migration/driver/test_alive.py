@@ -69,7 +69,7 @@ def test_a_quorum_is_prepared_as_a_whole(until: str, tmp_path: Path) -> None:
     assert forward(FakeWorld(cluster), tmp_path, until=until).outcome is Outcome.NOTHING_TO_DO
 
 
-def test_a_quorum_of_which_one_is_left_is_brought_up_again(tmp_path: Path) -> None:
+def test_quorum_with_one_running_controller_is_started_again(tmp_path: Path) -> None:
     cluster = at_phase("M3")
     cluster.stop(3001)
     cluster.stop(3002)
@@ -161,7 +161,7 @@ def test_nothing_is_done_next_to_a_foreign_controller(phase: str, node: int, goa
 
 
 @pytest.mark.parametrize("goal", [FORWARD, BACK])
-def test_a_stranger_that_appears_on_the_way_ends_it(goal: str, tmp_path: Path) -> None:
+def test_foreign_node_during_a_run_ends_the_run(goal: str, tmp_path: Path) -> None:
     cluster = at_phase("M4")
     world = Foreign(cluster, 3002, after=6)
     result = back(world, tmp_path) if goal == BACK else forward(world, tmp_path)
@@ -198,7 +198,7 @@ class Dying(FakeWorld):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "paused"])
 @pytest.mark.parametrize(("phase", "victim"), [("M3", 3), ("M4", 2), ("M6", 2), ("M6", 3002), ("M7", 3)])
-def test_a_node_that_fails_before_a_restart_stops_it(how: str, phase: str, victim: int, tmp_path: Path) -> None:
+def test_node_failure_before_a_restart_stops_the_run(how: str, phase: str, victim: int, tmp_path: Path) -> None:
     # ZooKeeper and the quorum take seconds to see it, and the look was of before.
     cluster = at_phase(phase)
     world = Dying(cluster, victim, how=how)

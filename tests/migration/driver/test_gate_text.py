@@ -37,7 +37,7 @@ def test_a_controller_that_still_runs_with_its_earlier_file(has_flag: bool, file
     assert observed_instead(observation, restart(3001, Role.CONTROLLER, file)) == words
 
 
-def test_a_controller_of_which_only_the_quorum_was_heard() -> None:
+def test_controller_known_from_the_quorum_only_is_named_in_the_wait() -> None:
     observation = without(_M8.observation(), api_versions=None)
     step = restart(3001, Role.CONTROLLER, File.FINAL)
     assert observed_instead(observation, step) == "controller 3001 answers"

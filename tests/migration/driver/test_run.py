@@ -110,7 +110,7 @@ def test_killed_at_an_act_the_next_run_gets_there(then: str, every: int, tmp_pat
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("every", EVERY)
-def test_killed_while_it_finalizes_the_next_run_ends_it(every: int, tmp_path: Path) -> None:
+def test_killed_finalization_is_completed_by_the_next_run(every: int, tmp_path: Path) -> None:
     def finalize(world: FakeWorld, folder: Path) -> RunResult:
         return forward(world, folder, goal=FINALIZE)
 
@@ -171,7 +171,7 @@ def test_the_barrier_before_the_last_broker(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_blocker_that_comes_on_the_way_stops_it(tmp_path: Path) -> None:
+def test_blocker_during_a_run_stops_the_run(tmp_path: Path) -> None:
     cluster = FakeCluster()
     assert forward(FakeWorld(cluster), tmp_path, until="M4L").outcome is Outcome.DONE
     cluster.put("/config/clients/slow", b'{"version":1,"config":{"producer_byte_rate":"abc"}}')  # kills the controllers
@@ -235,7 +235,7 @@ def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_strays_that_could_not_be_seen_have_to_be_accepted(tmp_path: Path) -> None:
+def test_unobserved_strays_have_to_be_accepted(tmp_path: Path) -> None:
     cluster = FakeCluster()
     verbs = ALL - {Verb.FS_PROBE}
     result = forward(FakeWorld(cluster, verbs=verbs), tmp_path)
@@ -319,7 +319,7 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_not_where_the_journal_left_it(tmp_path: Path) -> None:
+def test_cluster_in_another_state_than_the_journal_has_to_be_accepted(tmp_path: Path) -> None:
     cluster = FakeCluster()
     assert forward(FakeWorld(cluster), tmp_path, until="M6").outcome is Outcome.DONE
     elsewhere = at_phase("M3")

@@ -89,7 +89,7 @@ def test_a_format_that_cannot_be_observed_stays_asked_and_is_not_called_done(tmp
 
 
 @pytest.mark.parametrize("verbs", [ALL, ALL - {Verb.IS_RUNNING}])
-def test_a_stop_hook_that_did_nothing_is_called_that(verbs, tmp_path: Path) -> None:
+def test_stop_hook_without_effect_is_reported(verbs, tmp_path: Path) -> None:
     cluster, events = at_phase("M3"), []
     world = FakeWorld(cluster, verbs=verbs)
     world.faults = [(Verb.STOP, 2, LIE)]

@@ -80,7 +80,7 @@ def test_a_broker_that_may_not_be_asked_for_its_settings_names_its_cluster() -> 
     assert (seen.cluster_id, seen.node_id, seen.denied) == (OURS, None, ("DescribeConfigs",))
 
 
-def test_a_node_that_hangs_up_says_nothing() -> None:
+def test_node_that_closes_the_connection_has_no_identity() -> None:
     with broker(DescribeCluster=CLOSE) as node:
         assert asked(node).cluster_id is None
 

@@ -67,7 +67,7 @@ def taken(ensemble: Ensemble, me: Holder):
     return take_lock(ensemble.open, me)  # type: ignore[arg-type,return-value]
 
 
-def test_it_is_none_of_kafkas_own_paths() -> None:
+def test_lock_path_is_outside_of_kafkas_paths() -> None:
     assert not any(root == PATH or PATH.startswith(root + "/") for root in ROOTS)
     assert PATH.count("/") == 1
 

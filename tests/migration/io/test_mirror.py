@@ -84,7 +84,7 @@ def test_without_the_secret_its_passwords_are_unknown(captured, release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_its_copy_is_as_predicted(captured, release):
+def test_copy_of_a_real_migration_is_as_predicted(captured, release):
     observation = observation_from(captured[release])
     rules = copy_rules(KafkaVersion(*map(int, release.split("."))))
     records = observation.log.copy_records

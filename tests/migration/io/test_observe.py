@@ -166,9 +166,7 @@ def test_silent_nodes_and_zookeeper_are_unknown(tmp_path: Path, monkeypatch: pyt
     assert all(finding.next_step for finding in found.findings)
 
 
-def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_time_for_the_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_silent_zookeeper_leaves_time_for_the_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # As one that is stopped, or has lost its quorum: a look says so after seconds, however long a tree may take.
     monkeypatch.setattr("kafkactl.migration.io.observe._SILENT_MS", 500.0)
     with (
@@ -203,7 +201,7 @@ def test_the_controllers_are_asked_right_behind_the_tree(
 
 
 @pytest.mark.slow
-def test_a_controller_that_hangs_is_not_said_to_be_gone(tmp_path: Path, zookeeper: None):
+def test_hanging_controller_is_not_reported_as_gone(tmp_path: Path, zookeeper: None):
     # The operator may be about to delete /controller.
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
@@ -467,7 +465,7 @@ def test_the_command_without_an_inventory(kafkactl: Kafkactl, tmp_path: Path, wo
     assert run.error["id"] == id
 
 
-def test_other_commands_look_without_an_error_in_the_brokers_logs(kafkactl: Kafkactl, tmp_path: Path, zookeeper: None):
+def test_commands_observe_without_an_error_in_the_brokers_logs(kafkactl: Kafkactl, tmp_path: Path, zookeeper: None):
     with written(tmp_path) as file:
         run = kafkactl("migrate", "status", "--inventory", file, "-o", "json")
     assert run.json["kind"] == "migrate.status"

@@ -197,7 +197,7 @@ _EVENTS = st.one_of(
 
 
 @given(events=st.lists(_EVENTS, max_size=25), batch_size=st.integers(1, 4))
-def test_it_agrees_with_the_image(events, batch_size: int, tmp_path_factory: pytest.TempPathFactory):
+def test_folded_facts_agree_with_the_image(events, batch_size: int, tmp_path_factory: pytest.TempPathFactory):
     # Whatever the records are, in transactions or not: two folds over one log, one answer.
     log = LogWriter()
     bootstrap(log)

@@ -59,7 +59,7 @@ def test_the_value_behind_a_comment_that_ends_in_a_backslash_is_hidden():
     assert redact_config(text) == "#\n#\n#\nbroker.id=1\n#\nlog.dirs=/a\n"
 
 
-def test_one_that_java_refuses_still_is_refused():
+def test_redacted_file_that_java_refuses_is_still_refused():
     text = redact_config(f"a=\\u12\nssl.key.password={SECRET}\n")
     assert not leaks(text)
     with pytest.raises(DecodeError):

@@ -46,7 +46,7 @@ def test_numbers_that_a_line_leaves_out_are_unknown() -> None:
 
 
 @pytest.mark.parametrize("name", ["M0", "M3", "M4L"])
-def test_a_controller_znode_of_unknown_owner_is_not_said_to_be_persistent(name: str) -> None:
+def test_controller_znode_of_unknown_owner_is_not_reported_as_persistent(name: str) -> None:
     seen = bare_tree(HEALTHY[name])
     assert observed_state(seen).state.value == name
     assert "persistent-controller-znode" not in {finding.id for finding in check(seen)}
@@ -64,7 +64,7 @@ def test_deletions_name_no_version_that_was_not_seen() -> None:
 
 
 @pytest.mark.parametrize("name", ["M6", "M7", "M8"])
-def test_brokers_that_have_left_zookeeper_are_not_said_to_be_in_it(name: str) -> None:
+def test_brokers_without_a_znode_are_not_reported_as_in_zookeeper(name: str) -> None:
     assert observed_state(zookeeper_alone(HEALTHY[name])).state.value == name
 
 

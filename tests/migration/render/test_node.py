@@ -123,7 +123,7 @@ def test_comments_and_order_stay_and_the_diff_is_small():
         st.sampled_from(["# c", "", "a.b=1", "zookeeper.set.acl: true", "key = v\\", "process.roles="]), max_size=6
     )
 )
-def test_any_file_around_it(lines):
+def test_rendered_file_is_rendered_again_unchanged(lines):
     text = "\n".join([*lines, ""])
     node = node_file(1, broker().role, broker(1).content + text.encode(), file="x")
     for phase in (MIGRATION, KRAFT):
@@ -143,7 +143,7 @@ def test_a_generated_id_is_written_down_and_let_through():
     assert "broker.id.generation.enable" not in kraft
 
 
-def test_a_broker_without_a_map_gets_kafkas_own_with_it():
+def test_broker_without_a_protocol_map_gets_kafkas_default_and_the_controllers():
     node = broker(1, listener_security_protocol_map=None, inter_broker_listener_name=None).content.replace(
         b"INTERNAL://", b"SSL://"
     )

@@ -52,7 +52,7 @@ def test_lag_of_zookeeper_is_the_number_of_records_after_its_offset(
 
 
 @pytest.mark.parametrize("has_versions", [True, False])
-def test_a_saved_tree_without_versions_does_not_say_that_it_was_made_again(has_versions: bool) -> None:
+def test_saved_tree_without_versions_leaves_a_recreated_znode_unknown(has_versions: bool) -> None:
     observation = _M8.observation()
     assert observation.tree is not None
     znodes = [

@@ -113,14 +113,14 @@ def test_a_controller_before_3_7_is_identified_by_the_fetch_that_it_refuses() ->
     refused_everywhere(other, "node-of-another-cluster")
 
 
-def test_another_node_than_the_inventory_says() -> None:
+def test_node_with_another_id_than_in_the_inventory_is_refused() -> None:
     seen = answering(three("M6"), "broker 2", node_id=3)
     refused_everywhere(seen, "node-with-another-id")
     by_list = answering(three("M6"), "broker 2", node_id=None, endpoints={2: "b:1", 3: "B:9092"})
     refused_everywhere(by_list, "node-with-another-id")
 
 
-def test_a_node_that_does_not_say_who_it_is_decides_nothing() -> None:
+def test_node_without_an_identity_decides_nothing() -> None:
     silent = answering(three("M8"), "controller 3001", cluster_id=None, node_id=None, denied=("DescribeCluster",))
     assert observed_state(silent).state == "M8"  # read from its disk
     unseen = but(silent, "controller 3001", meta_properties=None)

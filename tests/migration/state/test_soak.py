@@ -47,7 +47,7 @@ def soak(observation: Observation) -> Soak | None:
     return soak_of(evidence_of(observation))
 
 
-def test_it_begins_with_the_last_brokers_arrival() -> None:
+def test_soak_begins_with_the_last_brokers_registration() -> None:
     found = soak(in_m8(leaders=[elected(50, 6 * HOUR_MS)]))
     assert found == Soak(since_ms=_NOW - 2 * HOUR_MS, lasted_ms=2 * HOUR_MS, elections=0, last_election_ago_ms=None)
     assert found.words == "2 h 0 min, without an election of a controller"

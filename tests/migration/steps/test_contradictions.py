@@ -61,7 +61,7 @@ def test_finalized_migration_is_never_rolled_back(data: st.DataObject) -> None:
         assert plan_rollback(seen).outcome is not Outcome.PLANNED, observed_state(seen)
 
 
-def test_a_leader_without_the_flag_has_ended_it_whatever_the_log_still_says() -> None:
+def test_leader_without_the_flag_has_finalized_the_migration() -> None:
     log = _M8.observation().logs
     seen = changed(but(_M11.observation(), metrics=None), logs=log)
     assert observed_state(seen).state is State.M11
@@ -77,7 +77,7 @@ def test_rollback_is_blocked_if_no_source_excludes_finalization() -> None:
 
 @pytest.mark.parametrize("name", ["M6", "M7", "M8"])
 @pytest.mark.parametrize("older", ["M3", "M4L"])
-def test_an_old_copy_of_the_log_says_nothing_of_now(name: str, older: str) -> None:
+def test_old_copy_of_the_log_does_not_show_the_present_state(name: str, older: str) -> None:
     # It would be a stale /migration: stop all controllers at once.
     seen = changed(but(HEALTHY[name].but(end=900).observation(), metrics=None), logs=HEALTHY[older].observation().logs)
     found = observed_state(seen)

@@ -130,12 +130,12 @@ def test_next_step_is_the_first_pending_step_of_the_plan(name: str, moves: list[
     assert [step.action.value if step.node is None else f"{step.action} {step.node}"] == moves
 
 
-def test_a_plan_says_what_it_means_for_clients() -> None:
+def test_plan_has_its_consequences_for_clients() -> None:
     assert plan_forward(_M6.observation()).consequences[0].startswith("3 restarts of brokers onto KRaft.")
     assert plan_forward(_M8.observation()).consequences[0].startswith("1 restart of a controller.")
 
 
-def test_a_plan_without_controllers_says_so() -> None:
+def test_plan_without_controllers_has_a_finding() -> None:
     ids = [finding.id for finding in plan_forward(HEALTHY["M0"].but(controllers={}).observation()).findings]
     assert ids == ["controllers-not-named"]
     assert not plan_forward(HEALTHY["M2"].observation()).findings
@@ -190,7 +190,7 @@ CLOSED: dict[str, tuple[str, Seen, str]] = {
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_a_gate_that_is_closed_says_why(name: str) -> None:
+def test_closed_gate_has_a_finding(name: str) -> None:
     state, seen, reason = CLOSED[name]
     gates = gates_of(State(state), seen.observation())
     assert reason in [finding.id for finding in gates]

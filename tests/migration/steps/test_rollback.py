@@ -240,7 +240,7 @@ def test_a_kraft_file_before_the_copy_is_reported() -> None:
     assert "restore-config 1" in actions(plan)
 
 
-def test_everything_that_is_said_is_explained() -> None:
+def test_every_finding_of_a_rollback_is_explained() -> None:
     said = {finding.id for seen, _ in (*WAYS.values(), *REFUSED.values()) for finding in planned(seen).findings}
     assert said <= set(explanations())
 
@@ -348,7 +348,7 @@ def test_znodes_and_log_of_different_clusters(seen: Seen):
     "reason, state",
     [("connection-refused", Progress.DONE), ("connection-timed-out", Progress.PENDING), (None, Progress.PENDING)],
 )
-def test_a_controller_that_hangs_is_still_to_be_stopped(reason: str | None, state: Progress):
+def test_hanging_controller_stays_to_be_stopped(reason: str | None, state: Progress):
     # Stopped for a while (SIGSTOP) or cut off, it goes on afterwards: two controllers, if /controller was deleted.
     evidence = {} if reason is None else {"reason": reason}
     silent = warning("node-not-observed", "controller 3001", "it does not answer", **evidence)

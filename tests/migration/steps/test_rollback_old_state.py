@@ -28,7 +28,7 @@ def without_controllers(seen: Observation) -> Observation:
     return changed(seen, nodes=(*seen.brokers, *nodes))
 
 
-def test_nothing_is_refused_where_both_say_the_same() -> None:
+def test_equal_states_are_not_refused() -> None:
     assert ID not in [finding.id for finding in plan_rollback(world("M6").observation()).findings]
 
 

@@ -190,7 +190,7 @@ def test_after_a_rollback_the_leftovers_are_reported() -> None:
     }
 
 
-def test_a_healthy_cluster_on_zookeeper_leaves_nothing_to_say() -> None:
+def test_healthy_cluster_on_zookeeper_has_no_findings() -> None:
     situation = observed_state(_M0.observation())
     assert (situation.findings, situation.leftovers) == ((), ())
 
@@ -202,7 +202,7 @@ def test_no_single_answer_decides(name: str, gone: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["M0", "M3", "M4", "M6", "M7", "M8", "M11"])
-def test_without_a_log_znodes_and_answers_tell_it(name: str) -> None:
+def test_state_without_a_log_follows_from_znodes_and_answers(name: str) -> None:
     situation = observed_state(changed(HEALTHY[name].observation(), logs={}))
     assert situation.state == name
     assert name == "M0" or [finding.subject for finding in situation.findings] == ["metadata log"]

@@ -49,7 +49,7 @@ CASES = [
 ]  # fmt: skip
 
 
-def test_a_healthy_tree_says_nothing():
+def test_healthy_tree_has_no_findings():
     assert _said({}) == []
 
 

@@ -45,7 +45,7 @@ JSON = st.recursive(
 )
 
 
-def test_a_healthy_tree_has_nothing_to_say():
+def test_healthy_tree_is_parsed_without_findings():
     assert parsed().findings == ()
     assert parsed().hidden == ()
 
@@ -144,7 +144,7 @@ def test_work_in_progress():
     assert tree.findings == ()
 
 
-def test_the_migration_itself():
+def test_migration_znode_and_controller_are_parsed():
     fields = {"kraft_controller_id": 3001, "kraft_controller_epoch": 1, "kraft_metadata_epoch": 1}
     written = text({"version": 0, "kraft_metadata_offset": 1 << 40, **fields})
     holder = text({"version": 2, "brokerid": 3001, "timestamp": "1", "kraftControllerEpoch": 1})

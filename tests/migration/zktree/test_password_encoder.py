@@ -74,7 +74,7 @@ def test_the_old_secret_opens_what_it_made():
 
 
 @pytest.mark.parametrize("value", ["", "hunter2", "a:b,c:d", encrypted("x").replace("keyLength:128", "keyLength:many")])
-def test_a_plain_password_is_not_taken_for_an_encrypted_one(value):
+def test_plain_password_is_not_parsed_as_encrypted(value):
     assert parse_encrypted(value) is None
     with pytest.raises(PasswordDecodeError):
         decode_password(value, _SECRET)

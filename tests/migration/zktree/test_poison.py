@@ -130,7 +130,7 @@ def test_a_partition_without_a_state():
     assert tree.topics["orders"].partitions[0].state is None
 
 
-def test_a_broken_znode_costs_only_itself():
+def test_broken_znode_does_not_affect_others():
     tree = parsed({path: data for path, data, _ in LETHAL})
     assert tree.client_quotas[("client-id", "slow"),] == {"producer_byte_rate": 1.0}
     assert "logs" in tree.topics

@@ -119,7 +119,7 @@ def test_no_secret_in_a_repr():
         (b'{"path":"/a","version":' + b"9" * 5000 + b"}", "no JSON"),
     ],
 )
-def test_a_line_that_cannot_be_read_costs_itself(line, reason):
+def test_unreadable_line_does_not_affect_others(line, reason):
     saved = decode_znodes(b"\n".join([render_znode(ZNODE).encode(), line, b'{"path":"/b"}']), file="f")
     assert [znode.path for znode in saved.znodes] == [ZNODE.path, "/b"]
     (finding,) = saved.findings
@@ -135,7 +135,7 @@ def test_a_million_wrong_lines_are_one_finding():
     ]
 
 
-def test_a_line_that_is_too_long_is_passed_over(monkeypatch):
+def test_line_that_is_too_long_is_skipped_and_reported(monkeypatch):
     monkeypatch.setattr(znode_module, "MAX_LINE_BYTES", 100)
     saved = decode_znodes(gzip.compress(b'{"path":"/' + b"a" * 500_000 + b'"}\n{"path":"/b"}'), file="f")
     assert [znode.path for znode in saved.znodes] == ["/b"]
@@ -174,7 +174,7 @@ def test_missing_parents_are_counted_once():
     assert len(decode_znodes(gzip.compress(b"".join(lines)), file="f").znodes) == 4_900
 
 
-def test_blank_lines_are_counted_and_passed_over():
+def test_blank_lines_are_counted_and_skipped():
     content = b"\n" * 200_000 + render_znode(ZNODE).encode() + b"\n \r\n\nno\n" + b"  \n" * 100_000
     for data in (content, gzip.compress(content)):
         saved = decode_znodes(data, file="f")

@@ -87,7 +87,7 @@ def _ids(result):
         ("1 2 3 4 5", "", "4 5", "1,2,3", ["remove 4", "remove 5"]),
     ],
 )
-def test_it_reaches_the_target(run, voters, observers, dead, target, sent):
+def test_reassignment_reaches_the_target(run, voters, observers, dead, target, sent):
     quorum = SteppedQuorum(world=world(voters, observers=observers, dead=dead))
     result = run(quorum, _reassign(target))
     assert result.outcome is Outcome.DONE, result.findings
@@ -145,7 +145,7 @@ def test_a_request_that_arrived_twice_counts_once(run):
     assert quorum.sent == ["remove 3"]
 
 
-def test_it_gives_up_after_some_attempts(run):
+def test_addition_fails_after_a_limited_number_of_attempts(run):
     lagging = Answer(code=7, message="Aborted add voter operation since it is lagging behind")
     quorum = SteppedQuorum(world=world("1 2 3", observers="4"), reactions=[Reaction(answer=lagging, taken=False)] * 9)
     result = run(quorum, _add("4"))
@@ -274,7 +274,7 @@ def test_a_conversion(run):
     assert run(quorum, CONVERT).outcome is Outcome.NOTHING_TO_DO
 
 
-def test_that_the_leader_has_not_heard_of_every_voter_is_reported_as_a_wait(tmp_path):
+def test_leader_without_reports_of_every_voter_is_reported_as_a_wait(tmp_path):
     not_yet = Answer(code=95, message="because not all of the voters support it")
     quorum, events = SteppedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, OK]), []
     with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
@@ -367,7 +367,7 @@ def test_a_journal_of_the_version_before_remembers_who_may_vote(run, tmp_path):
     assert "concurrent-voter-change" in _ids(result)
 
 
-def test_interrupted_after_a_request_it_says_so(run):
+def test_interruption_after_a_request_is_reported(run):
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST, commits_after_ms=9_000)])
 
     def stop(_, name):

@@ -87,7 +87,7 @@ def test_an_endpoint_that_stays_wrong_is_reported(tmp_path):
     ],
     ids=["done", "refused", "pending"],
 )
-def test_the_journal_says_how_a_step_ended_only_where_that_is_certain(tmp_path, reactions, known):
+def test_journal_has_the_end_of_a_step_only_if_it_is_certain(tmp_path, reactions, known):
     run(SteppedQuorum(world=world("1 2 3 4"), reactions=reactions), REMOVE_3, tmp_path)
     entries = map(json.loads, (tmp_path / "journal.jsonl").read_text(encoding="utf-8").splitlines())
     assert [entry["data"]["known"] for entry in entries if "known" in entry["data"]] == known

@@ -90,7 +90,7 @@ def test_a_whole_disk(disk):
     )
 
 
-def test_a_snapshot_counts_above_what_the_log_says_before_it(disk):
+def test_snapshot_overrides_the_log_before_it(disk):
     snapshot = f"{9:020}-{5:010}.checkpoint"
     log = voters_batch(0, (1,)) + noop(1)
     seen = read_disk(str(disk(**{snapshot: first_checkpoint(1, 2, 3), SEGMENT: log}))).seen
@@ -167,7 +167,7 @@ def test_a_quorum_state_of_any_bytes_is_reported(disk, content):
 
 
 @pytest.mark.parametrize("content", [None, b"version=1\n", b"version=x\nnode.id=\xff"])
-def test_meta_properties_that_do_not_tell(disk, content):
+def test_meta_properties_without_an_id_leave_the_node_unknown(disk, content):
     root = disk(**{SEGMENT: noop(0)})
     (root / "meta.properties").unlink()
     if content is not None:

@@ -90,7 +90,7 @@ def fenced(*ids: int) -> Image:
     return changed(AFTER, brokers=brokers)
 
 
-def test_a_cluster_that_runs_on_it():
+def test_running_cluster_is_compared_with_the_recovery():
     assert live() == []
     assert live(voters=(1, 2, 3), leader_id=3) == []  # grown back
     assert live(cluster_id="other") == [("cluster-id-mismatch", "blocker")]

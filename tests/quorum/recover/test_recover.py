@@ -255,7 +255,7 @@ def test_two_of_three_are_a_majority(recover: Recovery, tmp_path: Path, pair: tu
     assert found == ["quorum-has-majority"]
 
 
-def test_a_voter_of_whom_nothing_is_said(recover: Recovery, tmp_path: Path):
+def test_voter_without_a_disk_or_loss_is_refused(recover: Recovery, tmp_path: Path):
     assert recover.refused("--lost", 1, disks=survivors(tmp_path)) == ["voter-disk-not-shown"]
 
 
@@ -533,7 +533,7 @@ def test_a_partition_that_this_user_may_not_read_ends_the_plan(
     assert run.error["message"] == f"{refused} cannot be read: Permission denied"
 
 
-def test_a_partition_of_which_a_file_is_broken_is_named(recover: Recovery, tmp_path: Path):
+def test_partition_with_a_broken_file_is_named(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     (file, *_) = sorted(disks[1].glob("*/partition.metadata"))
     file.unlink()

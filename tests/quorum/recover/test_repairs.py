@@ -15,7 +15,7 @@ def folder(broker: int | None, end: int, name: str = "orders-1") -> Some:
     return Some(broker=broker, place=(4, end), log_end_offset=end, disk=f"/data/{broker}", name=name)
 
 
-def test_an_adopted_partition_names_all_brokers_that_have_it() -> None:
+def test_adopted_partition_names_all_its_brokers() -> None:
     replicas = (folder(12, 90), folder(11, 90, "orders-1.abc-stray"), folder(13, 80))
     adopted = Adoptable(topic="orders", topic_id=TOPIC, partition=1, replicas=replicas)  # type: ignore[arg-type]
     (shown,) = Repairs(adopted=(adopted,)).to_dict()["adopted"]

@@ -100,7 +100,7 @@ class TestTieredTopics:
         assert worlds.written_image(tmp_path / "out").configs[(TOPIC_CONFIG, "late")] == KEPT | TIERING
         assert answer["repairs"]["topics_tiered"] == []
 
-    def test_one_of_the_image_that_was_tiered_since(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
+    def test_topic_that_became_tiered_later_keeps_its_settings(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
         tiered_folder(shown[1], PAY, log_start=0)
         answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--confirm", CLUSTER)
         assert answer["repairs"]["topics_tiered"] == ["pay"]

@@ -20,5 +20,5 @@ def test_a_node_does_what_its_script_says(path):
     check_script(path, Stage().run)
 
 
-def test_there_are_scripts():
+def test_scripts_are_found():
     assert len(SCRIPTS) >= 8

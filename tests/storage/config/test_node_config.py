@@ -309,7 +309,7 @@ def test_name_of_a_setting_that_loses_against_another_is_reported(lines, loser, 
 
 
 @pytest.mark.parametrize("key", ["port", "host.name", "advertised.host.name", "advertised.port"])
-def test_keys_of_kafka_2_are_named_with_what_replaces_them(key):
+def test_keys_of_kafka_2_are_named_with_their_replacement(key):
     config = read(text(COMBINED) + f"{key}=9092\n".encode(), "4.3")
     (found,) = [warning for warning in config.warnings if warning.evidence["key"] == key]
     assert found.id == "config-key-of-other-release"

@@ -20,7 +20,7 @@ def ids(text: str, release: str, **options: bool) -> list[str]:
 
 @pytest.mark.parametrize("release", OLD + NEW)
 @pytest.mark.parametrize("text", [CANONICAL, "-" + CANONICAL[1:], "AAAAAAAAAAAAAAAAAAAAAA"])
-def test_nothing_to_say(text: str, release: str):
+def test_valid_cluster_id_has_no_findings(text: str, release: str):
     checked = check_cluster_id(text, find_release(release))
     assert (checked.stored, checked.findings) == (text, ())
 

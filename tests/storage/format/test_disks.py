@@ -58,7 +58,7 @@ def test_directory_ids_on_the_disks_must_be_different_and_not_reserved() -> None
     refused(made, "reserved-directory-id", "Invalid reserved directory ID AAAAAAAAAAAAAAAAAAAAAQ found in /data/d1")
 
 
-def test_an_empty_file_is_taken_for_formatted_and_reported() -> None:
+def test_empty_meta_properties_is_formatted_with_a_warning() -> None:
     made = plan(observed=seen(with_meta("/data/d1", "")), ignore_formatted=True)
     assert made.outcome is Outcome.NOTHING_TO_DO
     assert finding(made, "meta-properties-without-node-id").severity is Severity.WARNING
@@ -117,7 +117,7 @@ def test_a_metadata_directory_under_a_second_name_is_the_one_that_is_formatted()
     }
 
 
-def test_the_guard_speaks_in_a_plan() -> None:
+def test_guard_refuses_data_in_a_plan() -> None:
     entry = DirectoryEntry(name="topic-0", kind="directory", size_bytes=0, mtime_ms=0)
     refused(plan(observed=seen(blank("/data/d1", entries=(entry,)))), "directory-not-blank", "it holds topic-0")
 

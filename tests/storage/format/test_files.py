@@ -189,7 +189,7 @@ def test_nothing_of_a_credential_is_in_a_repr() -> None:
 
 
 @pytest.mark.parametrize(("layout", "writer"), [(3, "encode_bootstrap_checkpoint"), (4, "encode_first_checkpoint")])
-def test_a_checkpoint_that_says_something_else_is_not_planned(
+def test_checkpoint_with_other_content_is_not_planned(
     layout: int, writer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = node(layout, metadata_version_level=20)

@@ -57,7 +57,7 @@ def check(
 FORMATTED = directory("/data/d2", meta_properties=FileRead(path="/data/d2/meta.properties", content=b"x"))
 
 
-def test_nothing_is_said_of_a_blank_or_missing_directory() -> None:
+def test_blank_or_missing_directory_has_no_finding() -> None:
     assert check(directory()) == {}
     assert check(directory(state=DirectoryState.MISSING)) == {}
 
@@ -253,7 +253,7 @@ def test_a_blank_data_directory_is_a_new_disk() -> None:
     assert check(directory(), formatted=(FORMATTED,), metadata="/data/d2") == {}
 
 
-def test_traces_of_an_interrupted_format_tell_a_half_done_disk_from_a_lost_one() -> None:
+def test_traces_of_an_interrupted_format_distinguish_half_done_from_lost_disks() -> None:
     half = directory("/data/d1", entry(staged_name("meta.properties")))
     assert check(half, formatted=(FORMATTED,)) == {}
     only_locked = directory("/data/d1", entry(KAFKACTL_LOCK))

@@ -52,7 +52,7 @@ REFUSED = [("majority-not-proven", Severity.BLOCKER)]
         ({2: True, 3: False}, REFUSED),
     ],
 )
-def test_a_majority_without_this_voter_has_to_be_seen_to_follow(
+def test_majority_without_this_voter_has_to_be_observed_to_follow(
     alive: dict[int, bool | None], expected: list[tuple[str, Severity]]
 ) -> None:
     assert seen(alive) == expected
@@ -126,7 +126,7 @@ def test_without_both_words_the_quorum_is_not_mentioned() -> None:
     assert check(None) == []
 
 
-def test_the_quorum_is_asked_only_where_the_format_rests_on_it() -> None:
+def test_quorum_is_asked_only_if_the_format_depends_on_the_answer() -> None:
     config = a_config(log_dirs=("/data/d1", "/data/d2"))
     lost = ObservedNode(directories=(blank("/data/d1"), with_meta("/data/d2", "version=1\n")))
     assert needs_quorum(config, lost, CONFIRMED)

@@ -51,7 +51,7 @@ def test_levels_are_the_defaults_of_the_release(
     assert (made.features, made.kraft_version) == (features, kraft_version)
 
 
-def test_metadata_directory_is_marked_and_stands_where_the_config_has_it() -> None:
+def test_metadata_directory_is_marked_at_its_place_in_the_configuration() -> None:
     made = plan(node={"log_dirs": ("/data/d1", "/data/d2"), "metadata_log_dir": "/data/d2"})
     assert [(directory.path, directory.role) for directory in made.directories] == [
         ("/data/d1", "data"),

@@ -79,7 +79,7 @@ def test_blank_controller_is_refused_if_the_quorum_has_met_it(case):
     assert ids(blank, seen) == expected
 
 
-def test_no_answer_says_nothing_unless_the_disk_is_confirmed_as_a_new_one():
+def test_missing_answer_is_reported_only_for_a_disk_confirmed_as_new():
     silent = QuorumSeen(reason="nobody answers")
     assert ids(node(), silent) == []
     assert ids(node(confirmed=True), silent) == ["quorum-not-observed"]
@@ -90,7 +90,7 @@ def test_process_that_could_not_be_asked_is_reported():
     assert ids(node(VoterMode.NO_INITIAL_CONTROLLERS), QuorumSeen(reason="refused", is_reached=True)) == []
 
 
-def test_confirmed_disk_is_only_warned_about_and_the_quorum_has_to_do_without_it():
+def test_confirmed_disk_is_a_warning_and_the_quorum_needs_a_majority_without_it():
     seen = quorum(registered=(1, 2, 3))
     state = replace(seen.state, voters=tuple(replace(voter, alive=voter.id != 1) for voter in seen.state.voters))
     (finding,) = check_running_quorum(node(confirmed=True), replace(seen, state=state))

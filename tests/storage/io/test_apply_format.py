@@ -247,7 +247,7 @@ def test_a_failure_before_anything_is_visible_takes_everything_back(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_between_directories_is_partial_and_says_what_stands(tmp_path: Path) -> None:
+def test_failure_between_directories_is_partial_and_names_the_written_ones(tmp_path: Path) -> None:
     m, d = tmp_path / "m", tmp_path / "d"
     plan = a_plan(a_directory(m, "metadata"), a_directory(d))
     applied = apply_plan(plan, Failing("rename", f"m/{FIRST}", errno.EIO))

@@ -75,7 +75,7 @@ def test_refuses_while_another_kafkactl_is_writing(tmp_path: Path) -> None:
     assert (tmp_path / "d1" / "meta.properties").exists()
 
 
-def test_a_failure_says_what_is_gone_and_another_run_removes_the_rest(tmp_path: Path) -> None:
+def test_failed_unformat_names_the_removed_files_and_the_next_run_removes_the_rest(tmp_path: Path) -> None:
     class Failing(OsFilesystem):
         def rmdir(self, path: str, *, at: int | None = None) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO), path)

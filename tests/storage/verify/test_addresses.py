@@ -100,7 +100,7 @@ def test_remedy_for_moved_voters_is_that_of_the_release(node, version, words):
     assert words in one(moved.verify(version), "voters-at-old-addresses").next_step
 
 
-def test_one_moved_voter_is_a_warning_while_others_are_where_the_file_says(node):
+def test_one_moved_voter_is_a_warning_if_others_are_at_their_addresses(node):
     answer = dynamic(node, [2, 3], "localhost:9094,localhost:9095", "new1:9193").verify()
     assert one(answer, "voter-address-differs").severity.value == "warning"
     assert answer.will_start

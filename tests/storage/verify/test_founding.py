@@ -35,7 +35,7 @@ def test_a_broken_bootstrap_checkpoint_ends_every_start(node, damage, words, onc
     assert all(step.startswith("Remove the file: the metadata log") is once for step in advice)
 
 
-def test_its_crc_is_not_checked(node):
+def test_crc_of_the_bootstrap_checkpoint_is_not_checked(node):
     made = node("4.3.1").format(static=True)
     flipped(BOOTSTRAP, 1, 17)(made.root)
     answer = made.verify()
@@ -44,7 +44,7 @@ def test_its_crc_is_not_checked(node):
     assert blocker_ids(made.started_once().verify()) == []  # it is of no use any more
 
 
-def test_its_magic_is_not_checked(node):
+def test_magic_of_the_bootstrap_checkpoint_is_not_checked(node):
     made = node("4.3.1").format(static=True)
     flipped(BOOTSTRAP, 1, 16)(made.root)
     assert made.verify().will_start is True

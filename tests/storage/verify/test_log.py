@@ -249,7 +249,7 @@ def test_only_this_check_notices_a_missing_segment(node):
     assert made.path(LOG).read_bytes() == data
 
 
-def test_copies_of_the_founding_records_that_say_the_same_with_another_checksum(node):
+def test_copies_of_the_founding_records_with_another_checksum_are_equal(node):
     made = two(node, "4.3.1")
     flipped("d2/bootstrap.checkpoint", 1, 17)(made.root)
     assert "bootstrap-checkpoints-differ" not in {finding.id for finding in made.verify().findings}

@@ -107,7 +107,7 @@ def test_refused_dynamic_setting_is_ignored_by_its_broker(ran, name, is_own):
     assert ("dynamic-setting-refused" in [found.id for found in answer.findings]) is is_own
 
 
-def test_log_that_begins_before_the_snapshot_leaves_what_the_snapshot_says():
+def test_log_before_the_snapshot_does_not_change_its_settings():
     before, log = StoredSettings(), StoredSettings()
     before.values = {(TOPIC, "small"): {"segment.bytes": "1"}, (TOPIC, "gone"): {"retention.ms": "1"}}
     log.add({"ResourceType": TOPIC, "ResourceName": "small", "Name": "retention.ms", "Value": "5"})

@@ -39,7 +39,7 @@ def test_meta_properties_from_37_on(node, version, damage, id, words):
 
 
 @pytest.mark.parametrize("has_data", [True, False])
-def test_directory_with_data_is_not_to_be_formatted(node, has_data):
+def test_directory_with_data_has_no_format_as_next_step(node, has_data):
     made = node("4.3.1").format(static=True)
     if has_data:
         made.started_once()

@@ -21,7 +21,7 @@ def test_a_changed_directory_id_of_the_only_voter(node, edit):
     assert blocker_ids(answer) == ["voter-directory-id-changed"]
 
 
-def test_one_of_several_loses_its_vote(node):
+def test_voter_with_a_changed_directory_id_loses_its_vote(node):
     ids = ",".join(
         f"{number}@localhost:{9092 + number}:{'ABC'[number - 1]}EXY6aqzQY-32P5TStzaFg" for number in (1, 2, 3)
     )
@@ -79,7 +79,7 @@ def test_a_lone_controller_starts_into_no_quorum(node):
 
 
 @pytest.mark.parametrize("has_run", [True, False])
-def test_node_that_has_run_and_lost_its_voters_is_not_to_be_formatted(node, has_run):
+def test_used_node_without_voters_has_no_format_as_next_step(node, has_run):
     made = node("4.3.1").format("--standalone", roles="controller")
     if has_run:
         made.started_once()

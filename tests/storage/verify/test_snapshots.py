@@ -101,7 +101,7 @@ def test_cut_after_the_footer_is_reported_and_does_not_stop_a_start(lived):
     assert "checkpoint-truncated" in {finding.id for finding in answer.findings}
 
 
-def test_before_36_a_snapshot_is_read_only_where_the_log_begins_behind_it(lived):
+def test_snapshot_is_read_before_3_6_only_if_the_log_begins_after_it(lived):
     assert lived("3.3.2", metadata_version=33).verify().will_start is True
 
 

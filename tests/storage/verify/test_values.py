@@ -79,7 +79,7 @@ def test_files_that_cannot_be_opened_come_in_the_order_of_a_start(node):
     ],
     ids=["folder", "segment", "snapshot"],
 )
-def test_a_log_that_may_not_be_read_is_not_taken_for_one_that_is_gone(node, version, log):
+def test_unreadable_log_is_not_reported_as_gone(node, version, log):
     # A verify by another user than the node's must not advise to unformat a disk with a log.
     made = node(version).format(static=True).started_once()
     made.path("d1/bootstrap.checkpoint").unlink(missing_ok=True)
@@ -107,7 +107,7 @@ def test_whose_disk_it_is_is_unknown_where_the_voters_are_known_and_meta_propert
     }
 
 
-def test_a_quorum_state_that_may_not_be_read_is_not_to_be_moved_away(node):
+def test_unreadable_quorum_state_has_no_move_as_next_step(node):
     made = node("4.4.0").format(static=True).started_once()
     denied = {"quorum-state": FileRead(path="quorum-state", content=None, error="Permission denied")}
     answer = verify(made, d1={"metadata_files": denied})

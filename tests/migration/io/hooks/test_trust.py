@@ -112,7 +112,7 @@ def test_a_nodes_own_file_runs_nothing(template: str, line: str, clients: Client
 
 
 @pytest.mark.parametrize("line", [b"metadata.log.dir=-t\n", b"log.dirs=/a/../etc\n", b"log.dirs=/x;id\n"])
-def test_a_directory_to_be_moved_is_checked_too(line: bytes, clients: Clients, tmp_path: Path) -> None:
+def test_directory_to_move_is_checked(line: bytes, clients: Clients, tmp_path: Path) -> None:
     (tmp_path / "b.conf").write_bytes(line)
     inventory = inventory_of(tmp_path, 'template = "systemd-ssh"')
 
