@@ -39,6 +39,7 @@ _PERIOD_S: Final = 2
 _VERDICT_WIDTH: Final = 9
 _AREA_WIDTH: Final = 14
 _LINES_BETWEEN: Final = 4  # the period, two empty lines, and the one on which the cursor is
+_TOOL: Final = "kafka-acls.sh "
 _TONES: Final = {"ok": "good", "watch": "warn", "problem": "bad", "unknown": "warn"}
 _CODES: Final = {
     "ok": exit_codes.DONE,
@@ -206,12 +207,17 @@ def _area_lines(area: AreaStatus, width: int, *, has_command: bool = True) -> It
         yield Word(line, tone)
     if area.verdict.value == "unknown":
         for step in dict.fromkeys(finding.advice for finding in area.findings[:1] if finding.advice):
-            for line in textwrap.wrap(
-                step, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
-            ):
-                yield Word(line)
+            yield from map(Word, _step_lines(step, width, indent))
     if has_command and not is_ok and area.command is not None:
         yield from (Word(line, "dim") for line in _command_lines(area.command, width, indent))
+
+
+def _step_lines(step: str, width: int, indent: str) -> Iterator[str]:
+    """Yield a next step; a command of Kafka's tools at its end can be pasted."""
+    text, tool, words = step.partition(_TOOL)
+    yield from textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    if tool:
+        yield from _command_lines(tool + words, width, indent)
 
 
 def _command_lines(command: str, width: int, indent: str) -> Iterator[str]:

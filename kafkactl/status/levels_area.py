@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kafkactl.cluster.levels import level_differences
@@ -11,6 +11,7 @@ from kafkactl.cluster.state import ClusterState, Member
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.kafka_names import METADATA_VERSION, MIGRATING_STATES
 from kafkactl.core.values import Role
+from kafkactl.core.wording import first_few
 from kafkactl.features.catalog.consequences import finalized_name
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.status.answer import AreaStatus, StatusVerdict
@@ -19,6 +20,7 @@ from kafkactl.status.observation import Observation
 from kafkactl.status.parts import area_of, ids_text, joined, unknown_area
 
 AREA: Final = "levels"
+_NAMES_SHOWN: Final = 3
 COUNTS: Final = ("metadata_version", "metadata_version_possible", "stale_registrations")
 
 
@@ -36,9 +38,16 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
     migration = tuple(_migration(state))
     stale = [member for member in state.members if member.stale]
     unasked = _unasked(state)
-    findings = (*migration, *differing, *map(_stale_finding, stale), *(() if unasked is None else (unasked,)))
+    closed = [] if unasked else _closed(state)
+    findings = (
+        *migration,
+        *differing,
+        *map(_stale_finding, stale),
+        *(() if unasked is None else (unasked,)),
+        *map(_closed_finding, closed),
+    )
     verdict = StatusVerdict.UNKNOWN if unasked else StatusVerdict.OK
-    if migration or differing or stale:
+    if migration or differing or stale or closed:
         verdict = StatusVerdict.WATCH
     possible = _possible_level(state)
     current = state.level(METADATA_VERSION)
@@ -48,7 +57,7 @@ def levels_area(observation: Observation, target: Target) -> AreaStatus:
         joined(
             (
                 "migration from ZooKeeper not finished" if migration else None,
-                "nodes differ" if differing else "all nodes agree" if unasked is None else unasked.message,
+                _agreement_text(differing, unasked, closed),
                 _possible_text(current, possible),
                 _stale_text(stale),
             )
@@ -99,6 +108,26 @@ def _migration(state: ClusterState) -> Iterator[Finding]:
         f"the migration from ZooKeeper is not finished{brokers}",
         "See its state and its next step: `kafkactl migrate status --inventory FILE`.",
     )
+
+
+def _agreement_text(differing: Sequence[Finding], unasked: Finding | None, closed: Sequence[Member]) -> str:
+    if differing or unasked is not None:
+        return "nodes differ" if differing or unasked is None else unasked.message
+    if not closed:
+        return "all nodes agree"
+    return f"the asked nodes agree · not asked: {first_few([member.name for member in closed], _NAMES_SHOWN)}"
+
+
+def _closed(state: ClusterState) -> list[Member]:
+    """Return the nodes that could not be asked. A combined node that answers as a broker was asked."""
+    asked = {member.id for member in state.members if member.answered is not None}
+    return [member for member in state.members if member.not_asked and not member.stale and member.id not in asked]
+
+
+def _closed_finding(member: Member) -> Finding:
+    why = member.not_asked
+    assert why is not None
+    return warning("node-not-asked", member.name, f"{member.name} could not be asked: {why.reason}", why.step)
 
 
 def _differences(state: ClusterState) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.cluster.node import NotAsked
 from kafkactl.commands.framework.connection import ConnectionArguments
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.change_log import ChangeLog
@@ -112,6 +113,14 @@ def test_page_of_a_watch_has_the_period_and_the_changes() -> None:
     text = plain.render(page, color=False)
     assert "every 2 s since " in text and "Ctrl-C ends it" in text
     assert re.search(r"\n\d\d:\d\d:\d\d  quorum: leader id 1 → 2\n", text)
+
+
+def test_command_that_adds_a_right_is_on_one_line_and_can_be_pasted() -> None:
+    acls = f"kafka-acls.sh --bootstrap-server {'broker-1.example:9092,' * 4} --add --operation Describe --cluster"
+    denied = NotAsked(reason="the cluster denied DescribeQuorum", step=f"Have an administrator add the right: {acls}")
+    page = Page()
+    show_status(page, status(quorum=denied))
+    assert acls in [line.strip() for line in plain.render(page, color=False).splitlines()]
 
 
 def test_page_of_a_large_healthy_cluster_fits_a_screen() -> None:

@@ -210,6 +210,18 @@ def test_kind_of_nodes_without_levels_is_named():
     assert [(finding.id, finding.advice) for finding in found.findings] == [("status-not-known", NO_RIGHT.step)]
 
 
+CLOSED = NotAsked(reason="c1:9093 does not let kafkactl in", step="Compare it with the others.")
+
+
+def test_node_that_refuses_the_login_does_not_agree():
+    refusing = node(1, Role.CONTROLLER, answers=None, not_asked=CLOSED)
+    found = area("levels", nodes=nodes(seen=(refusing, node(2, Role.CONTROLLER), node(4), node(5), node(6))))
+    assert found.verdict == "watch", found
+    assert found.text.startswith("the asked nodes agree · not asked: controller 1 · ")
+    assert found.headline == f"controller 1 could not be asked: {CLOSED.reason}"
+    assert [(finding.id, finding.advice) for finding in found.findings] == [("node-not-asked", CLOSED.step)]
+
+
 def test_possible_level_is_reported_if_all_nodes_support_more():
     newer = {METADATA_VERSION: Versions(7, 33)}
     brokers = [broker(id, features=newer) for id in (4, 5, 6)]

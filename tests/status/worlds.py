@@ -74,7 +74,10 @@ def node(id: int, role: Role = Role.BROKER, *, answers: bool | None = True, **fa
         zookeeper_migration_ready=False,
     )  # fmt: skip
     silence = facts.get("silence", Silence.HANGS) if answers is False else None
-    return ClusterNode(id=id, role=role, answers=answers, versions=versions if answers else None, silence=silence)
+    return ClusterNode(
+        id=id, role=role, answers=answers, versions=versions if answers else None, silence=silence,
+        not_asked=facts.get("not_asked"),
+    )  # fmt: skip
 
 
 def nodes(

@@ -15,7 +15,7 @@ from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
 from kafkactl.cluster.api.patience import patience_ms
 from kafkactl.core.answers import plain_values
-from kafkactl.core.errors import KafkactlError, limit_behind
+from kafkactl.core.errors import InputError, KafkactlError, limit_behind
 from kafkactl.core.findings import blockers
 from kafkactl.core.remedies import remedy_of
 from kafkactl.core.shown import json_text
@@ -53,6 +53,7 @@ class Gatherer:
         self.cluster_ids: set[str] = set()
         self.findings: dict[str, list[dict[str, Any]]] = {}
         self._late: PartError | None = None
+        self._unread: PartError | None = None
 
     def gather(self, part: Part) -> None:
         """Gather a part. What it raises becomes its result; an interruption by the operator ends everything."""
@@ -69,6 +70,8 @@ class Gatherer:
             del self.logs.saved[logs:]
             found = _error_of(limit_behind(error) or error)
             self._late = found if found.id == _OUT_OF_TIME else None
+            if part.kind is PartKind.LOG:
+                self._unread = self._unread or found
             self.results.append(PartResult(name=part.name, about=part.about, error=found))
         else:
             members = tuple(self._new(before))
@@ -125,6 +128,9 @@ class Gatherer:
 
     def log_verify(self, part: Part) -> int:
         """Add the verification of all logs: each alone, and compared with the others."""
+        if not self.logs.opened and self._unread is not None:
+            text = f"no metadata log could be read, so there is none to verify: {self._unread.message}"
+            raise InputError(text, id="no-metadata-log", next_step=self._unread.next_step)
         found, code = self.logs.verify()
         self._answer(part, found.to_dict())
         return code

@@ -33,6 +33,7 @@ from tests.conftest import Run
 from tests.kafka.command_cases import ENDS_WITHIN_S
 from tests.kafka.command_process import run as run_command
 from tests.kafka.feature_cluster import FakeCluster
+from tests.kafka.feature_cluster import FakeCluster as FeatureCluster
 from tests.secrets_scan import leaks
 from tests.storage.fleet.fleets import FleetBuilder
 
@@ -130,6 +131,16 @@ def test_a_part_that_fails_ends_nothing(kafkactl: Callable[..., Run], node: Flee
     assert {finding["id"] for finding in answer["findings"]} == {"part-not-gathered"}
     page = contents(tmp_path / "a.zip")["index.html"].decode()
     assert "What could not be gathered" in page and "gone cannot be read" in page
+
+
+def test_verification_without_a_log_has_the_reason_why_none_was_read(tmp_path: Path) -> None:
+    cluster = FeatureCluster()
+    cluster.denied = {"Fetch"}
+    with cluster.client(Role.CONTROLLER) as client:
+        found = library.bundle.create_bundle(tmp_path / "a.zip", library.bundle.Sources(client=client))
+    (finding,) = [finding for finding in found.findings if finding.subject == "log.verify"]
+    assert "ClusterAction on the cluster is missing" in finding.message
+    assert "--operation ClusterAction --cluster" in finding.next_step
 
 
 def test_a_bundle_with_nothing_in_it_is_not_a_success(kafkactl: Callable[..., Run], tmp_path: Path) -> None:
