@@ -67,7 +67,7 @@ def gates_after(
         (CAUGHT_UP, _caught_up(case, node)),
         (QUORUM_SETTLED, _quorum_settled(case, node)),
     )
-    return tuple(gate_of(id, findings) for id, findings in found)
+    return tuple(gate_of(case, id, findings) for id, findings in found)
 
 
 def _new_incarnation(case: RollCase, node: RollNode, mark: NodeMark | None) -> Iterator[Finding]:
@@ -78,6 +78,9 @@ def _new_incarnation(case: RollCase, node: RollNode, mark: NodeMark | None) -> I
     if alive is None:
         yield _unknown(NEW_INCARNATION, node, "was not asked if it is alive")
     if mark is None:
+        return
+    if node.is_broker and not case.has_log:
+        yield _unknown(NEW_INCARNATION, node, "has an unknown registration: no metadata log was read")
         return
     if node.is_broker:
         broker = case.image.brokers.get(node.id)

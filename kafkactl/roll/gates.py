@@ -12,8 +12,9 @@ from typing import Any, Final
 from kafkactl.cluster.quorum.majority import arithmetic
 from kafkactl.core.answers import by_fields
 from kafkactl.core.findings import Finding, Severity, blocker, blockers, each_once, warning
-from kafkactl.core.frozen import frozen
+from kafkactl.core.frozen import changed, frozen
 from kafkactl.core.wording import first_few, numbered
+from kafkactl.roll.access import step_to_know
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.liveness import VoterCount, count_fetching, count_voters, is_alive, is_majority_down
 from kafkactl.roll.partitions import RollPartition, shown
@@ -43,9 +44,14 @@ class RollGate:
     to_dict = by_fields
 
 
-def gate_of(id: str, findings: Iterable[Finding]) -> RollGate:
-    """Return a gate with its findings."""
-    found = each_once(findings)
+def gate_of(case: RollCase, id: str, findings: Iterable[Finding]) -> RollGate:
+    """Return a gate with its findings; the step of an unknown one makes it known, and changes nothing."""
+    found = each_once(
+        changed(finding, next_step=step_to_know(case.observation, finding.evidence.get("node")))
+        if is_unknown(finding) and not finding.next_step
+        else finding
+        for finding in findings
+    )
     return RollGate(id=id, passed=passes(found), findings=found)
 
 
@@ -67,7 +73,7 @@ def gates_before(case: RollCase, node_ids: Collection[int]) -> tuple[RollGate, .
         (OTHERS_ARE_UP, _others_are_up(case, ids)),
         (NOTHING_MOVES, nothing_moves(case)),
     )
-    return tuple(gate_of(id, findings) for id, findings in found)
+    return tuple(gate_of(case, id, findings) for id, findings in found)
 
 
 def _others_are_alive(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:

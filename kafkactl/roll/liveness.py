@@ -37,6 +37,15 @@ def is_majority_down(case: RollCase) -> bool:
     return bool(voters) and len(up) < majority(len(voters))
 
 
+def lacks_leader(case: RollCase) -> bool:
+    """Return True if no leader was observed: the quorum has none, or too few voters answer to elect one.
+
+    A quorum that could not be asked, while a majority of its voters may be alive, is not one without a leader.
+    """
+    quorum = case.observation.quorum_view
+    return is_majority_down(case) if quorum is None else not quorum.has_leader
+
+
 @frozen
 class VoterCount:
     """The voters of the quorum by what is known of them. `needed` is the number of voters in a majority."""

@@ -9,9 +9,9 @@ from kafkactl.cluster.quorum.majority import majority
 from kafkactl.core.findings import Finding, blockers
 from kafkactl.core.wording import numbered
 from kafkactl.features.catalog.releases import KafkaVersion
+from kafkactl.roll.access import log_step, node_step
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks import binaries, cluster
-from kafkactl.roll.checks.evidence import log_step, node_step
 from kafkactl.roll.gates import is_unknown, unsettled
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, NODE_NOT_OBSERVED, NOTHING_LISTENS
@@ -69,7 +69,7 @@ def _repairs(case: RollCase, down: Sequence[int], lacking: Sequence[int], way: R
     for reason in observed.findings:
         if quorum is None and reason.id == CLUSTER_NOT_OBSERVED and not controllers <= set(down):
             yield f"Make the quorum observable, stop nothing before: {reason.advice}"
-    if quorum is not None and quorum.has_leader and not case.has_log and (step := log_step(observed)):
+    if quorum is not None and quorum.has_leader and (step := log_step(observed)):
         yield f"Make the metadata log readable, stop nothing before: {step}"
     if quorum is not None and not quorum.has_leader:
         yield _start_controllers(case)

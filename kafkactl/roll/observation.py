@@ -99,17 +99,6 @@ class RollObservation:
         """Return the node of that id."""
         return next((node for node in self.nodes if node.id == node_id), None)
 
-    def step_of(self, *reasons: tuple[str, str | None]) -> str:
-        """Return the step of the first finding of these ids and subjects (None: any), "" without one.
-
-        It is what makes an unknown part of the observation known: a right, a login, an address.
-        """
-        for id, subject in reasons:
-            for finding in self.findings:
-                if finding.id == id and subject in (None, finding.subject):
-                    return finding.advice
-        return ""
-
     @property
     def brokers(self) -> tuple[RollNode, ...]:
         """Return the brokers, combined nodes among them."""

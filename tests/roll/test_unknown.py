@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from kafkactl.core.findings import Finding, warning
 from kafkactl.core.frozen import changed
+from kafkactl.core.remedies import remedy_of
+from kafkactl.roll.back import gates_after
 from kafkactl.roll.case import RollCase, RollRequest, make_case
 from kafkactl.roll.checks import binaries, evidence
 from kafkactl.roll.driver.answer import proof_of
 from kafkactl.roll.gates import gates_before
+from kafkactl.roll.observation import RollNode
 from kafkactl.roll.planning import plan_roll
 from kafkactl.roll.position import roll_status
 from kafkactl.roll.rollback_path import rollback_path
@@ -141,3 +144,19 @@ def test_node_that_refuses_the_login_is_neither_restarted_nor_given_a_hook() -> 
     unknown = [item.finding for item in binaries.check_releases(unlogged)]
     assert [(finding.subject, finding.advice) for finding in unknown] == [("controller 2", LOGIN)]
     assert roll_status(case).next_action == f"Let kafkactl ask controller 2, stop nothing before: {LOGIN}"
+
+
+def test_unknown_gates_have_the_step_of_the_reason_and_none_for_a_node() -> None:
+    reason = warning("metadata-log-not-observed", "metadata log", "the log was not fetched: denied", GRANT)
+    for gates in (gates_before(denied(reason, log=None), [11]), gates_after(denied(reason, log=None), node_of(11))):
+        steps = {finding.advice for gate in gates if gate.passed is None for finding in gate.findings}
+        assert steps == {GRANT}
+
+
+def test_unknown_gate_without_a_reason_asks_for_another_observation() -> None:
+    (gate,) = [gate for gate in gates_before(without_log(), [11]) if gate.id == "others-are-alive"]
+    assert [finding.advice for finding in gate.findings] == [remedy_of("cluster-evidence-missing")]
+
+
+def node_of(id: int) -> RollNode:
+    return next(node for node in cluster().observation().nodes if node.id == id)

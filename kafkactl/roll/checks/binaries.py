@@ -12,8 +12,8 @@ from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG
+from kafkactl.roll.access import node_step
 from kafkactl.roll.case import RollCase, Way
-from kafkactl.roll.checks.evidence import node_step
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
 from kafkactl.roll.checks.stored_topics import ignored_on_topics
 from kafkactl.roll.files_before import command_with_old_file

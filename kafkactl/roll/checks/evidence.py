@@ -6,15 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.core.findings import blocker, warning
+from kafkactl.roll.access import log_step, node_step, quorum_step
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
-from kafkactl.roll.observation import (
-    CLUSTER_NOT_OBSERVED,
-    LOG_NOT_OBSERVED,
-    NODE_NOT_OBSERVED,
-    RollNode,
-    RollObservation,
-)
+from kafkactl.roll.observation import RollNode
 from kafkactl.roll.start import forecast_start, wrong_disk
 
 _MISSING: Final = "cluster-evidence-missing"
@@ -28,21 +23,6 @@ def check_evidence(case: RollCase) -> Iterator[RollFinding]:
     if case.observation.quorum_view is None:
         text = "the quorum was not observed: its leader, and which voters are alive, is unknown"
         yield about(warning(_MISSING, "quorum", text, quorum_step(case.observation), missing="quorum"))
-
-
-def quorum_step(seen: RollObservation) -> str:
-    """Return what makes the quorum known, "" if the observation has no reason why it is unknown."""
-    return seen.step_of((CLUSTER_NOT_OBSERVED, "quorum"))
-
-
-def log_step(seen: RollObservation) -> str:
-    """Return what makes the metadata log known, "" if the observation has no reason why it is unknown."""
-    return seen.step_of((LOG_NOT_OBSERVED, None), (CLUSTER_NOT_OBSERVED, "quorum"))
-
-
-def node_step(seen: RollObservation, node: RollNode) -> str:
-    """Return what lets kafkactl ask a node that it could not ask, "" for any other node."""
-    return seen.step_of((NODE_NOT_OBSERVED, node.name)) if node.alive is None else ""
 
 
 def check_starts(case: RollCase) -> Iterator[RollFinding]:
@@ -63,8 +43,8 @@ def _start_step(case: RollCase, node: RollNode) -> str:
     """Return what the cluster or the node has to allow first; without that the hooks are missing (the remedy)."""
     seen = case.observation
     steps = (
-        "" if case.has_log else log_step(seen),
-        quorum_step(seen) if seen.quorum_view is None and node.is_broker else "",
+        log_step(seen),
+        quorum_step(seen) if node.is_broker else "",
         node_step(seen, node),
     )
     return " ".join(dict.fromkeys(filter(None, steps)))

@@ -1,8 +1,9 @@
 """The next act of a roll, from an observation and the journal.
 
 The order of the rules is the safety of the driver. Without a leader nothing is stopped, and nodes are only started. A
-node that this roll has stopped is brought back before anything else happens. Only then a gate is asked for the next
-stop; a node that is down already is started without one, for a start is always allowed.
+node that this roll has stopped is brought back before anything else happens, also if the quorum could not be asked.
+Only then a gate is asked for the next stop; a node that is down already is started without one, for a start is always
+allowed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kafkactl.roll.driver.ports import RollGoal, RollWaitPolicy
 from kafkactl.roll.files_before import lacks_file
 from kafkactl.roll.gates import OTHERS_ARE_UP, RollGate, gates_before
 from kafkactl.roll.journal import Action, RollProgress
-from kafkactl.roll.liveness import is_alive
+from kafkactl.roll.liveness import is_alive, lacks_leader
 from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, STRANGERS, RollNode
 from kafkactl.roll.planning import RollPlan, lower_levels, plan_roll
 from kafkactl.roll.predict import StepPrediction
@@ -93,6 +94,8 @@ def decide(
     pending = _pending(case, progress)
     if not has_begun and (found := _strangers_and_others(case, progress, policy)):
         return Decision(outcome=Outcome.REFUSED, findings=found)
+    if quorum is None and not lacks_leader(case) and (down := _down(case, pending)):
+        return _start(case, goal, progress, down, outdated)
     if quorum is None or not quorum.has_leader:
         return _without_leader(case, goal, progress, pending, outdated)
     if pending:
@@ -125,6 +128,10 @@ def _pending(case: RollCase, progress: RollProgress) -> tuple[RollNode, ...]:
     return tuple(node for node in found if node is not None)
 
 
+def _down(case: RollCase, nodes: Iterable[RollNode]) -> list[RollNode]:
+    return [node for node in nodes if is_alive(case, node.id) is False]
+
+
 def _without_leader(
     case: RollCase, goal: RollGoal, progress: RollProgress, pending: Sequence[RollNode], outdated: frozenset[int]
 ) -> Decision:
@@ -152,7 +159,7 @@ def no_leader(case: RollCase, pending: Iterable[int]) -> Finding:
     down = [node.name for node in case.observation.nodes if node.id in voters and is_alive(case, node.id) is False]
     if case.observation.quorum_view is None and not down:
         reason = next((found for found in case.observation.findings if found.id == CLUSTER_NOT_OBSERVED), None)
-        text = "the quorum was not observed, so no node is stopped, and no broker is started"
+        text = "the quorum was not observed, so no node is stopped"
         text += "" if reason is None else f": {reason.message}"
         return blocker(NO_LEADER, "quorum", text, "" if reason is None else reason.advice, pending=list(pending))
     what = "was not observed" if case.observation.quorum_view is None else "has no leader"
@@ -166,8 +173,7 @@ def no_leader(case: RollCase, pending: Iterable[int]) -> Finding:
 def _bring_back(
     case: RollCase, goal: RollGoal, progress: RollProgress, pending: Sequence[RollNode], outdated: frozenset[int]
 ) -> Decision:
-    down = [node for node in pending if is_alive(case, node.id) is False]
-    if down:
+    if down := _down(case, pending):
         return _start(case, goal, progress, down, outdated)
     if others := [node for node in pending if _runs_another(case, progress, node)]:
         return _stop(case, goal, progress, others[:1])

@@ -40,7 +40,7 @@ from kafkactl.roll.driver.skipped import done_before, placed_before
 from kafkactl.roll.driver.wording import failed_hook, instruction_of, not_back, not_finished, start_failed
 from kafkactl.roll.gates import RollGate, passes
 from kafkactl.roll.journal import CAME_UP_NOT, Action, RollProgress, progress_of
-from kafkactl.roll.liveness import is_alive
+from kafkactl.roll.liveness import is_alive, lacks_leader
 from kafkactl.roll.mark import NodeMark
 
 Answer = Mapping[int, HookRun] | LevelChange
@@ -337,7 +337,7 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
         until = Deadline.after(self._limit_ms(runs, self.policy.gate_ms), self.port.clock)
         began_ms = self.port.clock.now_ms()
         open_count = gone_count = 0
-        without_leader = False
+        without_leader = was_unasked = False
         while True:
             self._refresh = frozenset(act.nodes)
             case = self.run.observe()
@@ -352,15 +352,15 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
                     leader_changes=None, offline=None, under_min_isr=None, shutdown_ms=None, back_ms=back_ms
                 )
                 return Verification(result=StepResult.DONE, data={"back_ms": back_ms}, seen=case)
-            quorum = case.observation.quorum_view
-            without_leader = without_leader or quorum is None or not quorum.has_leader
+            without_leader = without_leader or lacks_leader(case)
+            was_unasked = was_unasked or case.observation.quorum_view is None
             down = [id for id in act.nodes if is_alive(case, id) is False and self.port.is_running(id) is False]
             gone_count = gone_count + 1 if down else 0
             if gone_count >= _TWICE + bool(runs and not bad):
                 excused = without_leader and are_brokers(case, down)
                 log = last_errors_of(self.port, act, down, since_ms=self.times[act.number][0])
                 found = start_failed(act, case, down, without_leader=excused, log=log)
-                data = {} if without_leader or bad or late else CAME_UP_NOT
+                data = {} if without_leader or was_unasked or bad or late else CAME_UP_NOT
                 return Verification(
                     result=StepResult.FAILED, retry=excused, findings=(*bad, *late, found), data=data, seen=case
                 )
@@ -370,7 +370,8 @@ class RollJourney(Journey[RollCase, Decision, Act, Answer]):
             if until.passed:
                 found = not_back(act, case, late_nodes(case, act.nodes, marks), blockers(findings))
                 found_all = (*bad, *late, found, *findings)
-                return Verification(result=StepResult.FAILED, findings=found_all, data=CAME_UP_NOT, seen=case)
+                data = {} if passes(findings) is None else CAME_UP_NOT
+                return Verification(result=StepResult.FAILED, findings=found_all, data=data, seen=case)
             self.tell(Event(kind="wait", text=f"{names(act)} to be back",
                             seen=some(finding.message for finding in blockers(findings))))  # fmt: skip
             pause = self.policy.interval_ms if open_count else self.policy.observe_every_ms

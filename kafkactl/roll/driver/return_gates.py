@@ -8,7 +8,7 @@ from kafkactl.core.findings import Finding
 from kafkactl.roll.back import ISR_WHOLE, gates_after
 from kafkactl.roll.case import RollCase
 from kafkactl.roll.gates import RollGate, down_brokers, passes
-from kafkactl.roll.liveness import is_alive
+from kafkactl.roll.liveness import is_alive, lacks_leader
 from kafkactl.roll.mark import NodeMark
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.releases import is_same, rules_of, version_in
@@ -55,8 +55,7 @@ def lacks_only_others(case: RollCase, node_ids: Sequence[int], marks: Marks) -> 
 
 def waits_for_voters(case: RollCase, node_ids: Sequence[int]) -> bool:
     """Return True if the quorum has no leader, and a voter that is not among these nodes is down."""
-    quorum = case.observation.quorum_view
-    if quorum is not None and quorum.has_leader:
+    if not lacks_leader(case):
         return False
     voters = set(case.voter_ids) or {node.id for node in case.observation.controllers}
     return any(is_alive(case, id) is False for id in voters if id not in node_ids)

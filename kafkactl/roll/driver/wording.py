@@ -11,7 +11,9 @@ from kafkactl.core.wording import some
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.driver.acts import Act
 from kafkactl.roll.files_before import rendered_words
+from kafkactl.roll.gates import is_unknown
 from kafkactl.roll.journal import Action
+from kafkactl.roll.liveness import lacks_leader
 from kafkactl.roll.rollback_path import rollback_path
 
 _IDS = {
@@ -45,9 +47,8 @@ def failed_hook(act: Act, node_id: int, run: HookRun) -> Finding:
 
 def not_finished(case: RollCase, left: Sequence[int], limit_ms: int) -> FailedError:
     """Return the error of a stop that did not end in time."""
-    quorum = case.observation.quorum_view
     reason = "the process still runs"
-    if quorum is None or not quorum.has_leader:
+    if lacks_leader(case):
         reason = "the quorum has no leader, and a controlled shutdown waits for one"
     names = some(f"node {id}" for id in left)
     return FailedError(
@@ -75,8 +76,14 @@ def start_failed(
 def not_back(act: Act, case: RollCase, nodes: Sequence[int], lacks: Sequence[Finding]) -> Finding:
     """Return the finding about nodes whose gates after the start did not open in time."""
     names = some(f"node {id}" for id in nodes)
-    text = f"{names} is not back: {some(finding.message for finding in lacks)}"
-    return blocker("node-not-back", names, text, _own_way(act, case, nodes), nodes=list(nodes))
+    reasons = some(finding.message for finding in lacks)
+    if all(map(is_unknown, lacks)):
+        step = f"{lacks[0].advice} Then run the same command again."
+        text = f"it is unknown if {names} is back: {reasons}"
+        return blocker("node-not-back", names, text, step, nodes=list(nodes), unknown=True)
+    return blocker(
+        "node-not-back", names, f"{names} is not back: {reasons}", _own_way(act, case, nodes), nodes=list(nodes)
+    )
 
 
 def _own_way(act: Act, case: RollCase, nodes: Sequence[int]) -> str:
