@@ -27,13 +27,15 @@ class StoredObject(NamedTuple):
 
 @frozen
 class Listing:
-    """The objects of a store. `time_ms` is when the listing was made, None if it does not say."""
+    """The objects of a store. `time_ms` is when the listing was made, None if it does not say; `written_ms` is when its
+    file was written last: the listing was made before."""
 
     path: str
     format: str
     objects: tuple[StoredObject, ...]
     time_ms: int | None = None
     ends_whole: bool = True  # False where the text ends without a line end
+    written_ms: int | None = None
 
 
 @frozen

@@ -219,6 +219,8 @@ def _has_no_record(case: AuditCase, key: PartitionKey | None, mtime_ms: int | No
     """
     if key is not None and not case.has_records(key.topic_id):
         return False
+    if mtime_ms is None and not case.is_listed_before_view:
+        return False
     first_ms = case.first_ms
     is_older = mtime_ms is not None and first_ms is not None and mtime_ms < first_ms - CLOCKS_APART_MS
     return not is_older and case.reaches(key, mtime_ms)

@@ -160,6 +160,9 @@ def loaded_from(found: Prepared, ledger: Ledger) -> Loaded:
     records_of = {key.topic_id for key in ledger.partitions}
     if not found.is_of_one_cluster and not records_of & set(view.topics or {}):
         view = changed(view, topics_until_ms=NO_TOPIC_IS_GONE)
+    elif found.opened.replicas and view.topics_until_ms is None:
+        # Records that were read elsewhere may be of topics that were created after the observation.
+        view = changed(view, topics_until_ms=view.time_ms or NO_TOPIC_IS_GONE)
     case = AuditCase(
         ledger,
         _with_removed(view, ledger, request.metadata),

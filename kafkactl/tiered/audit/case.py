@@ -96,16 +96,26 @@ class AuditCase:
     def reaches(self, key: PartitionKey | None, time_ms: int | None) -> bool:
         """Return True if a record of a user partition that was written up to a time was read, if there is one.
 
-        So it is where the end of its metadata partition is known, or where a later record of that one was read. With
-        no partition, or where its metadata partition is not known or was another one before, all of them must reach
-        that far.
+        So it is where the metadata partition was read to the end that it had at the time of the view, or where a later
+        record of that one was read. With no partition, or where its metadata partition is not known or was another one
+        before, all of them must reach that far.
         """
         at = None if key is None or self._has_other_homes else self.expected(key)
         logs = self.ledger.logs
         return all(
-            facts.log.expected_end is not None or (time_ms is not None and time_ms <= facts.newest_ms)
+            (facts.log.expected_end is not None and self.view_time_ms is not None)
+            or (time_ms is not None and time_ms <= facts.newest_ms)
             for facts in ([logs[at]] if at in logs else logs.values())
         )
+
+    @property
+    def is_listed_before_view(self) -> bool:
+        """Return True if the listing was made before the metadata topic was read: each of its objects has a record in
+        what was read, if it has one at all."""
+        if self.bucket is None or self.view_time_ms is None:
+            return False
+        made_ms = self.bucket.listing.written_ms if self.bucket.time_ms is None else self.bucket.time_ms
+        return made_ms is not None and made_ms <= self.view_time_ms
 
     @cached_property
     def _has_other_homes(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kafkactl.core.errors import InputError, UnreachableError
 from kafkactl.core.extras import install_advice
+from kafkactl.core.frozen import changed
 from kafkactl.core.json_input import JsonInputError, parse_json
 from kafkactl.files.input_files import InputKind, read_input
 from kafkactl.tiered.bucket import Listing, StoredObject
@@ -48,7 +49,15 @@ def read_listing(path: str, *, columns: Sequence[str] = (), time_ms: int | None 
         return Listing(path=path, format="store", objects=tuple(_store(path)), time_ms=time_ms)
     if path != STDIN and Path(path).is_dir():
         return Listing(path=path, format="folder", objects=tuple(_folder(Path(path))), time_ms=time_ms)
-    return _read_file(path, columns, time_ms)
+    written_ms = None if path == STDIN else _written(path)
+    return changed(_read_file(path, columns, time_ms), written_ms=written_ms)
+
+
+def _written(path: str) -> int | None:
+    try:
+        return int(Path(path).stat().st_mtime * 1000)
+    except OSError:  # reading the file reports the error
+        return None
 
 
 def _read_file(path: str, columns: Sequence[str], time_ms: int | None) -> Listing:

@@ -123,8 +123,9 @@ def open_sources(paths: Iterable[str], *, needs_metadata: bool = True) -> Opened
 
 def without_metadata(paths: Iterable[str]) -> InputError:
     """Return the error of sources that hold no metadata partition."""
+    names = ", ".join(paths)
     return InputError(
-        f"no {REMOTE_LOG_METADATA} partition in {', '.join(paths)}",
+        f"no {REMOTE_LOG_METADATA} partition {f'in {names}' if names else 'was given'}",
         id="no-remote-log-metadata",
         next_step=f"Name {REMOTE_LOG_METADATA}-N folders, a broker's log directory, or use --from-cluster.",
     )

@@ -126,7 +126,7 @@ def dated(text: str, time: str) -> str:
         (3, None, BEGIN_MS + 90_000, 0),
         (3, None, "", 0),
         (3, 6, BEGIN_MS + 90_000, 5),
-        (3, 6, "", 5),
+        (3, 6, "", 0),
         (1, None, BEGIN_MS + 90_000, 0),
         (1, None, "", 0),
     ],

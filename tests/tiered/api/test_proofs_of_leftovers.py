@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -234,3 +235,43 @@ def test_metadata_partition_that_the_topic_does_not_have_is_not_missing(tmp_path
     found = ids(audit(load(Request(observation=folder))))
     assert "metadata-partition-count-differs" in found
     assert "metadata-view-incomplete" not in found
+
+
+@pytest.mark.parametrize(("written_ms", "count"), [(BEGIN_MS + 50_000, 5), (BEGIN_MS + 200_000, 0)])
+def test_undated_object_is_left_over_only_if_it_was_listed_before_the_view(
+    tmp_path: Path, written_ms: int, count: int
+) -> None:
+    # A segment that was copied between the observation and the listing has its record after the observation.
+    folder = str(save_observation(tmp_path / "seen", whole(), three()))
+    lines = (objects(TOPIC, 0, "a", 0) + objects(TOPIC, 0, "s", 50)).replace(f" {BEGIN_MS}", "")
+    bucket = listed(tmp_path, lines)
+    os.utime(bucket, ns=(written_ms * 1_000_000, written_ms * 1_000_000))
+    found = left(Request(observation=folder, bucket=bucket))
+    assert (len(found.objects), found.unproven) == (count, 5 - count)
+    assert ("object-age-unknown" in [finding.id for finding in found.findings]) is bool(count)
+
+
+def test_source_newer_than_its_observation_makes_no_topic_gone(tmp_path: Path) -> None:
+    # The topic was created after the observation.
+    folder = str(save_observation(tmp_path / "seen", whole(), three()))
+    log = three()
+    log.clock_ms += HOUR_MS
+    log.add(OTHER.copied(0, "o", 0, 9, at=HOUR_MS), GONE.copied(0, "g", 0, 9))
+    newer = source(tmp_path / "copy", log)
+    bucket = listed(tmp_path, objects(OTHER, 0, "o", 0), objects(GONE, 0, "g", 0))
+    asked = Request(observation=folder, sources=(newer,), bucket=bucket, now_ms=BEGIN_MS + 48 * HOUR_MS)
+    assert {found.topic: found.exists for found in audit(load(asked)).partitions} == {
+        TOPIC.name: True, OTHER.name: None, GONE.name: False,
+    }  # fmt: skip
+    assert reasons(left(asked)) == {"leftover-of-deleted-topic": 5}
+
+
+def test_end_of_an_earlier_observation_proves_nothing_of_a_newer_source(tmp_path: Path) -> None:
+    # The object was written after the source was copied.
+    folder = str(save_observation(tmp_path / "seen", whole(), three()))
+    newer = source(tmp_path / "copy", three())
+    late = objects(TOPIC, 0, "s", 50).replace(str(BEGIN_MS), str(BEGIN_MS + 5 * HOUR_MS))
+    bucket = listed(tmp_path, objects(TOPIC, 0, "a", 0), late)
+    asked = Request(observation=folder, sources=(newer,), bucket=bucket, now_ms=BEGIN_MS + 48 * HOUR_MS)
+    found = left(asked)
+    assert (found.objects, found.unproven) == ((), 5)
