@@ -25,6 +25,7 @@ from kafkactl.storage.verify.model import (
     Phase,
     RuleResult,
     StartContext,
+    dangling_link,
     file_subject,
     finding,
     informs,
@@ -66,6 +67,9 @@ class _File:
 def bootstrap_rules(context: StartContext) -> Iterator[RuleResult]:
     """Report the effect of bootstrap.checkpoint on a start, its damage, and the consequences of its loss."""
     read = context.metadata_directory.observed.bootstrap_checkpoint
+    if read is not None and link_step(read.error):
+        yield dangling_link(read, "")
+        read = None
     if read is not None:
         yield from _file_rules(context, read)
     readable = read is None or read.content is not None
@@ -107,7 +111,6 @@ def _file_rules(context: StartContext, read: FileRead) -> Iterator[RuleResult]:
             subject,
             f"The file cannot be read: {read.error}.",
             says=_unreadable_words(read),
-            next_step=link_step(read.error),
         )
         return
     found = _read_file(context, read)

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Any, Literal, TypedDict, cast
 
 from kafkactl.core.answers import by_fields, json_of
+from kafkactl.core.file_read import FileRead, link_step
 from kafkactl.core.findings import Finding, Severity
 from kafkactl.core.frozen import frozen
 from kafkactl.core.values import Uuid
@@ -306,6 +307,12 @@ def warns(id: str, subject: str, message: str, *, next_step: str = "", **evidenc
 def informs(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> RuleResult:
     """Return information that needs no action."""
     return RuleResult(finding=finding(id, Severity.INFO, subject, message, next_step=next_step, **evidence))
+
+
+def dangling_link(read: FileRead, effect: str) -> RuleResult:
+    """Return a warning about a link without a file at its end, which Kafka takes for a missing file."""
+    message = f"The file is {read.error}. A node that starts treats it as missing{effect}."
+    return warns("dangling-link", file_subject(read.path), message, next_step=link_step(read.error))
 
 
 def finding(

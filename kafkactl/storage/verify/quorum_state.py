@@ -19,6 +19,7 @@ from kafkactl.storage.verify.model import (
     Phase,
     RuleResult,
     StartContext,
+    dangling_link,
     file_subject,
     stops,
     warns,
@@ -33,6 +34,9 @@ def quorum_state_rules(context: StartContext) -> Iterator[RuleResult]:
     """Yield the results of all rules of the quorum-state file."""
     read = context.metadata_directory.observed.metadata_files.get(QUORUM_STATE)
     if read is None:
+        return
+    if link_step(read.error):
+        yield dangling_link(read, ", forgets whom it voted for, and writes a file in the place of the link")
         return
     state, problem = read_quorum_state(read, any_version=context.rules.reads_any_quorum_state)
     if problem is not None:
@@ -79,7 +83,7 @@ def _broken_quorum_state(context: StartContext, read: FileRead, problem: DecodeE
         subject,
         f"The file cannot be used: {problem.reason}",
         says=words,
-        next_step=link_step(read.error) or OWNER_STEP
+        next_step=OWNER_STEP
         if read.content is None
         else "Move the file away if this node may forget whom it voted for (one voter at a time).",
     )
