@@ -1,12 +1,15 @@
-"""Files and folders written whole or not at all: under a temporary name, synced, renamed, and their folder synced."""
+"""Files and folders written whole or not at all: under a temporary name, synced, renamed, and their folder synced.
+
+The folder around them may be another user's: it is opened once, and what is written goes there, or nowhere.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,6 +18,7 @@ from typing import BinaryIO, Final
 
 from kafkactl.files.filesystem import OsFilesystem, exchanged
 from kafkactl.files.found import sync_found_name
+from kafkactl.files.held_folder import held_folder, held_path, is_others, remove_held
 
 _FOLDER_MODE: Final = 0o700
 _DRAWN: Final = "[a-z0-9_]{8}"  # what `tempfile` puts into a name
@@ -58,6 +62,11 @@ def whole_file(
     set if this user may do so, through the open file, because the name could lead to another file by then. Leftovers of
     a killed process are removed. Raises OSError; with `exclusive` FileExistsError.
     """
+    with held_folder(path.parent) as folder:
+        yield from _whole_file(folder / path.name, mode=mode, exclusive=exclusive, owner=owner)
+
+
+def _whole_file(path: Path, *, mode: int, exclusive: bool, owner: tuple[int, int] | None) -> Iterator[BinaryIO]:
     remove_leftovers(path, mode=mode)
     descriptor, temporary = _made(lambda: tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=".tmp"))
     try:
@@ -104,16 +113,18 @@ def whole_folder(place: Path) -> Iterator[Path]:
     `place` must be free or an empty folder. The content is synced, and the folder and its folders have mode 0700.
     Leftovers of a killed process are removed. Raises OSError.
     """
-    with _staged(place.parent, f".{place.name[:100]}.") as (descriptor, work):
-        yield work
+    with held_folder(place.parent) as above, _staged(above, f".{place.name[:100]}.") as (descriptor, work):
+        yield held_path(descriptor, work)
         # By descriptors: the owner of the folder around it may have put a link in its place by now.
         for _, _, files, folder in os.fwalk(".", topdown=False, dir_fd=descriptor):
             for name in files:
                 _sync(name, os.O_RDONLY | os.O_NOFOLLOW, folder)
             os.fchmod(folder, _FOLDER_MODE)
             os.fsync(folder)
-        work.rename(place)  # onto an empty folder, too
-        sync_folder(place.parent)
+        if not os.path.samestat(os.fstat(descriptor), os.lstat(work)):
+            raise OSError(errno.ESTALE, "another folder has taken the place of the temporary one", str(place))
+        work.rename(above / place.name)  # onto an empty folder, too
+        sync_folder(above)
 
 
 @contextlib.contextmanager
@@ -122,8 +133,8 @@ def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
     Raises OSError.
     """
-    with _staged(parent, prefix) as (_, work):
-        yield work
+    with _staged(parent, prefix) as (descriptor, work):
+        yield held_path(descriptor, work)
 
 
 @contextlib.contextmanager
@@ -133,20 +144,21 @@ def _staged(parent: Path, prefix: str) -> Iterator[tuple[int, Path]]:
     try:
         yield descriptor, Path(temporary)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if os.path.lexists(temporary):
+            remove_held(descriptor, Path(temporary))
         os.close(descriptor)
 
 
-def put_in_place(new: Path, place: Path, old: Path) -> None:
-    """Move a folder to its place; a folder that is there is exchanged in one step where the system can, else by `old`.
+def put_in_place(new: Path, place: Path, old: Path) -> bool:
+    """Move a folder to its place; a folder that is there is exchanged in one step if the system can, else by `old`.
 
-    Raises OSError.
+    Returns True if the earlier folder is at `old` now. Raises OSError.
     """
     if not place.exists():
         new.rename(place)
-        return
+        return False
     if exchanged(new, place):
-        return
+        return False
     place.rename(old)
     try:
         new.rename(place)
@@ -154,6 +166,7 @@ def put_in_place(new: Path, place: Path, old: Path) -> None:
         with contextlib.suppress(OSError):
             old.rename(place)
         raise
+    return True
 
 
 def _new_folder(parent: Path, prefix: str) -> tuple[int, str]:
@@ -183,6 +196,9 @@ def _remove_leftovers(parent: Path, prefix: str, kind: int, modes: tuple[int, ..
 
     Only what has such a name, kind and mode, and is not locked by a process that is alive.
     """
+    with contextlib.suppress(OSError):
+        if kind == stat.S_IFDIR and is_others(parent):  # a folder of this user's may have been moved there
+            return
     is_ours = re.compile(re.escape(prefix) + _DRAWN + re.escape(".tmp")).fullmatch
     with contextlib.suppress(OSError):
         for name in filter(is_ours, os.listdir(parent)):  # noqa: PTH208  # names, not paths
@@ -201,7 +217,7 @@ def _remove_leftover(path: Path, kind: int, modes: tuple[int, ...]) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(found, os.lstat(path)):
             if kind == stat.S_IFDIR:
-                shutil.rmtree(path, ignore_errors=True)
+                remove_held(descriptor, path)
             else:
                 path.unlink()
     finally:

@@ -88,7 +88,9 @@ def _gather_in_child(path: Path, gather: Callable[[], dict[str, Any]]) -> int:
 @contextlib.contextmanager
 def _only_once(path: Path) -> Any:
     """Lock a file for one process at a time. Raise OSError in a second process."""
-    lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(
+        path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600
+    )
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     yield
 

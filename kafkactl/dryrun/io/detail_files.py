@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from itertools import islice
@@ -20,7 +18,8 @@ from kafkactl.core.errors import FailedError, InputError, RefusedError
 from kafkactl.core.extras import install_advice
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
 from kafkactl.files.found import sync_found_name
-from kafkactl.files.whole_file import check_place, put_in_place, sync_folder
+from kafkactl.files.held_folder import held_folder
+from kafkactl.files.whole_file import check_place, put_in_place, staging_folder, sync_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,26 +117,28 @@ def write_details(path: Path, tables: Iterable[Table | WrittenTable]) -> None:
     """Write the tables, those whose name has a slash into folders below. Raises as `check_details_target`."""
     check_details_target(path)
     place = path.resolve()
-    temporary = None
     try:
-        temporary = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name[:100]}.", suffix=".tmp"))
-        new = temporary / "new"
-        for table in tables:
-            file = new / f"{table.name}{_SUFFIX}"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("wb") as sink:
-                write_table(sink, table)
-                sink.flush()
-                os.fsync(sink.fileno())
-        for folder in {file.parent for file in new.rglob(f"*{_SUFFIX}")} | {new}:
-            sync_folder(folder)
-        put_in_place(new, place, temporary / "old")
-        sync_folder(place.parent)
+        with (
+            held_folder(place.parent) as above,
+            staging_folder(above, f".{place.name[:100]}.") as temporary,
+        ):
+            _write_tables(temporary / "new", tables)
+            put_in_place(temporary / "new", above / place.name, temporary / "old")
+            sync_folder(above)
     except OSError as error:
         raise _not_written(path, error.strerror or str(error)) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_tables(new: Path, tables: Iterable[Table | WrittenTable]) -> None:
+    for table in tables:
+        file = new / f"{table.name}{_SUFFIX}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as sink:
+            write_table(sink, table)
+            sink.flush()
+            os.fsync(sink.fileno())
+    for folder in {file.parent for file in new.rglob(f"*{_SUFFIX}")} | {new}:
+        sync_folder(folder)
 
 
 def _columns(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.core.errors import FailedError, RefusedError
+from kafkactl.files.held_folder import held_folder
 from kafkactl.files.input_files import InputKind, read_whole
 from kafkactl.files.whole_file import make_folders, write_whole
 from kafkactl.migration.render.facts import PHASES, ConfigPhase, NodeFile, node_file
@@ -107,11 +108,15 @@ def write_rendered(
     targets = {**contents, **texts}
     _check(folder, targets)
     try:
-        for name in sorted({path.partition("/")[0] for path in targets}):
-            make_folders(folder / name, mode=_FOLDER_MODE)
-        for path, content in targets.items():
-            write_whole(folder / path, content, mode=_MODE)
-        write_whole(folder / MANIFEST, _manifest(nodes, rendered, targets), mode=_MODE)
+        make_folders(folder)
+        with held_folder(folder) as held:
+            for name in sorted({path.partition("/")[0] for path in targets}):
+                make_folders(held / name, mode=_FOLDER_MODE)
+                with held_folder(held / name, follow=False) as inside:
+                    for path, content in targets.items():
+                        if path.startswith(f"{name}/"):
+                            write_whole(inside / path.partition("/")[2], content, mode=_MODE)
+            write_whole(held / MANIFEST, _manifest(nodes, rendered, targets), mode=_MODE)
     except OSError as error:
         text = f"{folder} cannot be written to: {error.strerror}"
         raise FailedError(text, id="render-folder-not-writable") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from kafkactl.core.errors import FailedError
+from kafkactl.files.held_folder import held_folder
 from kafkactl.files.whole_file import put_in_place, staging_folder
 from kafkactl.spark.arrow import batches
 from kafkactl.spark.columns import Columns
@@ -72,8 +73,8 @@ class Export:
 def _replace(new: Path, place: Path) -> None:
     """Replace a folder. An earlier folder stays next to it if the process is killed between two renames."""
     old = place.with_name(f".{place.name}.old")
-    put_in_place(new, place, old)
-    shutil.rmtree(old, ignore_errors=True)
+    if put_in_place(new, place, old):
+        shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager
@@ -89,8 +90,8 @@ def export_to(out: Path, tables: Iterable[str], form: str, mode: str) -> Iterato
     try:
         out.mkdir(parents=True, exist_ok=True)
         try:
-            with staging_folder(out, STAGING) as staging:
-                export = Export(out, staging, form, mode)
+            with held_folder(out) as held, staging_folder(held, STAGING) as staging:
+                export = Export(held, staging, form, mode)
                 yield export
                 export.finish()
         finally:
