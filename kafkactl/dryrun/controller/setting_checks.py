@@ -22,7 +22,7 @@ from kafkactl.dryrun.controller.topic_settings import (
 )
 from kafkactl.dryrun.prediction import ServerError
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image
-from kafkactl.storage.config.dynamic_keys import SettingProblem, bound_by_present, setting_problems
+from kafkactl.storage.config.dynamic_keys import SettingProblem, bound_by_host, bound_by_present, setting_problems
 from kafkactl.storage.config.release_rules import reading_rules
 
 INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, NOT_REGISTERED = 40, 42, 3, 102
@@ -89,6 +89,11 @@ def ignored_by_brokers(facts: Facts, entity: Key, settings: Mapping[str, str]) -
 def of_running_pools(facts: Facts, entity: Key, settings: Mapping[str, str]) -> list[str]:
     """Return the settings of pools of threads: brokers compare them with values in force, which are not in the log."""
     return [] if entity[0] == TOPIC_CONFIG else list(bound_by_present(facts.release.name, settings))
+
+
+def of_each_host(facts: Facts, entity: Key, settings: Mapping[str, str]) -> list[str]:
+    """Return the settings that brokers compare with their own files and hosts, which are not in the log."""
+    return [] if entity[0] == TOPIC_CONFIG else list(bound_by_host(facts.release.name, settings))
 
 
 def what_expires(image: Image, entity: Key, wanted: Wanted) -> Iterator[Finding]:

@@ -28,6 +28,7 @@ from kafkactl.dryrun.controller.setting_checks import (
     CORDONED,
     NOT_A_SUBSET,
     ignored_by_brokers,
+    of_each_host,
     of_running_pools,
     refusal,
     unseen_by_log,
@@ -150,8 +151,13 @@ def _assumptions(
     settings = {key: value for key, value in wanted.items() if value is not None}
     if through_broker and entity.kind != "topic" and wanted.get(CORDONED):
         yield f"the broker found that each entry of {CORDONED} is one of its log.dirs, or that it is *"
+    what = "refuses the change" if through_broker else "ignores it"
+    if keys_of_hosts := of_each_host(facts, entity.key, settings):
+        yield (
+            f"{' and '.join(keys_of_hosts)}: fits the file, the class path and the files of each broker, which are not"
+            f" in the log; a broker that finds otherwise {what}"
+        )
     if pools := of_running_pools(facts, entity.key, settings):
-        what = "refuses the change" if through_broker else "ignores it"
         keys = " and ".join(pools)
         yield f"{keys}: at least half and at most twice the value in force on each broker, which otherwise {what}"
 

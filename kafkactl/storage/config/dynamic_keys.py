@@ -20,6 +20,9 @@ from kafkactl.storage.config.keys import ReadingRules, ServerKey, rows_of, serve
 
 _OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 _POOL: Final = re.compile(r"threads$|threads\.per|\.fetchers$|thread\.pool\.size$")
+_OF_HOST: Final = re.compile(
+    r"listeners|listener\.security\.protocol\.map|metric\.reporters|config\.providers|(ssl|sasl)\..*"
+)
 _ADVERTISED: Final = "advertised.listeners"
 _NOT_IN_KRAFT: Final = "Advertised listeners cannot be altered when using a Raft-based metadata quorum."
 _TO_FILE: Final = "Set it in each broker's file, and restart the brokers one by one (`kafkactl roll`)."
@@ -96,10 +99,21 @@ def _is_of_one_broker(key: str, dynamic: Mapping[str, DynamicKey]) -> bool:
 
 
 def bound_by_present(release_name: str, settings: Mapping[str, str]) -> Iterator[str]:
-    """Yield the keys of pools of threads, which a broker changes by a factor of two at most (`DynamicThreadPool`)."""
+    """Return the keys of pools of threads, which a broker changes by a factor of two at most (`DynamicThreadPool`)."""
+    dynamic = dynamic_keys(release_name)
+    return (key for key in sorted(settings) if _base(key) in dynamic and _POOL.search(_base(key)))
+
+
+def bound_by_host(release_name: str, settings: Mapping[str, str]) -> Iterator[str]:
+    """Return the keys that a broker compares with its own file, class path and files: listeners, classes and stores."""
     dynamic = dynamic_keys(release_name)
     for key in sorted(settings):
-        found = _OF_LISTENER.fullmatch(key)
-        base = found[1] if found else key
-        if base in dynamic and _POOL.search(base):
+        found = dynamic.get(_base(key))
+        if found is not None and (found.definition.type == "CLASS" or _OF_HOST.fullmatch(_base(key))):
             yield key
+
+
+def _base(key: str) -> str:
+    """Return the key without the prefix of a listener."""
+    found = _OF_LISTENER.fullmatch(key)
+    return found[1] if found else key

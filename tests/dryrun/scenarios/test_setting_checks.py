@@ -217,3 +217,29 @@ def test_number_of_threads_is_assumed_to_be_near_the_number_in_force() -> None:
     found = asked(world("4.3"), "num.io.threads=100", "log.retention.ms=100000", entity="cluster")
     (assumption,) = found.assumptions
     assert assumption.startswith("num.io.threads: at least half and at most twice")
+
+
+@pytest.mark.parametrize("kafka", ["3.6", "3.9", "4.3"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "listeners=PLAINTEXT://:9092,SECURE://:9093",
+        "listener.security.protocol.map=PLAINTEXT:PLAINTEXT",
+        "principal.builder.class=com.example.Builder",
+        "ssl.engine.factory.class=com.example.Factory",
+        f"{LISTENER}.ssl.keystore.location=/etc/kafka/new.jks",
+        f"{LISTENER}.sasl.jaas.config=com.example.Login required;",
+    ],
+)
+def test_setting_that_each_broker_compares_with_its_host_is_an_assumption(kafka: str, change: str) -> None:
+    for through_broker, effect in ((True, "refuses the change"), (False, "ignores it")):
+        found = asked(world(kafka), change, "log.retention.ms=100000", entity="broker:2", through_broker=through_broker)
+        (assumption,) = found.assumptions
+        assert assumption.startswith(f"{change.partition('=')[0]}: fits the file, the class path and the files")
+        assert assumption.endswith(effect)
+
+
+def test_classes_of_all_brokers_are_an_assumption_and_plain_settings_are_not() -> None:
+    found = asked(world("4.3"), "metric.reporters=com.example.Reporter", entity="cluster")
+    assert found.assumptions[0].startswith("metric.reporters: fits")
+    assert asked(world("4.3"), "log.retention.ms=100000", entity="cluster").assumptions == ()
