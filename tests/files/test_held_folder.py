@@ -16,7 +16,7 @@ from kafkactl.files.whole_file import staging_folder, whole_file, whole_folder, 
 from kafkactl.migration.io import rendered_files
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to another user")
-NOBODY = 65_534
+OTHER_USER = 65_534
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_leftover_folder_in_the_folder_of_another_user_stays(tmp_path: Path) -> 
         kept = folder / ".x.abcdefgh.tmp"
         kept.mkdir(mode=0o700, parents=True)
         (kept / "file").write_text("root's")
-        os.chown(folder, 0 if is_removed else NOBODY, -1)
+        os.chown(folder, 0 if is_removed else OTHER_USER, -1)
         with staging_folder(folder, ".x."):
             pass
         assert kept.exists() is not is_removed
