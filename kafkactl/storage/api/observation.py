@@ -34,13 +34,26 @@ def observe_for_format(
     metadata log, unless the whole broker is blank and `asks_blank` is False. `on_exposure` gets what the connection to
     them exposes, before it is opened. `timeout_ms` is the time that the whole format may take.
     """
-    observed = observe_node(config)
-    if needs_log(config, observed) and (asks_blank or kept_directories(observed)):
-        from kafkactl.storage.io.last_copies import read_last_copies
+    observed = _with_quorum(config, observe_node(config), request, on_exposure=on_exposure, timeout_ms=timeout_ms)
+    if not needs_log(config, observed) or not (asks_blank or kept_directories(observed)):
+        return observed
+    from kafkactl.storage.io.last_copies import read_last_copies
 
-        most_ms = _SHARE_OF_READING * timeout_ms
-        copies = read_last_copies(config, observed, request.cluster_id, on_exposure=on_exposure, most_ms=most_ms)
-        observed = changed(observed, last_copies=copies)
+    most_ms = _SHARE_OF_READING * timeout_ms
+    expose = on_exposure if observed.quorum is None else ignore_exposure  # the same connection was shown already
+    copies = read_last_copies(config, observed, request.cluster_id, on_exposure=expose, most_ms=most_ms)
+    return changed(observed, last_copies=copies)
+
+
+def _with_quorum(
+    config: NodeConfig,
+    observed: ObservedNode,
+    request: FormatRequest,
+    *,
+    on_exposure: ExposureCallback,
+    timeout_ms: float,
+) -> ObservedNode:
+    """Return the node with the answers of its controllers, if a format of this node needs them."""
     is_confirmed = needs_quorum(config, observed, request.overrides)
     if not is_confirmed and not needs_answer(config, observed, request):
         return observed
