@@ -18,12 +18,17 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.status import next_words, show_status
 from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
+from kafkactl.files import processes
 from kafkactl.net.transport import Address
+from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.playground.cluster import FakeCluster
 from kafkactl.status.answer import ClusterStatus
 from kafkactl.status.observation import ComparedSettings
 from kafkactl.tool.api.discovery import find_cluster
+from kafkactl.tool.io import host_nodes
 from tests.conftest import Run
+from tests.kafka.feature_cluster import DENIED, FakeNode
+from tests.kafka.feature_cluster import FakeCluster as LevelledCluster
 from tests.kafka.unregistering_cluster import UnregisteringCluster
 from tests.report.exposition import samples
 from tests.status.worlds import HOST_NODE, WORST, broker, nodes, partitions, quorum, status, voter
@@ -264,3 +269,50 @@ def test_address_of_the_start_that_no_broker_advertises_and_that_is_dead_is_repo
     ]
     others = next(area for area in whole.json["areas"] if area["area"] == "brokers")
     assert "bootstrap-node-silent" not in {finding["id"] for finding in others["findings"]}
+
+
+def test_context_is_the_name_of_the_cluster_and_the_way_of_the_next_commands(
+    kafkactl: Kafkactl, cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "contexts.toml"))
+    assert kafkactl("config", "set", "lab", "--bootstrap-controller", cluster.address).code == 0
+    run = kafkactl("status", "--context", "lab", "-o", "json")
+    assert (run.json["cluster"], run.json["found"]) == ("lab", {"by": "context", "files": []})
+    assert {area["command"].endswith(" --context lab") for area in run.json["areas"]} == {True}
+    assert kafkactl("status", "--context", "lab").stdout.splitlines()[1].startswith("lab · Kafka 4.3 · ")
+    named = kafkactl("status", "--bootstrap-controller", cluster.address, "-o", "json")
+    assert (named.json["cluster"], named.json["found"]["by"]) == (None, "options")
+
+
+def test_kind_of_the_nodes_is_found_out(kafkactl: Kafkactl, cluster: FakeCluster) -> None:
+    run = kafkactl("status", "--bootstrap", cluster.address, "-o", "json")
+    assert next(area for area in run.json["areas"] if area["area"] == "quorum")["counts"]["leader_id"] == 1
+
+
+def test_host_without_nodes_is_a_usage_error(kafkactl: Kafkactl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "kafka_nodes", lambda: iter(()))
+    monkeypatch.setattr(host_nodes, "usual_folders", lambda: ())
+    run = kafkactl("status", "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (2, "", "bootstrap-missing")
+
+
+class Forbidding(LevelledCluster):
+    """A cluster whose nodes allow this login nothing; brokers show the topics that it may describe, which are none."""
+
+    def answer(self, asked: Asked, node: FakeNode) -> Action | None:
+        if asked.name == "ApiVersions":
+            return None
+        if asked.name == "Metadata":
+            return Reply(body={"Topics": []})
+        if asked.name == "DescribeConfigs":
+            return Reply(body={"Results": [{"ErrorCode": DENIED}]})
+        return Reply(body={"ErrorCode": DENIED})
+
+
+@pytest.mark.parametrize(
+    ("role", "option"), [(Role.BROKER, "--bootstrap-server"), (Role.CONTROLLER, "--bootstrap-controller")]
+)
+def test_login_that_may_ask_nothing_has_no_answer(kafkactl: Kafkactl, role: Role, option: str) -> None:
+    with Forbidding().client(role) as client:
+        run = kafkactl("status", option, ",".join(map(str, client.bootstrap)), "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (4, "", "not-authorised")
