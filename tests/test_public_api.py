@@ -72,7 +72,7 @@ def test_a_node_is_formatted_read_verified_and_unformatted(kafkactl, config):
     assert not meta.exists()
 
 
-def test_what_is_refused_is_not_written(config):
+def test_refused_plan_is_not_written(config):
     disk = config.parent / "disk"
     disk.mkdir()
     (disk / "something").write_text("of somebody's")

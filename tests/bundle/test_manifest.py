@@ -60,7 +60,7 @@ SMALL = Manifest(
 
 @pytest.mark.slow
 @given(MANIFESTS)
-def test_what_is_written_is_read(manifest: Manifest) -> None:
+def test_written_manifest_is_read_again(manifest: Manifest) -> None:
     assert parse_manifest(render_manifest(manifest), file="x") == manifest
 
 
@@ -69,7 +69,7 @@ def test_what_is_written_is_read(manifest: Manifest) -> None:
     [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"kind": "bundle"}', b'{"kind": "bundle.manifest"}'],
     ids=range(8),
 )
-def test_what_is_not_a_manifest(data: bytes) -> None:
+def test_other_content_is_refused_as_a_manifest(data: bytes) -> None:
     with pytest.raises(InputError) as error:
         parse_manifest(data, file="x.zip")
     assert error.value.id == "invalid-bundle" and "x.zip" in error.value.message

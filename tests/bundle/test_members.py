@@ -52,11 +52,11 @@ def test_names_that_lead_elsewhere(name: str) -> None:
         ([entry(f"n{number}", offset=number * 50) for number in range(MOST_MEMBERS + 1)], "10001 members"),
     ],
 )
-def test_what_is_refused(entries: list[Entry], words: str) -> None:
+def test_unsafe_archive_entries_are_refused(entries: list[Entry], words: str) -> None:
     with pytest.raises(InputError, match=words):
         check_entries(entries, 1000, file="x.zip")
 
 
-def test_what_a_metadata_log_compresses_to_is_not_refused() -> None:
+def test_compressed_metadata_log_is_not_refused() -> None:
     assert too_large([FREE_BYTES * 10], FREE_BYTES // 3) is None
     check_entries([entry("a"), entry("b", offset=50)], 1000, file="x.zip")

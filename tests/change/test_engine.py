@@ -178,7 +178,7 @@ def test_the_outcome_is_that_of_the_steps(reactions: list[str], outcome: Outcome
     assert bool(end.may_happen) is (outcome is Outcome.UNKNOWN)
 
 
-def test_what_passes_is_waited_for_and_what_does_not_refuses() -> None:
+def test_temporary_blocker_is_awaited_and_a_lasting_one_refuses() -> None:
     assert stack(Shelf(locked_until_ms=50)).outcome is Outcome.DONE
     shelf = Shelf(locked_until_ms=1_000)
     end = stack(shelf)
@@ -189,7 +189,7 @@ def test_what_passes_is_waited_for_and_what_does_not_refuses() -> None:
     )
 
 
-def test_what_is_wrong_after_a_step_ends_the_run() -> None:
+def test_blocker_after_a_step_ends_the_run() -> None:
     journey = Stacking(Shelf(), "ab")
     journey.problem = blocker("shelf-leans", "shelf", "the shelf leans to one side")
     end = engine_of(journey).to_the_end()

@@ -30,7 +30,7 @@ def test_the_file_is_for_eyes_and_diffs():
     assert render_document(DOCUMENT) == render_document(dict(reversed(DOCUMENT.items())))
 
 
-def test_what_was_written_is_read():
+def test_written_plan_is_read_again():
     assert read(render_document(DOCUMENT)) == {**DOCUMENT, "plan_sha256": checksum(DOCUMENT)}
 
 
@@ -43,7 +43,7 @@ def test_what_was_written_is_read():
         (b"{\n", b"[\n", InputError, "not-a-plan-file"),
     ],
 )
-def test_what_is_not_the_plan_is_refused(was, now, refusal, id):
+def test_changed_plan_is_refused(was, now, refusal, id):
     data = render_document(DOCUMENT)
     assert was in data
     with pytest.raises(refusal) as refused:

@@ -98,7 +98,7 @@ class Kept:
     to_dict = by_fields
 
 
-def test_what_was_saved_is_read_into_its_class() -> None:
+def test_saved_answer_is_read_into_its_class() -> None:
     endpoint = Endpoint(listener="A", host="h", port=1)
     kept = Kept(mode=Mode.STATIC, parts=(endpoint,), first=None, notes={"a": [1]})
     assert read_fields(Kept, {**kept.to_dict(), "kind": "kept"}) == kept
@@ -107,7 +107,7 @@ def test_what_was_saved_is_read_into_its_class() -> None:
 
 
 @pytest.mark.parametrize("changed", [{"mode": "other"}, {"parts": 3}, {"first": {"host": "h"}}])
-def test_what_cannot_be_the_value_is_not_read(changed: dict[str, Any]) -> None:
+def test_wrong_value_of_a_field_is_refused(changed: dict[str, Any]) -> None:
     saved = {"mode": "static", "parts": [], "first": None, "notes": {}}
     with pytest.raises(ValueError):
         read_fields(Kept, saved | changed)
@@ -124,7 +124,7 @@ def test_other_types_are_a_bug(value: object) -> None:
         plain_values({"a": [value]})
 
 
-def test_what_was_saved_is_read_by_the_types_of_the_fields() -> None:
+def test_saved_fields_are_read_by_their_types() -> None:
     part = Part(name="a", mode=Mode.STATIC, ids=(ID,), sizes={3: (1, 2)})
     saved = {
         "parts": [part.to_dict(), {"name": "b", "mode": None}], "pair": ["c", 1], "span": {"first": 1, "last": None},
@@ -148,7 +148,7 @@ def test_what_was_saved_is_read_by_the_types_of_the_fields() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_does_not_fit_the_fields_is_refused(changes: dict[str, Any]) -> None:
+def test_content_of_another_type_is_refused(changes: dict[str, Any]) -> None:
     whole = {"parts": [], "pair": ["c", 1], "span": None, "by_id": {}}
     assert read_fields(Saved, whole)
     with pytest.raises(ValueError):

@@ -49,7 +49,7 @@ def test_json_is_read_as_python_reads_it(value: object) -> None:
     ],
     ids=range(16),
 )
-def test_what_is_wrong_is_said_by_place_and_without_the_text(text: bytes, words: str) -> None:
+def test_json_error_has_its_place_and_not_the_text(text: bytes, words: str) -> None:
     with pytest.raises(JsonInputError) as caught:
         parse_json(text)
     assert words in str(caught.value)

@@ -99,7 +99,7 @@ def test_half_an_answer_is_none():
     assert found == {0: b"made", 1: None}
 
 
-def test_what_the_pieces_raise_comes_after_what_was_begun():
+def test_error_of_the_pieces_follows_the_results_already_begun():
     def pieces():
         yield 1
         yield 2

@@ -71,7 +71,7 @@ class TestReading:
             ('[contexts.prod]\nbootstrap_server = "a:1"\nbootstrap_controller = "b:2"', "keep one"),
         ],
     )
-    def test_what_is_not_a_file_of_contexts(self, text: str, words: str) -> None:
+    def test_malformed_contexts_file_is_refused(self, text: str, words: str) -> None:
         with pytest.raises(InputError) as caught:
             parsed(text)
         assert caught.value.id == "malformed-contexts-file"

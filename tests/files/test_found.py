@@ -219,7 +219,7 @@ def test_a_recovery_that_is_there_already(tmp_path: Path, synced: list[str]) -> 
     assert folders | {f"{out}/{META_PROPERTIES}", f"{out}.recovery.json"} <= set(synced)
 
 
-def test_what_a_hook_of_this_machine_finds_done(tmp_path: Path, synced: list[str]) -> None:
+def test_files_that_a_local_hook_finds_are_synced(tmp_path: Path, synced: list[str]) -> None:
     file = tmp_path / "node" / "server.properties"
     file.parent.mkdir()
     file.write_bytes(b"node.id=1\n")
@@ -233,7 +233,7 @@ def test_what_a_hook_of_this_machine_finds_done(tmp_path: Path, synced: list[str
     assert synced == [str(file), str(file.parent), f"{tmp_path}/disks"]
 
 
-def test_what_this_user_has_no_part_in_is_left_alone(
+def test_special_or_foreign_files_are_not_synced(
     tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "link").symlink_to("elsewhere")

@@ -34,7 +34,7 @@ def _written(path):
     return path.read_bytes()
 
 
-def test_what_was_appended_is_read_again(tmp_path):
+def test_appended_entries_are_read_again(tmp_path):
     _written(tmp_path / "deep" / "er" / "j.jsonl")
     with _open(tmp_path / "deep" / "er" / "j.jsonl") as journal:
         assert _entries_of(journal) == STORY
@@ -178,7 +178,7 @@ def test_secrets_are_left_out(tmp_path):
     assert json.loads(path.read_text().splitlines()[1])["data"]["text"] == "sasl password=<redacted> x"
 
 
-def test_where_it_is_kept():
+def test_path_of_a_journal_follows_the_environment():
     assert journal_path("quorum", CLUSTER, {"HOME": "/a"}) == f"/a/.local/state/kafkactl/quorum-{CLUSTER}.jsonl"
     assert journal_path("quorum", "a/../b", {"XDG_STATE_HOME": "/s"}) == "/s/kafkactl/quorum-a%2f%2e%2e%2fb.jsonl"
 

@@ -129,7 +129,7 @@ def test_a_node_s_file(key: str, value: str) -> None:
     )
 
 
-def test_what_is_not_a_secret_is_quoted_in_kafka_s_words() -> None:
+def test_value_that_is_not_a_secret_is_quoted() -> None:
     with pytest.raises(ConfigError, match=r"Invalid value one for configuration node\.id"):
         read_node_config(b"node.id=one\n", file="f", release=find_release("4.3"))
 

@@ -76,7 +76,7 @@ def test_a_file_in_place_of_the_folder_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path, kind: str) -> None:
+def test_leftovers_of_killed_processes_only_are_removed(tmp_path: Path, kind: str) -> None:
     with (
         subprocess.Popen([sys.executable, "-c", HELD, kind, str(tmp_path / "x")], stdout=subprocess.PIPE) as killed,
         subprocess.Popen([sys.executable, "-c", HELD, kind, str(tmp_path / "x")], stdout=subprocess.PIPE) as living,
@@ -130,7 +130,7 @@ def test_only_what_looks_like_an_own_leftover_is_removed(tmp_path: Path) -> None
     assert _names(tmp_path) == (before | {"x"}) - {".x.dddddddd.tmp"}
 
 
-def test_what_another_user_left_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftover_of_another_user_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".x.dddddddd.tmp").touch(mode=0o600)
     monkeypatch.setattr(whole_file.os, "geteuid", lambda: os.getuid() + 1)
     whole_file.write_whole(tmp_path / "x", b"", mode=0o640)

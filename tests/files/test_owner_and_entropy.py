@@ -22,7 +22,7 @@ def test_names_and_numbers() -> None:
 
 
 @pytest.mark.parametrize("text", ["no-such-user", ":no-such-group", ":", "", "99999999999999", "0:x y"])
-def test_what_this_machine_does_not_know_is_a_mistake_in_the_words(text: str) -> None:
+def test_unknown_owner_is_a_usage_error(text: str) -> None:
     with pytest.raises(InputError) as caught:
         find_owner(text)
     assert caught.value.id == "unknown-owner"

@@ -120,7 +120,7 @@ def test_known_failure_has_its_advice(text: str, advice: str) -> None:
         ("local[2]", "the driver's JVM wrote is in /tmp/x.log"),
     ],
 )
-def test_where_the_logs_are(master: str, where: str) -> None:
+def test_next_step_names_the_place_of_the_logs(master: str, where: str) -> None:
     assert where in error_of(KILLED, master=master).next_step
 
 

@@ -371,7 +371,7 @@ class TestAllAtOnce:
         assert second not in silent
         is_over.set()
 
-    def test_who_had_the_whole_time_and_said_nothing_is_silent(self) -> None:
+    def test_node_without_an_answer_in_the_whole_time_is_silent(self) -> None:
         first, second = Address("a", 1), Address("b", 1)
         is_over = threading.Event()
 
@@ -443,5 +443,5 @@ class TestAllAtOnce:
                 assert broker.connections == 2
 
 
-def test_what_holds_for_all_connections_has_a_harmless_repr() -> None:
+def test_repr_of_access_has_no_secret() -> None:
     assert "Access(" in repr(Access())

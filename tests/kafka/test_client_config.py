@@ -88,7 +88,7 @@ def test_every_wrong_value_is_named_at_once() -> None:
          'sasl.jaas.config=x.Y required username="${x:p:k}" password="hunter2";', "unresolved-config-provider"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_refused(text: str, error_id: str) -> None:
+def test_unsupported_setting_is_refused(text: str, error_id: str) -> None:
     refused(text, error_id)
 
 

@@ -222,7 +222,7 @@ class TestPortsOfOtherServers:
             (SILENCE, "connection-timed-out"),
         ],
     )
-    def test_what_answers_otherwise(self, greeting: Action, error_id: str) -> None:
+    def test_other_protocol_is_reported_with_the_address(self, greeting: Action, error_id: str) -> None:
         with FakeBroker(greeting=greeting) as broker:
             error = refused(lambda: connected(broker, 500))
             assert (error.id, error.exit_code) == (error_id, 4)
@@ -274,7 +274,7 @@ class TestAddresses:
     @pytest.mark.parametrize(
         "text", ["", ",", "a", "a:", ":1", "a:x", "a:70000", "::1:9092", "a:-1", "a:1;b:2", "a\x1b[31m:1", "a b:1"]
     )
-    def test_what_is_not_an_address(self, text: str) -> None:
+    def test_invalid_address_is_refused(self, text: str) -> None:
         error = refused(lambda: parse_addresses(text), InputError)
         assert (error.id, error.exit_code) == ("invalid-bootstrap-address", 2)
 

@@ -47,7 +47,7 @@ def test_half_a_character_in_a_login_is_what_it_is_in_java() -> None:
     ("value", "seconds"),
     [(10**400, 31_536_000.0), (float("inf"), 31_536_000.0), (float("nan"), None), (-1, None), ("3", None), (60, 60.0)],
 )
-def test_how_long_a_token_is_good(value: object, seconds: float | None) -> None:
+def test_lifetime_of_a_token_is_read(value: object, seconds: float | None) -> None:
     assert _seconds(value) == seconds
 
 

@@ -148,7 +148,7 @@ class TestReleasedKafka:
         (folder.parent / "libs").symlink_to(folder)
         assert find_kafka(folder.parent) == find_kafka(folder)
 
-    def test_what_is_missing_is_said_before_anything_starts(self, folder, tmp_path, monkeypatch, listener):
+    def test_missing_requirement_of_the_demo_is_reported_before_a_start(self, folder, tmp_path, monkeypatch, listener):
         with pytest.raises(InputError) as caught:
             run_demo(DemoRequest(scenes=("mount",), kafka=tmp_path / "home"), listener)
         assert caught.value.id == "kafka-not-found" and listener.names == []

@@ -74,7 +74,7 @@ def test_a_version_below_0_is_read_in_the_form_of_0():
         decode_control_record(key, b"\xff\xff" + value[2:])
 
 
-def test_how_much_is_behind_the_end_is_reported():
+def test_number_of_trailing_bytes_is_reported():
     with pytest.raises(DecodeError) as caught:
         decode_control_record(b"\0\0\0\x04", b"\0\0\0more")
     assert (caught.value.id, caught.value.reason) == ("trailing-bytes", "4 bytes behind the end")
@@ -101,7 +101,9 @@ def test_bytes_behind_a_marker_belong_to_versions_to_come():
         (b"\0\0\0\x01", b"\xff\xff\0\0\0\0", "unsupported-message-version", 20),
     ],
 )
-def test_what_is_refused(key: bytes | None, value: bytes | None, error_id: str, offset: int):
+def test_invalid_control_record_is_refused_with_its_place(
+    key: bytes | None, value: bytes | None, error_id: str, offset: int
+):
     with pytest.raises(DecodeError) as caught:
         decode_control_record(key, value, file="f", key_base=10, value_base=20)
     assert (caught.value.id, caught.value.offset, caught.value.file) == (error_id, offset, "f")

@@ -117,7 +117,7 @@ class TestReceiving:
             (b"\0\0\0\4\0\0\0\0", "truncated-data"),
         ],
     )
-    def test_what_is_not_an_answer_is_refused_permanently(self, wire: bytes, error_id: str) -> None:
+    def test_invalid_answer_ends_the_conversation(self, wire: bytes, error_id: str) -> None:
         conversation = framing()
         conversation.send("DescribeCluster", 0, {})
         for attempt in (wire, b""):

@@ -34,7 +34,7 @@ def test_usual_records_are_found_where_they_stand(values):
 
 
 @given(VALUES, st.data())
-def test_what_is_accepted_is_what_the_codec_reads(values, drawn):
+def test_accepted_batch_is_read_as_by_the_codec(values, drawn):
     # A byte after the header differs; a reader that checks the CRC would stop before.
     data = bytearray(batch(values))
     at = drawn.draw(st.integers(HEADER_BYTES, len(data) - 1))

@@ -69,7 +69,7 @@ def test_voters_that_kafka_accepts_are_parsed(text: str, ids: list[int]):
         (f"1@a:1:{ID},1@b:1:{OTHER},2", "voter-without-at-sign", "No @ found in dynamic voter string."),
     ],
 )
-def test_what_kafka_refuses(text: str, id: str, words: str):
+def test_voters_that_kafka_refuses_are_refused(text: str, id: str, words: str):
     with pytest.raises(InputError) as caught:
         parse_voters(text)
     error = caught.value

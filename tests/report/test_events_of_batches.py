@@ -44,6 +44,6 @@ def test_the_same_records_in_the_same_order(name, monkeypatch):
     assert found == found_in(LOGS[name])
 
 
-def test_what_is_found():
+def test_events_of_the_test_logs_are_found():
     assert len(found_in(LOGS["odd"])) == 3
     assert len(found_in(LOGS["generated"])) > 10

@@ -73,7 +73,7 @@ def test_the_commands_are_those_of_the_table():
     assert len(set(names)) == len(names), "the rows of a metric are not next to each other"
 
 
-def test_what_is_not_known_has_no_sample():
+def test_unknown_number_has_no_sample():
     answer = {"kind": "tiered.audit", "totals": {"partitions": 3, "by_state": {"A": 1, "B": 2}, "bytes": None},
               "source": {"bucket": None}, "findings": [{"id": "x", "severity": "info"}] * 2}  # fmt: skip
     found = samples(metrics_text(answer, exit_code=7, ended_s=1.5))

@@ -99,7 +99,7 @@ def test_a_leader_that_counted_its_votes_late_need_not_have_what_a_newer_one_com
     assert quorum.broken == ["leader-completeness"]
 
 
-def test_what_is_committed_stays(quorum):
+def test_change_of_a_committed_record_is_a_violation(quorum):
     quorum.watermark(2, 2, leads=False)
     assert not quorum.broken
     quorum.append(3, batch(1, 2))
@@ -168,12 +168,12 @@ def test_nothing_below_the_watermark_is_truncated(quorum):
     assert quorum.broken == ["no-truncation-below-watermark"]
 
 
-def test_what_is_committed_is_not_truncated_by_one_who_does_not_know(quorum):
+def test_truncation_of_a_committed_record_is_a_violation(quorum):
     quorum.monitor.truncated(2, quorum.logs[2], 1, -1, epoch=1, leads=False)
     assert quorum.broken == ["no-truncation-below-watermark"]
 
 
-def test_what_a_newer_epoch_committed_may_be_truncated_by_one_who_does_not_know_of_it(quorum):
+def test_replica_without_the_newer_epoch_may_truncate_its_records(quorum):
     # An observer has a record that a newer leader commits, and follows an older one, elected late, that lacks it.
     quorum.append(1, batch(2, 1))
     quorum.append(2, batch(2, 1))

@@ -61,7 +61,7 @@ def test_a_replaced_disk_leaves_no_failure_to_spare_until_it_votes():
 
 
 @pytest.mark.slow
-def test_what_is_lost_counts():
+def test_lost_nodes_are_counted_in_a_study():
     found = failures(VoterStep(number=1, action=LOSE, voters=(1, 2, 3, 4, 5), lost=(4, 5)))
     assert set(found) == {None, 1, 2, 3}
     assert found[None].goes_on == 3

@@ -166,7 +166,7 @@ def test_records_in_two_metadata_partitions_are_merged_by_time():
     assert partition.records_in == {3: 4, 1: 4}
 
 
-def test_what_lies_below_the_log_start_is_marked():
+def test_segment_below_the_log_start_is_marked():
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 10, 19))
     ledger = fold([log.log(log_start=2)])
     table = ledger.partitions[KEY].table

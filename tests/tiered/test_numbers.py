@@ -73,7 +73,7 @@ def test_memory_follows_the_living_segments():
     assert (len(log.table), numbers.take()[1]) == (0, first_place)
 
 
-def test_what_a_segment_says_of_itself():
+def test_numbers_of_a_segment_are_kept():
     log = PartitionLog("t", KEY, keep_deleted=False)
     log.add(base(1, 50), 3, 7)
     log.update(update(1, COPIED), 3, 9)

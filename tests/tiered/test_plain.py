@@ -85,7 +85,7 @@ def test_a_byte_that_is_wrong_is_left_to_the_careful_reader(values: list[bytes],
     _same(data)
 
 
-def test_what_brokers_write_is_read_fast() -> None:
+def test_records_of_brokers_are_read_fast() -> None:
     topic, data = TOPICS[0], b""
     values = [topic.started(0, "a", 0, 9), *topic.copied(0, "b", 10, 19, epochs={3: 10, 4: 15}), *topic.deleted(0, "b")]
     values.append(topic.update(0, "a", FINISHED, custom=b"x" * 50))

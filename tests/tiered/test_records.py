@@ -80,7 +80,7 @@ def test_a_partition_delete():
         (Topic("t", 1).started(0, "a", -1, 4), "invalid-remote-log-metadata"),
     ],
 )
-def test_what_ends_a_metadata_consumer(value: bytes | None, error_id: str):
+def test_record_that_ends_a_metadata_consumer_is_an_error(value: bytes | None, error_id: str):
     with pytest.raises(DecodeError) as caught:
         read(value)
     assert caught.value.id == error_id

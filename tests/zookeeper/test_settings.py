@@ -66,7 +66,7 @@ def test_a_connect_string(text, servers, chroot):
         *("zk:1:1", "\u00a0zk:1", "zk/\N{GRINNING FACE}", "zk/a\tb", "zk://zk:1/kafka", "user@zk:1"),
     ],
 )
-def test_what_names_no_zookeeper(text):
+def test_invalid_connect_string_is_refused(text):
     with pytest.raises(InputError) as caught:
         parse_connect(text)
     assert caught.value.id == "invalid-zookeeper-connect"

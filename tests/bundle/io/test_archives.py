@@ -59,7 +59,7 @@ def read(path: Path) -> dict[str, bytes]:
         return {member.path: b"".join(bundle.pieces(member.path)) for member in bundle.manifest.members}
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_archive_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / "a.zip")
     assert read(path) == FILES
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -230,7 +230,7 @@ def test_a_process_that_is_killed_leaves_no_half_archive(tmp_path: Path, name: s
 
 
 @pytest.mark.slow
-def test_what_would_be_refused_by_readers_is_not_written(tmp_path: Path) -> None:
+def test_bundle_that_readers_refuse_is_not_written(tmp_path: Path) -> None:
     with closing(StagedMembers()) as staged:
         staged.add("zeros", (bytes(1024 * 1024) for _ in range(FREE_BYTES // 1024**2 + 1)))
         with pytest.raises(FailedError) as error:

@@ -73,7 +73,7 @@ def test_a_flawed_writer_is_found(flaw: dict[str, bool], found: str | None, scra
     assert any(found in each for each in wrong) if found else wrong == []
 
 
-def test_what_is_left_of_a_write() -> None:
+def test_torn_write_leaves_a_prefix_or_zeros() -> None:
     before, after = b"a" * 100, b"a" * 100 + b"b" * 1000
     none, beginning, block, zeros = torn(before, after)
     assert (none, beginning, block) == (before, after[:600], after[:1024])

@@ -252,7 +252,7 @@ def test_unknown_is_all_that_a_healthy_cluster_leaves_open(tmp_path: Path):
             assert asked <= {"release-with-migration-bugs", "zookeeper-behind", "flag-after-finalization"}, state
 
 
-def test_what_dual_write_loses_without_a_word(tmp_path: Path):
+def test_changes_lost_by_dual_write_are_reported(tmp_path: Path):
     # D2, D4, D5 and the SCRAM users of a replay: reported before a restart makes them true, and true afterwards.
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster:
         cluster.reach("M6")

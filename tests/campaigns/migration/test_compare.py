@@ -178,7 +178,7 @@ def shown(cluster: MigrationCluster) -> Comparison:
     return compare_observation(load_observation(str(folder)))
 
 
-def test_what_goes_wrong_without_a_word(tmp_path: Path):
+def test_silent_errors_of_a_copy_are_found(tmp_path: Path):
     # Controllers without the encoder secret, and a mirror that is broken in three ways: Kafka reports none of it.
     secret = {"password_encoder_secret": None}
     with MigrationCluster(RELEASE, tmp_path, brokers=2) as cluster:

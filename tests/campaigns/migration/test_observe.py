@@ -77,7 +77,7 @@ def modes(observation: Observation) -> list[Mode | None]:
     return [node.mode for node in observation.nodes]
 
 
-def test_what_each_phase_looks_like(observed: dict[str, Observation]):
+def test_each_phase_is_observed_with_its_modes(observed: dict[str, Observation]):
     assert modes(observed["M0"]) == [Mode.ZK, Mode.ZK, None]
     assert modes(observed["M4L"]) == [Mode.MIGRATING, Mode.ZK, Mode.KRAFT]
     assert modes(observed["M6"]) == [Mode.MIGRATING, Mode.MIGRATING, Mode.KRAFT]

@@ -145,7 +145,7 @@ def test_a_stale_migration_is_seen_in_time_and_rolled_back(tmp_path: Path) -> No
         assert (operator.course[-1], topics(last)) == ("M0", before)
 
 
-def test_what_is_broken_on_purpose_has_its_name(tmp_path: Path) -> None:
+def test_deliberately_broken_states_are_recognised(tmp_path: Path) -> None:
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
         cluster.chores("fill")

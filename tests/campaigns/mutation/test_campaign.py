@@ -19,7 +19,7 @@ def test_no_fewer_mutants_are_caught_than_before():
     assert caught / (caught + len(missed)) >= REACHED, "\n".join(mutant.shown for mutant in missed)
 
 
-def test_what_is_explained_did_survive():
+def test_explained_mutants_survived():
     assert try_mutants(float("inf"))
     known = {mutant: verdict.failed for package in packages() for mutant, verdict in verdicts(package).items()}
     assert {mutant: known.get(mutant, "not in the sample") for mutant in explained()} == dict.fromkeys(explained(), "")

@@ -64,7 +64,7 @@ def test_double_braces_are_braces() -> None:
         (["run", 7], "expected is a text or a list"),
     ],
 )
-def test_what_is_not_a_template_is_refused(given: object, says: str) -> None:
+def test_invalid_template_is_refused(given: object, says: str) -> None:
     with pytest.raises(InputError, match=says) as caught:
         parse_template(given, where="hooks.restart")
     assert caught.value.id == "hook-template-invalid"
@@ -72,7 +72,7 @@ def test_what_is_not_a_template_is_refused(given: object, says: str) -> None:
 
 
 @pytest.mark.parametrize("template", ["run {unknown}", "run {", "run }", "run {node id}", "run {sha_before}"])
-def test_what_no_hook_gives_is_refused_before_anything_runs(template: str) -> None:
+def test_unknown_value_in_a_template_is_refused_before_a_run(template: str) -> None:
     with pytest.raises(InputError) as caught:
         check_template(parse_template(template, where="t"), Verb.RESTART, (), where="t")
     assert caught.value.id == "hook-template-invalid"

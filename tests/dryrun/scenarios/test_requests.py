@@ -362,13 +362,13 @@ def test_plans_that_cannot_be_read(text: str, error: str) -> None:
         ("{", "the text ends at line 1, column 2: expected a key in double quotes"),
     ],
 )
-def test_what_is_wrong_with_a_plan(text: str, message: str) -> None:
+def test_invalid_plan_of_moves_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=r"plan\.json is not a reassignment plan") as caught:
         parse_plan(text, file="plan.json")
     assert message in caught.value.message
 
 
-def test_what_is_refused_does_not_complete() -> None:
+def test_refused_move_does_not_complete() -> None:
     moves = [Move("a", 0, (2, 1)), Move("a", 1, (9,))]
     found = reassignment(*cluster(FOUR), moves)
     assert (found.effects["completes"], found.verdict) == (False, Verdict.DEGRADED)

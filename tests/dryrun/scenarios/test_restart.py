@@ -122,7 +122,9 @@ def test_orphans_go_with_the_next_topic_of_that_name(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "behind, leaks", [([], 0), ([[NOOP]], 1), ([[BEGIN, topic(2), END]], 1)], ids=["nothing", "a no-op", "another"]
 )
-def test_what_follows_an_abort_decides(behind: list[list[MetadataRecord]], leaks: int) -> None:
+def test_records_after_an_abort_decide_if_aborted_ones_take_effect(
+    behind: list[list[MetadataRecord]], leaks: int
+) -> None:
     # As Kafka's own classes did: forgotten only where nothing follows in the same read.
     found, prediction = started_from(log([BEGIN, topic(1)], [ABORT], *behind))
     assert found.phantoms == leaks
@@ -144,7 +146,7 @@ def test_a_secret_that_differs_is_seen_and_not_shown() -> None:
     assert not leaks(repr(prediction.effects) + repr(prediction.findings))
 
 
-def test_what_comes_before_a_transaction_is_kept() -> None:
+def test_records_before_a_transaction_are_kept() -> None:
     found, _ = started_from(log([topic(1), BEGIN, topic(2)], [ABORT]))
     assert list(found.image.topic_ids) == ["t1"]
 

@@ -25,7 +25,7 @@ FLOORS = {
 
 
 @pytest.mark.parametrize(("level", "floor"), FLOORS.items())
-def test_how_far_down_one_gets(level: int, floor: int) -> None:
+def test_downgrade_floor_of_each_level(level: int, floor: int) -> None:
     assert downgrade_floor(find_release("4.4"), level) == floor
 
 
@@ -74,7 +74,7 @@ def test_the_rollback_ends_at_the_first_level_that_cannot_be_undone() -> None:
     assert text == "none below 4.3-IV0 (30): 4.3-IV0 (30) holds which log directories are cordoned"
 
 
-def test_what_a_change_brings() -> None:
+def test_consequences_of_an_upgrade_are_listed() -> None:
     reported = consequences("metadata.version", 14, 17)
     assert any("controllers register" in text for text in reported)
     assert not any("nothing:" in text for text in reported)
@@ -83,13 +83,13 @@ def test_what_a_change_brings() -> None:
     assert consequences("metadata.version", 8, 8) == ()
 
 
-def test_what_eligible_leader_replicas_do_to_min_insync_replicas() -> None:
+def test_elr_has_consequences_for_min_insync_replicas() -> None:
     on, off = (consequences("eligible.leader.replicas.version", *way) for way in ((0, 1), (1, 0)))
     assert any("min.insync.replicas" in text and "deleted" in text for text in on)
     assert any("do not come back" in text for text in off)
 
 
-def test_what_would_be_lost_is_named_where_metadata_changed() -> None:
+def test_losses_are_named_for_levels_that_changed_metadata() -> None:
     # Every level from 7 on that changed metadata says what older ones cannot hold.
     for mv in metadata_versions():
         if 7 <= mv.level <= 33:
@@ -105,7 +105,7 @@ def test_a_newer_feature_is_reported_as_unknown() -> None:
     [("metadata.version", 30, "4.3"), ("metadata.version", 21, "3.9"), ("kraft.version", 1, "3.9"),
      ("streams.version", 1, "4.2"), ("share.version", 2, "4.4"), ("transaction.version", 2, "4.0")],
 )  # fmt: skip
-def test_which_nodes_are_locked_out(feature: str, level: int, release: str) -> None:
+def test_first_release_with_a_level_is_found(feature: str, level: int, release: str) -> None:
     found = first_release_with(feature, level)
     assert found is not None
     assert found.name == release

@@ -44,7 +44,7 @@ def test_unknown_level_is_an_error(level: int) -> None:
         ("4.1", False, "4.1-IV1"), ("4.2", True, "4.3-IV0"), ("4.3", False, "4.3-IV0"), ("4.4", True, "4.5-IV0"),
     ],
 )  # fmt: skip
-def test_what_format_takes_where_no_release_is_named(release: str, unstable: bool, name: str) -> None:
+def test_default_metadata_version_of_each_release(release: str, unstable: bool, name: str) -> None:
     assert default_metadata_version(find_release(release), unstable=unstable).name == name
 
 

@@ -113,7 +113,7 @@ def test_dependencies_of_the_unknown(release: str, argument: str, id: str, words
         ("4.0", "x= 1", "Invalid version format:  1 for feature x"),
     ],
 )
-def test_what_is_not_a_feature_and_level(release: str, argument: str, words: str) -> None:
+def test_invalid_feature_argument_is_refused(release: str, argument: str, words: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_feature_level(find_release(release), argument)
     assert caught.value.id == "invalid-feature-argument"

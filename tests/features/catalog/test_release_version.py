@@ -81,7 +81,7 @@ def test_a_release_or_a_level_by_name(release: str, text: str, name: str) -> Non
         ),
     ],
 )
-def test_what_a_release_refuses_in_its_own_words(release: str, text: str, id: str, words: str) -> None:
+def test_release_version_is_refused_with_the_text_of_the_release(release: str, text: str, id: str, words: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_release_version(find_release(release), text, unstable=False)
     assert caught.value.id == id

@@ -27,7 +27,7 @@ def ended(reply: Reply, levels: dict[str, int] | None, settled: bool) -> tuple[s
 
 @pytest.mark.parametrize("settled", [False, True])
 @pytest.mark.parametrize("reply", list(Reply))
-def test_what_is_there_is_done_whatever_was_answered(reply: Reply, settled: bool) -> None:
+def test_observed_level_is_done_for_any_answer(reply: Reply, settled: bool) -> None:
     outcome, findings = ended(reply, A, settled)
     assert outcome == "done"
     assert findings == ([] if reply is Reply.ACCEPTED else ["change-made-despite-answer"])

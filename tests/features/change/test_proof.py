@@ -26,13 +26,13 @@ def test_a_node_that_lags_proves_nothing() -> None:
     assert not prove(cluster(text), WANTED).holds
 
 
-def test_who_lives_and_is_silent_leaves_the_proof_open() -> None:
+def test_silent_live_node_leaves_the_proof_open() -> None:
     text = "levels metadata.version=27\ncontrollers 1*\nbrokers 4 silent"
     assert ids(text) == [("broker 4", "node-not-proved")]
     assert prove(cluster(text), WANTED).nodes[1].to_dict()["levels"] is None
 
 
-def test_who_is_gone_is_left_out_and_named() -> None:
+def test_removed_node_is_left_out_of_the_proof_and_named() -> None:
     text = "levels metadata.version=27\ncontrollers 1*\ncontrollers 9 gone\nbrokers 4 gone"
     assert ids(text) == [("controller 9", "node-gone"), ("broker 4", "node-gone")]
     assert prove(cluster(text), WANTED).holds

@@ -75,7 +75,7 @@ def test_a_code_at_the_top_wins_over_a_silent_success_below() -> None:
     [(0, "accepted"), (31, "refused"), (35, "refused"), (42, "refused"), (95, "refused"), (7, "unclear"),
      (41, "unclear"), (-1, "unclear"), (6, "unclear")],
 )  # fmt: skip
-def test_what_a_code_leaves_open(code: int, reply: str) -> None:
+def test_error_code_is_classified_as_refused_or_open(code: int, reply: str) -> None:
     # A controller that resigns answers 41 for records that may yet be committed; 7 and -1 say nothing at all.
     assert {answered for _, answered, _, _ in results_of(2, answer(2, code, "x"))} == {reply}
 
@@ -107,7 +107,7 @@ def test_the_request_survives_the_wire(version: int, kind: UpgradeType) -> None:
     assert sent["ValidateOnly"] is True
 
 
-def test_where_the_dry_run_differs() -> None:
+def test_difference_between_dry_run_and_prediction_is_reported() -> None:
     refused, accepted = answer(2, 95, "no"), answer(2, 0, None)
     assert [finding.id for finding in check_dry_run({"a": True}, read_response(["a"], 2, refused))] == [
         "dry-run-refused"

@@ -135,7 +135,7 @@ def test_an_interrupted_change_is_taken_up_where_it_stood(
 
 
 @given(CASES)
-def test_what_kafka_would_refuse_is_blocked(case: tuple[Cluster, FeatureRequest]) -> None:
+def test_change_that_kafka_refuses_is_blocked(case: tuple[Cluster, FeatureRequest]) -> None:
     found, request = case
     plan = plan_change(found.state(), request)
     moving = {change.name: change.after for change in plan.changes if change.moves}

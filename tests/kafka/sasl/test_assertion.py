@@ -108,7 +108,7 @@ class TestMadeHere:
             {f"{A}.template.file": "/none"},
         ],
     )
-    def test_what_does_not_go_together(self, tmp_path: Path, more: dict[str, str]) -> None:
+    def test_conflicting_assertion_options_are_refused(self, tmp_path: Path, more: dict[str, str]) -> None:
         assert refused({f"{A}.private.key.file": str(save(tmp_path, RSA_KEY))} | more).id == "invalid-assertion"
 
     @pytest.mark.parametrize("text", ["", "hunter2", "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"])

@@ -116,7 +116,7 @@ class TestLogin:
         )
         return read_login(parse_jaas(f"{module} {options};"), properties)
 
-    def test_what_a_line_says(self, tmp_path: Path) -> None:
+    def test_login_line_is_read(self, tmp_path: Path) -> None:
         keytab = tmp_path / "k"
         keytab.touch()
         assert self.read(f'useKeyTab=true storeKey=true keyTab="{keytab}" principal="a@R" debug=true') == Login(

@@ -225,7 +225,7 @@ class TestOAuthBearer:
             (None, "HTTP status 401"),
         ],
     )
-    def test_why_an_endpoint_refuses(self, answer: Any, expected: str) -> None:
+    def test_reason_of_a_refusing_endpoint_is_reported(self, answer: Any, expected: str) -> None:
         # By one of RFC 6749's words, and by which server; nothing else that it says is repeated.
         with endpoint(401, answer) as (url, _), Server(b"") as broker:
             options = f'clientId="me" clientSecret="{SECRET}"'

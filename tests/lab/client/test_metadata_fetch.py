@@ -27,7 +27,7 @@ SNAPSHOT_SOON = {"metadata.log.max.record.bytes.between.snapshots": "20"}
 
 
 @pytest.mark.parametrize("release", EVERY)
-def test_what_is_fetched_is_what_is_on_the_disk(
+def test_fetched_log_is_equal_to_the_disk(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: Callable[[], int], release: str
 ) -> None:
     broker, controller = free_port(), free_port()

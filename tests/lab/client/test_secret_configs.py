@@ -17,7 +17,7 @@ KINDS = {"topic": 2, "broker": 4, "client-metrics": 16, "group": 32}
 
 
 @pytest.mark.parametrize("release", [releases.VERSIONS[0], "3.9.2", releases.NEWEST])
-def test_what_a_release_defines_as_public_is_not_a_secret(release: str) -> None:
+def test_configuration_is_secret_exactly_as_in_the_release(release: str) -> None:
     path = os.pathsep.join((maven.class_path(release), str(compiled("resource-configs", [SOURCE]))))
     command = [str(java.java_binary()), *JVM_OPTIONS, "-cp", path, "ResourceConfigs"]
     run = subprocess.run(command, env=java.environment(), capture_output=True, text=True, timeout=60, check=True)

@@ -186,7 +186,9 @@ def test_voters(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
-def test_what_is_committed(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
+def test_committed_records_of_real_voters_are_proved(
+    new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str
+) -> None:
     # The commit bound of three voters' folders, with a leader that went on alone for a while.
     cluster = new_cluster(release, controllers=3, brokers=1)
     cluster.start()

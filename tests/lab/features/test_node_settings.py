@@ -74,7 +74,7 @@ def leaders(cluster: KafkaCluster, name: str) -> set[int]:
 
 
 @pytest.mark.parametrize("release", ["4.3.1", *CAMPAIGN])
-def test_who_decides_is_as_the_table_says(
+def test_deciding_role_is_that_of_the_table(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, kafkactl: Kafkactl, release: str
 ) -> None:
     cluster = differing(new_cluster, release, BROKERS, CONTROLLERS)

@@ -27,7 +27,7 @@ def folder(cluster: KafkaCluster, node_id: int) -> Path:
 
 
 @pytest.mark.parametrize("way", ["--bootstrap-controller", "--bootstrap-server"])
-def test_what_is_fetched_is_what_is_on_the_disk(kafkactl, cluster: KafkaCluster, way: str):
+def test_fetched_log_is_equal_to_the_disk(kafkactl, cluster: KafkaCluster, way: str):
     address = cluster.bootstrap_controller if way == "--bootstrap-controller" else cluster.bootstrap_server
     run = kafkactl("log", "dump", "--from-cluster", way, address)
     assert run.code == 0, run.stderr
@@ -97,7 +97,7 @@ def test_the_nodes_agree(kafkactl, cluster: KafkaCluster):
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
-def test_what_came_before_the_newest_snapshot_is_reported(kafkactl, new_cluster: ClusterOf, release: str):
+def test_log_that_begins_at_a_snapshot_is_reported(kafkactl, new_cluster: ClusterOf, release: str):
     # As long as the controller's log has it; what a node of the same cluster has on disk is the same.
     often = {"metadata.log.max.snapshot.interval.ms": "2000"}
     cluster = new_cluster(release, controllers=1, brokers=1, settings=often)

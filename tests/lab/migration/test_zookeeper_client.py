@@ -132,7 +132,7 @@ def test_a_tree_that_moves_is_read_until_it_stands(
     kazoo.delete("/config/topics/new")
 
 
-def test_what_never_stops_changing_is_named(
+def test_tree_that_never_stops_changing_is_named(
     zookeeper: ZooKeeper, kazoo: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, sync = "/brokers/topics/topic-2", Reader.sync
@@ -162,7 +162,7 @@ def test_work_in_progress_is_not_waited_for(
     assert not tree.findings and "/migration" in tree.znodes
 
 
-def test_what_may_not_be_read_is_in_the_tree_as_such(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
+def test_znode_without_permission_is_marked_in_the_tree(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
     kazoo.create("/config/users/alice", b"x", acl=[make_digest_acl("a", "s3cret", all=True)])
     try:
         tree = zookeeper.read_tree()

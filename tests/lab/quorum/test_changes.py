@@ -116,7 +116,7 @@ def test_a_removal_that_hangs_lands_when_a_paused_voter_comes_back(
     assert sorted(cluster.voters()) == sorted({1, 2, 3, 4} - {followers[0]})
 
 
-def test_who_must_not_vote(cluster_of: ClusterOf, tmp_path: Path) -> None:
+def test_unfit_candidates_are_refused(cluster_of: ClusterOf, tmp_path: Path) -> None:
     cluster = cluster_of("4.3.1", controllers=3, brokers=1)
     journal = tmp_path / "journal"
     voters = cluster.voters()

@@ -47,7 +47,7 @@ def table_of(text: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("release", EVERY)
-def test_what_is_shown_is_what_kafkas_tool_shows(
+def test_description_is_equal_to_that_of_kafkas_tool(
     release: str, cluster_of: ClusterOf, storage_tool: StorageToolServer, kafkactl: Kafkactl
 ) -> None:
     cluster = cluster_of(release, controllers=3, brokers=1)

@@ -62,7 +62,7 @@ def started(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str, *, brokers
     "release",
     [pytest.param("3.9.2", marks=pytest.mark.campaign), pytest.param("4.3.1", marks=pytest.mark.campaign), "4.4.0"],
 )
-def test_who_is_alive_is_who_was_seen_to_advance(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
+def test_node_is_alive_if_it_was_observed_to_advance(kafkactl: Kafkactl, new_cluster: ClusterOf, release: str) -> None:
     ours = started(kafkactl, new_cluster, release, brokers=0)
     before = ours.level()
     first, second = ours.followers

@@ -114,7 +114,7 @@ def test_dry_runs_end_as_predicted(
 
 
 @pytest.mark.parametrize("release", ["4.3.1", pytest.param("4.4.0", marks=pytest.mark.campaign)])
-def test_whether_all_voters_have_reported_is_the_leaders_secret(
+def test_directories_that_voters_have_not_reported_are_known_to_the_leader_only(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: Callable[[], int], release: str
 ) -> None:
     # Some seconds after the election the dry run is accepted, and DescribeQuorum looks as it did before.

@@ -62,14 +62,14 @@ SAMPLE = (
 
 
 @pytest.mark.parametrize("course", SAMPLE, ids=lambda course: course.name)
-def test_what_is_predicted_happens(course: Course, course_run: RunCourse) -> None:
+def test_predicted_verdicts_are_observed(course: Course, course_run: RunCourse) -> None:
     assert [seen for seen in course_run(course) if not seen.agrees] == []
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("course", COURSES, ids=lambda course: course.name)
-def test_what_is_predicted_happens_in_every_scene(course: Course, course_run: RunCourse) -> None:
+def test_predicted_verdicts_are_observed_in_every_scene(course: Course, course_run: RunCourse) -> None:
     began = time.monotonic()
     seen = course_run(course)
     record(course, seen, time.monotonic() - began)

@@ -192,7 +192,7 @@ def case_named(name: str) -> Case:
 
 
 @pytest.mark.parametrize(("name", "release"), (*REPRESENTATIVES, *SETTING_REPRESENTATIVES))
-def test_what_is_foretold_happens(name: str, release: str, disks: Disks) -> None:
+def test_real_start_is_as_predicted(name: str, release: str, disks: Disks) -> None:
     runs = run_case(case_named(name), release, disks)
     assert runs.mismatch is None, runs.mismatch
 

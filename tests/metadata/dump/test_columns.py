@@ -132,7 +132,7 @@ def test_damaged_logs(_what, data):
 
 
 @pytest.mark.parametrize("name", BATCH_FILES)
-def test_what_kafka_wrote(name):
+def test_golden_log_is_dumped_equally_by_columns(name):
     assert_same(golden(name), hide=False)
 
 

@@ -159,7 +159,7 @@ def offsets(wanted: Wanted) -> list[int]:
         (Wanted(key=KeyFilter(Key(sorts=None, name="nobody"))), []),
     ],
 )
-def test_what_is_asked_for(wanted: Wanted, expected: list[int]):
+def test_requested_records_are_dumped(wanted: Wanted, expected: list[int]):
     assert offsets(wanted) == expected
 
 

@@ -71,7 +71,7 @@ def test_images_differ_where_their_digests_do(seed, cut):
     ]
 
 
-def test_what_is_added_has_all_its_fields():
+def test_added_entity_has_all_its_fields():
     found = diff(EMPTY, full())
     acl = next(difference for difference in found if difference.part == "acls")
     assert acl.after == image_json(full())["acls"][0]

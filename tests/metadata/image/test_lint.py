@@ -46,7 +46,7 @@ def test_there_is_nothing_to_say_of_a_sound_state():
         ({"Directories": [uuid(101), uuid(102), uuid(101)]}, "replica-in-lost-directory"),
     ],
 )
-def test_what_is_wrong_with_a_partition(fields, id):
+def test_problem_of_a_partition_is_reported(fields, id):
     directories = [uuid(100 + field) for field in fields.get("Replicas", [1, 2, 3])]
     found = lint(image_of(ELR, TOPIC, partition(0, **{"Directories": directories, **fields})))
     assert [finding.id for finding in found] == [id]
@@ -90,7 +90,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("records", "id", "subject"), OTHERS, ids=[id for _, id, _ in OTHERS])
-def test_what_is_wrong_elsewhere(records, id, subject):
+def test_problem_of_another_entity_is_reported(records, id, subject):
     found = lint(image_of(*records))
     assert [(finding.id, finding.subject) for finding in found] == [(id, subject)]
 
@@ -101,7 +101,7 @@ def test_partition_whose_eligible_broker_is_fenced_has_no_leader_and_no_other_fl
     assert [finding.id for finding in lint(state)] == ["leaderless-partition"]
 
 
-def test_what_is_wrong_everywhere_is_said_once():
+def test_problem_of_many_partitions_is_reported_once():
     down = [record("FenceBroker", Id=broker) for broker in (1, 2, 3)]
     found = lint(image_of(TOPIC, *(partition(number, Leader=-1) for number in range(1000)), *down))
     assert [finding.id for finding in found] == ["leaderless-partition"]

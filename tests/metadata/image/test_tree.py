@@ -65,7 +65,7 @@ def value(path: str) -> object:
     return node.value
 
 
-def test_what_is_where():
+def test_values_are_found_by_their_paths():
     assert value("/image/provenance") == {"offset": 9}
     assert value("/image/features/metadata.version") == 30
     assert value("image/topics/byName/t/id") == str(ID)

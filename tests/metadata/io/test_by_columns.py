@@ -141,7 +141,7 @@ def test_damaged_logs(folder, _what, data):
 
 
 @pytest.mark.parametrize("name", BATCH_FILES)
-def test_what_kafka_wrote(folder, name):
+def test_golden_log_is_read_equally_by_columns(folder, name):
     assert_same(folder, golden(name))
 
 

@@ -38,7 +38,7 @@ def test_one_segment(tmp_path, folder):
     assert facts.damaged_segment is None and facts.unreadable == ()
 
 
-def test_what_is_behind_damage_is_not_read(tmp_path, folder):
+def test_segments_after_damage_are_not_read(tmp_path, folder):
     segment(folder, 6, noop(6) + b"broken")
     segment(folder, 7, noop(7))
     facts = scan_metadata_log(str(tmp_path))
@@ -77,7 +77,7 @@ def taken_out(monkeypatch, *names, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".deleted", None])
-def test_what_a_running_node_takes_out_of_its_log_was_not_damaged(tmp_path, folder, monkeypatch, suffix):
+def test_files_that_a_running_node_deletes_are_not_damage(tmp_path, folder, monkeypatch, suffix):
     segment(folder, 6, noop(6))
     first_checkpoint = f"{0:020}-{0:010}.checkpoint"
     (folder / first_checkpoint).write_bytes(encode_first_checkpoint(now_ms=1))

@@ -62,7 +62,7 @@ def test_another_file_system_needs_spark(kafkactl: Kafkactl, options: list[str])
     assert "--engine spark" in run.error["next_step"]
 
 
-def test_where_workers_look_for_what_was_fetched() -> None:
+def test_folder_of_a_fetched_log_is_recognised() -> None:
     assert within_fetched("/tmp/log/x") is None
     assert fetched_folder("/tmp/log/x") is None
     path = "/tmp/kafkactl-fetched-a/0/__cluster_metadata-0/x.log"

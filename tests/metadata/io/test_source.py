@@ -69,7 +69,7 @@ def test_a_folder_and_the_log_directory_around_it(folder: Path):
         (lambda path: path.symlink_to(path.name), "a link that leads to no file"),
     ],
 )
-def test_what_has_the_name_of_a_file_of_the_log_and_is_none(
+def test_invalid_file_with_the_name_of_a_log_file_is_refused(
     make: Callable[[Path], None], words: str, name: str, folder: Path
 ):
     make(folder / name)

@@ -204,7 +204,7 @@ class TestDamage:
         assert [problem.id for problem in found.problems] == ["unknown-record-type"]
         assert [record.data["Name"] for record in records_of(found)] == ["a", "b"]
 
-    def test_what_does_not_belong_where_it_stands(self):
+    def test_misplaced_control_records_are_reported(self):
         def control(*records: tuple[bytes, bytes], offset: int) -> bytes:
             return encode_batch(records, base_offset=offset, timestamp_ms=0, is_control=True)
 

@@ -75,7 +75,7 @@ def test_every_byte_of_a_small_record():
         ("010c000278000200ff", "trailing-bytes", 108, "FeatureLevelRecord"),
     ],
 )
-def test_what_is_refused(data: str, error_id: str, offset: int, path: str):
+def test_invalid_frame_is_refused_with_its_place(data: str, error_id: str, offset: int, path: str):
     error = refused(bytes.fromhex(data))
     assert (error.id, error.offset, error.path) == (error_id, offset, path)
 

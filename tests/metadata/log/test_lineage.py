@@ -36,11 +36,13 @@ A, B, C = (0, 1, b"a"), (2, 1, b"b"), (4, 2, b"c")
         ((A, B, C), (A, (3, 1, b"x")), Divergence(offset=2, epoch=1, other_epoch=None)),
     ],
 )
-def test_where_they_part(batches: tuple[Batch, ...], other: tuple[Batch, ...], expected: Divergence | None):
+def test_divergence_point_of_two_logs_is_found(
+    batches: tuple[Batch, ...], other: tuple[Batch, ...], expected: Divergence | None
+):
     assert divergence(index(*batches), index(*other)) == expected
 
 
-def test_what_an_index_knows():
+def test_index_has_the_offsets_and_epochs_of_a_log():
     found = index(A, B, C)
     assert (found.first_offset, found.end_offset, found.last_epoch) == (0, 6, 2)
     assert (index().first_offset, index().end_offset, index().last_epoch) == (None, 0, -1)

@@ -30,12 +30,12 @@ def test_kafkas_files_are_written_again_byte_for_byte(path: Path):
 
 
 @pytest.mark.parametrize(("content", "leader_id"), READ)
-def test_what_kafka_reads(content: str, leader_id: int):
+def test_quorum_state_that_kafka_reads_is_read(content: str, leader_id: int):
     assert decode_quorum_state(content.encode()).leader_id == leader_id
 
 
 @pytest.mark.parametrize(("content", "error_id"), REFUSED)
-def test_what_kafka_refuses(content: str, error_id: str):
+def test_quorum_state_that_kafka_refuses_is_refused(content: str, error_id: str):
     with pytest.raises(DecodeError) as caught:
         decode_quorum_state(content.encode(), file="quorum-state")
     assert caught.value.id == error_id
@@ -68,7 +68,7 @@ def test_json_made_to_hurt_is_refused(content: str):
         decode_quorum_state(content.encode())
 
 
-def test_what_is_written():
+def test_quorum_state_is_written_as_kafka_writes_it():
     state = QuorumStateFile(data_version=1, leader_epoch=5, voted_id=2, voted_directory_id=Uuid(b"\0" * 15 + b"\x05"))
     assert encode_quorum_state(state) == (
         b'{"leaderId":-1,"leaderEpoch":5,"votedId":2,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAABQ","data_version":1}'
@@ -89,7 +89,7 @@ def test_what_is_written():
         (QuorumStateFile(data_version=0, leader_epoch=0, voted_directory_id=Uuid(b"1" * 16)), "field-not-in-version"),
     ],
 )
-def test_what_cannot_be_written(state: QuorumStateFile, error_id: str):
+def test_invalid_quorum_state_is_not_written(state: QuorumStateFile, error_id: str):
     with pytest.raises(EncodeError) as caught:
         encode_quorum_state(state)
     assert caught.value.id == error_id

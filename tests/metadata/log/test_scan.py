@@ -58,7 +58,7 @@ def test_batches_come_whole_whatever_the_pieces(piece):
     assert [entry.header.position for entry in found] == [sum(map(len, LOG[:index])) for index in range(len(LOG))]
 
 
-def test_what_a_log_comes_to():
+def test_contents_of_a_log_are_summed():
     contents = contents_of(DATA)
     assert contents.levels == {"metadata.version": 25}
     assert [(change.offset, change.level) for change in contents.features][:2] == [(2, 21), (5, 25)]
@@ -89,7 +89,7 @@ STOPS = [
 
 
 @pytest.mark.parametrize(("data", "reason"), STOPS)
-def test_where_and_why_it_stops(data, reason):
+def test_stop_of_a_scan_has_its_place_and_reason(data, reason):
     last = walk(data)[-1]
     assert isinstance(last, Stop)
     assert last.reason == reason

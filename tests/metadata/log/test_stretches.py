@@ -61,7 +61,7 @@ def test_behind_damage_nothing_comes_in_runs_and_the_stop_says_where():
         ([], None, True, []),
     ],
 )
-def test_how_offsets_run(batches, first, ascends, gaps):
+def test_course_of_offsets_is_recognised(batches, first, ascends, gaps):
     course = course_of(*batches)
     assert (course.first, course.ascends, course.gaps, course.out_of_range) == (first, ascends, gaps, None)
 

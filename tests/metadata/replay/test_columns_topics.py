@@ -79,7 +79,7 @@ def test_it_is_a_value_that_can_be_sent_and_asked():
 
 
 @pytest.mark.slow
-def test_what_follows_does_not_change_it():
+def test_later_batches_do_not_change_an_image():
     batches = _batches()
     first, rest = b"".join(batches[: len(batches) // 2]), b"".join(batches[len(batches) // 2 :])
     replaying = _by_columns(first)

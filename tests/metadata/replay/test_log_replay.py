@@ -146,7 +146,7 @@ def test_damaged_logs(_what, data):
 
 
 @pytest.mark.parametrize("name", BATCH_FILES)
-def test_what_kafka_wrote(name):
+def test_golden_log_is_replayed_equally_by_columns(name):
     assert_careful(assert_same(golden(name)), carefully(golden(name)))
 
 
@@ -260,7 +260,7 @@ def test_a_usual_log_is_taken_by_columns(monkeypatch):
         [[topic(1), partition(1, version=0)], [change(1, Leader=2), change(1, Replicas=[1, 2])]],
     ],
 )
-def test_what_takes_effect_in_order_stays_columns(case, monkeypatch):
+def test_transactions_in_order_are_replayed_by_columns(case, monkeypatch):
     data = encoded([[LEVEL], *case])
     assert_same(data)
     assert passes(monkeypatch, data) == (0, 0)

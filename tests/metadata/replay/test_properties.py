@@ -59,7 +59,7 @@ def test_an_image_is_not_changed_by_a_replay_that_starts_from_it(seed):
 
 
 @given(seed=SEEDS)
-def test_what_is_replayed_is_what_is_encoded(seed):
+def test_encoded_records_are_decoded_unchanged(seed):
     # The records fit their definitions, so the properties hold for logs and not only for dicts.
     for record in random_log(random.Random(seed), 40):
         assert decode_record(encode_record(message(record.type), record.version, record.data)) == record

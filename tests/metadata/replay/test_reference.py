@@ -48,7 +48,7 @@ def test_every_record_type_has_a_rule_or_a_reason():
 
 
 @pytest.mark.parametrize("name", BATCH_FILES)
-def test_what_kafka_wrote_replays_without_a_word(name):
+def test_golden_log_replays_without_findings(name):
     found = replay(records_of(golden(name)), snapshot=".checkpoint." in name)
     assert found.findings == ()
     assert bool(found.image.features) == ("first-3.9" not in name and "first-4.3" not in name)
@@ -170,7 +170,7 @@ def test_registrations_end():
     assert image.brokers == image.controllers == {}
 
 
-def test_what_is_set_to_nothing_is_gone():
+def test_entity_set_to_null_is_removed():
     quota = {"Entity": [{"EntityType": "user", "EntityName": None}], "Key": "producer_byte_rate"}
     image = image_of(
         record("FeatureLevel", Name="group.version", FeatureLevel=1),
@@ -261,7 +261,7 @@ def test_a_wrong_change_leaves_things_as_they_were(wrong, id):
         ((BEGIN, TOPIC, ABORT), "aborted-transaction"),
     ],
 )
-def test_what_kafkas_image_takes_but_is_not_right_is_reported(records, id):
+def test_invalid_record_that_kafka_accepts_is_reported(records, id):
     assert ids_of(*records) == [id]
 
 

@@ -93,7 +93,7 @@ def test_control_records_by_type(record_type: int, name: str) -> None:
     [(message, "NoSuchMessage"), (message, "../errors"), (metadata_record, 999), (request, -1), (response, 999),
      (control_record, 7)],
 )  # fmt: skip
-def test_what_is_not_known_is_named(find, argument) -> None:  # type: ignore[no-untyped-def]
+def test_unknown_definition_is_named(find, argument) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(SchemaError, match=str(argument)) as caught:
         find(argument)
     assert caught.value.id == "unknown-definition"

@@ -25,7 +25,7 @@ def test_whole_line_comments_are_dropped() -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_not_a_definition_is_refused(text: str, words: str) -> None:
+def test_invalid_definition_is_refused(text: str, words: str) -> None:
     with pytest.raises(SchemaError, match=words) as caught:
         parse_definition(text)
     assert caught.value.id == "invalid-definition"

@@ -51,7 +51,7 @@ def test_lines(line: str, options: dict[str, str]) -> None:
         f'{PLAIN} required password "hunter2";',
     ],
 )
-def test_what_is_refused_shows_no_secret(line: str) -> None:
+def test_refused_login_line_shows_no_secret(line: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_jaas(line)
     assert (caught.value.id, caught.value.exit_code) == ("invalid-jaas-line", 2)

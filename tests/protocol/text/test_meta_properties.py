@@ -52,7 +52,7 @@ def test_layout_2_needs_a_directory_id():
 @given(
     st.text(st.characters(codec="ascii"), max_size=20), st.integers(0, 2**31 - 1), st.binary(min_size=16, max_size=16)
 )
-def test_what_is_written_is_read(cluster_id: str, node_id: int, raw: bytes):
+def test_written_meta_properties_are_read_again(cluster_id: str, node_id: int, raw: bytes):
     data = render_meta_properties(
         layout=3, cluster_id=cluster_id, node_id=node_id, directory_id=Uuid(raw), now_ms=NOW_MS
     )

@@ -145,7 +145,7 @@ def test_nothing_to_warn_of(data: bytes):
     assert parse_properties(data).warnings == ()
 
 
-def test_where_things_stand():
+def test_lines_and_offsets_of_keys_are_found():
     found = parse_properties(b"# c\na=1\n  b\\\n  =2\na=3\n")
     assert [(entry.key, entry.line, entry.offset) for entry in found.entries] == [
         ("a", 2, 4),
@@ -182,7 +182,7 @@ def test_writing_beyond_ascii():
 
 @pytest.mark.slow
 @given(st.text(max_size=8), st.text(max_size=8))
-def test_what_is_written_is_read(key: str, value: str):
+def test_written_property_is_read_again(key: str, value: str):
     line = render_property(key, value, ascii_only=True)
     assert line.isascii()
     assert parse_properties(line.encode()).mapping == {key: value}

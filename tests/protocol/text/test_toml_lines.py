@@ -67,7 +67,7 @@ def test_tables_know_their_lines() -> None:
 @pytest.mark.parametrize(
     "text", ["a", "a = ", "[", "[[", '"', "a = [", 'a = """', "[a", "=", "a.b.", "\\", "]]", "{}=1"]
 )
-def test_what_is_not_toml_has_an_end(text: str) -> None:
+def test_invalid_toml_is_scanned_to_its_end(text: str) -> None:
     key_lines(text)
 
 

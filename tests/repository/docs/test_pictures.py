@@ -72,6 +72,6 @@ def test_the_playground_on_a_picture_is_that_of_today(name: str) -> None:
     assert "Traceback" not in words and "\r" not in words
 
 
-def test_what_a_command_wiped_is_not_read(tmp_path: Path) -> None:
+def test_erased_text_is_not_captured(tmp_path: Path) -> None:
     script = "printf 'step 1'; printf '\\r\\033[Kstep 2'; printf '\\r\\033[Kdone\\n'; exit 3"
     assert on_a_terminal(["sh", "-c", script], folder=tmp_path, columns=80) == (3, "done\n")

@@ -1,14 +1,16 @@
-"""Variables are named for what they hold."""
+"""Names of variables and tests: a variable is named for its value, a test for its subject."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.repository.tree import nodes, product_files, python_files, shown
 
 BANNED = {"one"}
+WITHOUT_SUBJECT = re.compile(r"test_(how|what|whatever|when|where|whether|which|who|whoever|why)_")
 
 
 def badly_named(path: Path) -> Iterator[str]:
@@ -31,3 +33,20 @@ def test_a_bad_name_is_found(tmp_path, monkeypatch):
     path.write_text("for one in voters:\n    print(one)\nids = [voter.id for voter in voters]\n"
                     "def first(one):\n    return one\nlast = max(voters, key=lambda one: one.id)\n")  # fmt: skip
     assert sorted(badly_named(path)) == ["example.py:1", "example.py:4", "example.py:6"]
+
+
+def without_subject(path: Path) -> list[str]:
+    """Return the places of tests in one file whose name begins with a question."""
+    return [f"{shown(path)}:{node.lineno}" for node in nodes(path, ast.FunctionDef) if WITHOUT_SUBJECT.match(node.name)]
+
+
+def test_tests_are_named_by_their_subject():
+    found = [place for path in python_files("tests") for place in without_subject(path)]
+    assert not found, "name subject, condition and result: test_unreachable_node_is_reported_as_unknown"
+
+
+def test_name_without_a_subject_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.repository.language.test_names.shown", lambda path: path.name)
+    path = tmp_path / "example.py"
+    path.write_text("def test_what_leads():\n    pass\n\n\ndef test_leader_is_named():\n    pass\n")
+    assert without_subject(path) == ["example.py:1"]

@@ -86,7 +86,7 @@ def test_the_wheel_holds_every_file_and_nothing_else(dist):
 
 
 @pytest.mark.slow
-def test_what_is_released_is_sound_and_works_in_a_fresh_environment(dist, tmp_path):
+def test_release_is_valid_and_works_in_a_fresh_environment(dist, tmp_path):
     from scripts import make_sbom  # which takes long to load
 
     _python("-m", "twine", "check", "--strict", *map(str, dist.iterdir()))

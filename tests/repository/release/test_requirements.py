@@ -82,7 +82,7 @@ def test_everything_has_a_hash_and_no_place_is_named(path) -> None:
     assert "://" not in text and "-index" not in text and "--find-links" not in text and " @ " not in text
 
 
-def test_what_builds_kafkactl_is_locked() -> None:
+def test_build_requirements_are_locked() -> None:
     system = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
     for requirement in map(Requirement, system):
         assert str(requirement) in make_requirements.BUILD

@@ -98,7 +98,7 @@ def _versions(name: str, document: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_is_required_and_not_locked_is_an_error(make_sbom: Any, tmp_path: Path) -> None:
+def test_unlocked_requirement_is_an_error(make_sbom: Any, tmp_path: Path) -> None:
     with pytest.raises(make_sbom.SbomError, match="pytest"):
         make_sbom.bill(wheel_of(tmp_path, "pytest>=1"))
     with pytest.raises(SystemExit, match="usage"):
@@ -106,7 +106,9 @@ def test_what_is_required_and_not_locked_is_an_error(make_sbom: Any, tmp_path: P
 
 
 @pytest.mark.slow
-def test_what_breaks_the_schema_is_an_error(make_sbom: Any, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bill_of_materials_against_the_schema_is_an_error(
+    make_sbom: Any, wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Outputter:
         def output_as_string(self, indent: int) -> str:
             return '{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"name": "x"}]}'
@@ -124,7 +126,7 @@ def test_an_unknown_licence_is_an_error(make_sbom: Any, wheel: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_what_is_noted_for_packages_not_installed_is_true_where_they_are(make_sbom: Any) -> None:
+def test_noted_requirements_are_those_of_installed_packages(make_sbom: Any) -> None:
     for name, (license_, requires) in make_sbom.NOT_INSTALLED.items():
         assert any(Requirement(line).name == name for line in map(str, locked("gssapi"))), f"{name} is no longer locked"
         if (package := needed([name])[name]) is not None:

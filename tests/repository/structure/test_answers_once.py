@@ -48,7 +48,7 @@ def test_json_is_made_of_what_the_class_has() -> None:
         ('return {"ids": sorted(self.ids)}', False),
     ],
 )
-def test_which_methods_only_copy(body: str, copies: bool) -> None:
+def test_method_that_only_copies_fields_is_found(body: str, copies: bool) -> None:
     method = ast.parse(f"def to_dict(self):\n    {body}\n").body[0]
     assert isinstance(method, ast.FunctionDef)
     assert _only_copies(method) is copies

@@ -142,7 +142,7 @@ def test_nothing_can_be_changed():
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_what_is_given_is_checked_from_the_first_value_on(number):
+def test_values_are_checked_from_the_first_one_on(number):
     fresh = _declare(frozen)
     for _ in range(number):
         with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'id'"):
@@ -189,7 +189,7 @@ def _unequal():
 
 
 @pytest.mark.parametrize("declare", [_inherits, _changing, _unequal])
-def test_what_is_not_offered_is_refused_when_the_class_is_declared(declare):
+def test_unsupported_declaration_is_refused(declare):
     with pytest.raises(TypeError):
         frozen(declare())
 

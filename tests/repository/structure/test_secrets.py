@@ -70,13 +70,13 @@ def test_a_journal_that_has_one_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["core", "core.4711", "hs_err_pid7.log", "kafkactl.prom", "leftovers.csv"])
-def test_what_is_written_or_left_by_a_crash_is_searched(tmp_path: Path, name: str) -> None:
+def test_written_files_and_crash_dumps_are_searched(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\x7fELF\0" + bytes(5000) + b"hunter2\0")
     assert written_leaks(tmp_path) == [f"{tmp_path}/{name}: ['hunter']"]
     (tmp_path / name).unlink()
 
 
-def test_what_a_test_prints_is_searched_and_what_its_processes_say(tmp_path: Path) -> None:
+def test_output_of_tests_and_their_processes_is_searched(tmp_path: Path) -> None:
     # A session of its own, whose only tests print one and start a process that does.
     test = tmp_path / "test_prints.py"
     test.write_text(

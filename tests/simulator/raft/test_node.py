@@ -51,7 +51,7 @@ def test_a_minority_elects_no_leader(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_what_was_not_committed_is_truncated(release):
+def test_uncommitted_records_are_truncated(release):
     world = quorum(release)
     first = world.elected()
     world.isolate(first.id)

@@ -37,7 +37,7 @@ def test_the_end_of_an_epoch_is_where_the_next_begins():
         (6, 1, DIVERGING), (3, 2, DIVERGING), (10, 4, DIVERGING), (9, 5, DIVERGING),
     ],
 )  # fmt: skip
-def test_what_is_a_prefix(offset, epoch, verdict):
+def test_prefix_of_a_log_is_recognised(offset, epoch, verdict):
     assert log_of(data(0, 5, 1), data(5, 9, 4)).validate(offset, epoch)[0] == verdict
 
 

@@ -193,7 +193,7 @@ def test_leftovers_of_a_deleted_topic_are_reported_once(tmp_path: Path):
     assert [partition.exists for partition in answer.partitions] == [False, True]
 
 
-def test_what_is_not_given_is_unknown(tmp_path: Path):
+def test_missing_source_leaves_the_answer_unknown(tmp_path: Path):
     place = three().add(GONE.copied(0, "x", 5, 9), GONE.copied(0, "y", 10, 19)).save(tmp_path)
     answer = audit(load(Request(sources=(str(place),))))
     assert not answer.findings

@@ -99,14 +99,14 @@ def test_a_listing_of_a_part_is_suspected(tmp_path: Path):
     assert "if the listing is whole" in found["message"] and found["next_step"].startswith("Make the listing again")
 
 
-def test_what_retention_may_have_deleted_meanwhile_is_reported_separately(tmp_path: Path):
+def test_objects_possibly_deleted_by_retention_are_reported_separately(tmp_path: Path):
     found = only(many(tmp_path, "lkjihgfedc"), "missing-object")
     assert "unless retention deleted what is missing after the metadata" in found["message"]
     for listing in ("lkjihgfedb", "lkjihgfeda"):
         assert only(many(tmp_path, listing), "missing-object")["message"].endswith("the offsets cannot be read")
 
 
-def test_what_lies_below_the_log_start_may_be_missing(tmp_path: Path):
+def test_segment_below_the_log_start_may_be_missing(tmp_path: Path):
     document = cluster(partition_seen(earliest=15, local=25, latest=50, bases=(25, 30, 40)))
     place = str(save_observation(tmp_path / "seen", document, three()))
     bucket = listed(tmp_path, objects(TOPIC, 0, "c", 20))
@@ -193,7 +193,7 @@ def test_a_metadata_topic_of_another_cluster_is_not_judged(tmp_path: Path):
     assert refuses(tmp_path, bucket)
 
 
-def test_what_may_be_in_a_batch_that_is_cut_is_not_a_gap(tmp_path: Path):
+def test_offsets_of_a_cut_batch_are_not_a_gap(tmp_path: Path):
     log = three()
     log.data = log.data[:-7]
     answer = audited(tmp_path, log)

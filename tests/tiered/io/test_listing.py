@@ -132,7 +132,7 @@ def test_a_folder_and_a_file_system_of_pyarrow(tmp_path: Path):
         (b"\xff\xfe\x00", "invalid-listing"),
     ],
 )
-def test_what_is_not_a_listing(tmp_path: Path, data: bytes, error_id: str):
+def test_invalid_listing_is_refused(tmp_path: Path, data: bytes, error_id: str):
     (tmp_path / "l").write_bytes(data)
     with pytest.raises(KafkactlError) as caught:
         read_listing(str(tmp_path / "l"))

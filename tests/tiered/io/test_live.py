@@ -215,7 +215,7 @@ def test_settings_that_may_not_be_read() -> None:
 
 
 @pytest.mark.parametrize("own, start", [("remote.storage.enable", 0), ("cleanup.policy", None)])
-def test_which_topics_are_asked_about(own: str, start: int | None) -> None:
+def test_topics_with_remote_storage_are_queried(own: str, start: int | None) -> None:
     # Where tiering was switched off, segments may be left; a topic that never had it is left alone.
     cluster = TieredBrokers()
     setting = {"Name": own, "Value": "false", "ConfigSource": 1, "IsSensitive": False}

@@ -179,7 +179,7 @@ def _shown(partition: Any) -> Any:
     )  # fmt: skip
 
 
-def test_what_was_fetched_is_written_where_workers_read_it(in_process: None) -> None:
+def test_fetched_logs_are_written_for_the_workers(in_process: None) -> None:
     logs = []
     for number, log in enumerate(_odd()):
         file = SegmentFile(

@@ -96,7 +96,7 @@ def test_a_huge_cluster_makes_a_small_page():
     assert f"The first {LANES} of 1,000 are drawn".encode() in page
 
 
-def test_what_is_not_known_is_said():
+def test_unknown_offsets_are_reported_in_the_report():
     unknown = picture("a", local=None, both=None, whole=False, holes=lane(), others=(), log_start_offset=None,
                       highest_offset=None, next_upload_offset=None)  # fmt: skip
     strip = strip_of(unknown)
