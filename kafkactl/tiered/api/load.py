@@ -269,20 +269,30 @@ def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metad
 
 
 def _merged(view: ClusterView, metadata: ClusterView) -> ClusterView:
-    """Return the topics and brokers of the metadata log, with the offsets and logs that an observation has of them."""
+    """Return the topics and brokers of the later of both, with the offsets and logs that an observation has of them."""
     assert metadata.topics is not None
-    topics = {topic_id: _with_offsets(view, topic) for topic_id, topic in metadata.topics.items()}
-    topic = view.metadata_topic or metadata.metadata_topic
-    other = metadata.metadata_topic
+    topic, other = view.metadata_topic or metadata.metadata_topic, metadata.metadata_topic
     if topic is not None and other is not None:
         topic = changed(
             topic,
             partitions=other.partitions if topic.partitions is None else topic.partitions,
             configs=other.configs if topic.configs is None else topic.configs,
         )
-    return changed(
-        view, topics=topics, topics_until_ms=metadata.topics_until_ms, brokers=metadata.brokers, metadata_topic=topic
-    )
+    view = changed(view, metadata_topic=topic)
+    known_ms = view.time_ms if view.topics_until_ms is None else view.topics_until_ms
+    if view.topics is not None and known_ms is not None and known_ms >= (metadata.time_ms or 0):
+        topics = {topic_id: _filled(found, metadata.topics.get(topic_id)) for topic_id, found in view.topics.items()}
+        return changed(view, topics=topics, brokers=metadata.brokers if view.brokers is None else view.brokers)
+    topics = {topic_id: _with_offsets(view, found) for topic_id, found in metadata.topics.items()}
+    return changed(view, topics=topics, topics_until_ms=metadata.topics_until_ms, brokers=metadata.brokers)
+
+
+def _filled(topic: TopicView, other: TopicView | None) -> TopicView:
+    """Return a topic with what an earlier metadata log has of it in place of what is unknown."""
+    if other is None:
+        return topic
+    configs = other.configs if topic.configs is None else topic.configs
+    return changed(topic, configs=configs, partitions=topic.partitions or other.partitions)
 
 
 def _with_offsets(view: ClusterView, topic: TopicView) -> TopicView:

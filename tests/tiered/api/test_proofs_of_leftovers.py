@@ -19,9 +19,11 @@ from tests.tiered.logs import (
     FINISHED,
     HOUR_MS,
     SIZE,
+    TIERED,
     LogOf,
     Topic,
     metadata_log,
+    observed,
     partition_seen,
     save_broker,
     save_observation,
@@ -275,3 +277,34 @@ def test_end_of_an_earlier_observation_proves_nothing_of_a_newer_source(tmp_path
     asked = Request(observation=folder, sources=(newer,), bucket=bucket, now_ms=BEGIN_MS + 48 * HOUR_MS)
     found = left(asked)
     assert (found.objects, found.unproven) == ((), 5)
+
+
+def test_later_observation_counts_before_an_earlier_metadata_log(tmp_path: Path) -> None:
+    # Since the copy of the log another broker became the leader, copies a segment, and a topic was created.
+    log = three().add(TOPIC.started(0, "d", 30, 39, broker=2, at=HOUR_MS), OTHER.copied(0, "o", 0, 9, at=-2 * HOUR_MS))
+    seen = [partition_seen(leader=2, latest=50)]
+    document = observed([(TOPIC, TIERED, seen), (OTHER, TIERED, [partition_seen()])], time_ms=BEGIN_MS + HOUR_MS)
+    document["metadata_topic"]["logs"] = [{"partition": 0, "end_offset": log.next_offset}]
+    folder = str(save_observation(tmp_path / "seen", document, log))
+    earlier = metadata_log(
+        tmp_path / "__cluster_metadata-0",
+        [(REMOTE_LOG_METADATA, RLM), (TOPIC.name, TOPIC.id)],
+        end_ms=BEGIN_MS,
+    )
+    bucket = listed(tmp_path, objects(TOPIC, 0, "d", 30), objects(OTHER, 0, "o", 0))
+    asked = Request(observation=folder, metadata=str(earlier), bucket=bucket, now_ms=BEGIN_MS + HOUR_MS)
+    assert left(asked, orphans=True).objects == ()
+    assert {found.topic: (found.exists, found.leader) for found in audit(load(asked)).partitions} == {
+        TOPIC.name: (True, 2), OTHER.name: (True, 1),
+    }  # fmt: skip
+
+
+def test_later_metadata_log_counts_before_an_earlier_observation(tmp_path: Path) -> None:
+    document = observed([(TOPIC, TIERED, [partition_seen()]), (GONE, TIERED, [partition_seen()])])
+    document["metadata_topic"]["topic_id"] = str(RLM)
+    log = three().add(GONE.copied(0, "g", 0, 9))
+    folder = str(save_observation(tmp_path / "seen", document, log))
+    named = [(REMOTE_LOG_METADATA, RLM), (TOPIC.name, TOPIC.id)]
+    later = metadata_log(tmp_path / "__cluster_metadata-0", named, end_ms=BEGIN_MS + HOUR_MS)
+    asked = Request(observation=folder, metadata=str(later), bucket=listed(tmp_path, objects(GONE, 0, "g", 0)))
+    assert reasons(left(asked)) == {"leftover-of-deleted-topic": 5}
