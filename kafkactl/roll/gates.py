@@ -176,17 +176,21 @@ def _majority_survives(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]
         "needed": count.needed,
     }
     if remain is False:
-        make = warning if _is_pair(case, count, stopped) else blocker
+        is_accepted = WITHOUT_SPARE in case.request.accepted and is_pair(count, stopped)
+        make = warning if is_accepted else blocker
         yield make(MAJORITY_SURVIVES, "quorum", text, **evidence)
     elif remain is None:
         text = f"without {_names(stopped)} no majority is proved alive: {rest}"
         yield _unknown(MAJORITY_SURVIVES, "quorum", text, **evidence)
 
 
-def _is_pair(case: RollCase, count: VoterCount, stopped: Collection[int]) -> bool:
-    """Return True if one of two living voters is stopped, and the operator accepted that nothing commits meanwhile."""
-    is_accepted = WITHOUT_SPARE in case.request.accepted
-    return is_accepted and len(stopped) == 1 and len(count.voters) == len(count.alive) == _PAIR
+def is_pair(count: VoterCount | None, stopped: Collection[int]) -> bool:
+    """Return True if one of two living voters is stopped: nothing commits meanwhile, which an operator may accept."""
+    return (
+        count is not None
+        and len(set(stopped) & set(count.voters)) == 1
+        and len(count.voters) == len(count.alive) == _PAIR
+    )
 
 
 def _leader_keeps_majority(case: RollCase) -> Iterator[Finding]:

@@ -12,8 +12,8 @@ from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.roll.access import log_step, node_step
 from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks import binaries, cluster
-from kafkactl.roll.gates import is_unknown, unsettled
-from kafkactl.roll.liveness import is_alive
+from kafkactl.roll.gates import MAJORITY_SURVIVES, WITHOUT_SPARE, is_pair, is_unknown, unsettled
+from kafkactl.roll.liveness import count_voters, is_alive
 from kafkactl.roll.observation import CLUSTER_NOT_OBSERVED, NODE_NOT_OBSERVED, NOTHING_LISTENS
 from kafkactl.roll.order import roll_order
 from kafkactl.roll.phase import Phase, is_due, running_versions
@@ -115,6 +115,8 @@ def _start(case: RollCase, down: Sequence[int], way: RollbackPath) -> Iterator[s
 def _start_controllers(case: RollCase) -> str:
     ids = case.voter_ids or [node.id for node in case.observation.controllers]
     text = ", ".join(map(str, ids))
+    if len(ids) == 1 and is_alive(case, ids[0]) is False:
+        return f"Start controller {text}, the only voter; stop nothing while there is no leader."
     if len([id for id in ids if is_alive(case, id)]) >= majority(len(ids)):
         return (
             "Find out with `kafkactl quorum describe` why no leader is elected, although a majority of the voters "
@@ -156,7 +158,8 @@ def _go_on(case: RollCase, phase: Phase, forbidden: Mapping[int, Sequence[Findin
     left = [*order.controllers, *order.brokers] if case.way is not Way.DOWNGRADE else _left_back(case)
     if not left:
         return "Nothing is left to do."
-    return _blocked(case, to) or _unstoppable(left[0], forbidden) or f"Continue with node {left[0]}: {_resume(case)}"
+    stop = _unstoppable(case, left[0], forbidden)
+    return _blocked(case, to) or stop or f"Continue with node {left[0]}: {_resume(case)}"
 
 
 def _unproved(case: RollCase) -> str:
@@ -182,9 +185,14 @@ def _blocked(case: RollCase, to: Sequence[str]) -> str:
     return text if len(blocking) == 1 else text + more
 
 
-def _unstoppable(node_id: int, forbidden: Mapping[int, Sequence[Finding]]) -> str:
+def _unstoppable(case: RollCase, node_id: int, forbidden: Mapping[int, Sequence[Finding]]) -> str:
     """Return why the next node may not be stopped, or that it is unknown if it may be; empty if it may be."""
     reasons = forbidden.get(node_id, ())
+    if {finding.id for finding in reasons} == {MAJORITY_SURVIVES} and is_pair(count_voters(case), [node_id]):
+        return (
+            f"Choose a time at which no topic is created and no leader has to move, because nothing commits while node "
+            f"{node_id} is down, or add a voter first; then accept that: {_resume(case)} --accept {WITHOUT_SPARE}"
+        )
     if certain := "; ".join(finding.message for finding in reasons if not is_unknown(finding)):
         return f"Correct what forbids the stop of node {node_id}: {certain}"
     lacks = "; ".join(dict.fromkeys(finding.message for finding in reasons))

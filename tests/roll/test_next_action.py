@@ -177,3 +177,16 @@ def test_quorum_without_a_leader_although_its_voters_answer_is_looked_into() -> 
     roll.quorum = {"leader_id": -1, "leader_epoch": 5, "voters": [{"id": id} for id in (1, 2, 3)]}
     action = status(roll, "4.4.0").next_action
     assert action.startswith("Find out with `kafkactl quorum describe` why no leader is elected")
+
+
+def test_stop_of_one_of_two_voters_is_accepted_by_the_next_command() -> None:
+    roll = Roll("4.3.1", level=30, controllers=(1, 2))
+    action = status(roll, "4.4.0").next_action
+    assert action.endswith("roll run --inventory 'my roll.toml' --to 4.4.0 --accept quorum-without-spare")
+    assert "Start node 2" in status(roll.kill(2), "4.4.0").next_action
+
+
+def test_only_controller_is_started() -> None:
+    roll = Roll("4.3.1", controllers=(1,)).kill(1)
+    roll.quorum = None
+    assert status(roll, "4.4.0").next_action.startswith("Start controller 1, the only voter; stop nothing")
