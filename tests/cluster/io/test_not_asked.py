@@ -11,6 +11,7 @@ import pytest
 from kafkactl.change.clock import Deadline
 from kafkactl.cluster.api.list import NodeList, list_nodes
 from kafkactl.cluster.api.settings import verify_settings
+from kafkactl.cluster.io.node_settings import observe_settings
 from kafkactl.cluster.io.view import observe_cluster_state
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.findings import Finding, Outcome, change_exit_code
@@ -21,7 +22,7 @@ from kafkactl.features.plan.plan import plan_change as plan_of_state
 from kafkactl.kafka.client import Client
 from kafkactl.kafka.cluster_view import role_of
 from kafkactl.kafka.connection import Access, Connection
-from kafkactl.playground.broker import Action, Asked, Reply
+from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from kafkactl.protocol.schema.rights import Login
 from kafkactl.quorum.api.observation import describe as describe_quorum
 from kafkactl.status.api import cluster_status
@@ -30,7 +31,8 @@ from tests.kafka.feature_cluster import DENIED, FakeCluster, FakeNode
 OPS = Access(login=Login(principal="User:ops", brokers="b1:9092"))
 UP = feature_request("upgrade", metadata="4.3-IV0")
 FOLLOWER = 2
-UPDATE_METADATA, DESCRIBE_QUORUM = 6, 55
+UPDATE_METADATA, SASL_HANDSHAKE, DESCRIBE_QUORUM = 6, 17, 55
+UNSUPPORTED_MECHANISM = 33
 
 
 class Bastion(FakeCluster):
@@ -290,3 +292,24 @@ def test_cluster_of_which_a_broker_is_in_zookeeper_mode_is_described_by_the_othe
 ) -> None:
     with OnZooKeeper(whole=False).client(Role.BROKER) as client:
         ask(client)
+
+
+class Unauthenticated(FakeCluster):
+    """Controllers with a SASL listener: they answer ApiVersions before a login, and close the connection after."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for node in self.of(Role.CONTROLLER):
+            node.ranges[SASL_HANDSHAKE] = (0, 1)
+
+    def answer(self, asked: Asked, node: FakeNode) -> Action | None:
+        if asked.name == "SaslHandshake":
+            return Reply(body={"ErrorCode": UNSUPPORTED_MECHANISM, "Mechanisms": ["PLAIN"]})
+        return CLOSE if node.role is Role.CONTROLLER and asked.name != "ApiVersions" else super().answer(asked, node)
+
+
+def test_settings_of_controllers_with_another_login_have_the_step_of_that_login() -> None:
+    with Unauthenticated().client(Role.BROKER) as client:
+        found = observe_settings(client, observe_cluster_state(client), patience_ms=500)
+    steps = {unread.step for unread in found.unread if unread.role is Role.CONTROLLER}
+    assert len(steps) == 1 and "--controller-command-config" in steps.pop()
