@@ -113,7 +113,9 @@ def test_dry_runs_end_as_predicted(
     assert compared >= 60
 
 
-@pytest.mark.parametrize("release", ["4.3.1", pytest.param("4.4.0", marks=pytest.mark.campaign)])
+# The test asks Kafka alone: a fact of each release, for which the prediction is unknown.
+@pytest.mark.campaign
+@pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
 def test_directories_that_voters_have_not_reported_are_known_to_the_leader_only(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: Callable[[], int], release: str
 ) -> None:

@@ -12,7 +12,7 @@ from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.quorum.lost_majority import admin
 
 
-@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
+@pytest.mark.parametrize("release", [pytest.param("3.9.2", marks=pytest.mark.campaign), "4.3.1"])
 def test_folder_without_a_topic_id_becomes_a_stray(new_cluster: Callable[..., KafkaCluster], release: str) -> None:
     cluster = new_cluster(release, controllers=1, brokers=1).start()
     (broker,) = cluster.broker_ids
