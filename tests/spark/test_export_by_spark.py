@@ -17,6 +17,7 @@ import pytest
 from kafkactl.core.errors import InputError, RefusedError
 from kafkactl.spark.api import EXPORTED, LogExport, export_tables
 from kafkactl.spark.export.cluster_tables import ExportPlan, Point
+from kafkactl.spark.export.hadoop import HadoopFolder, staging_in
 from tests.repository.tree import ROOT
 from tests.spark.conftest import MOUNT
 from tests.spark.logs import write_all_logs
@@ -135,8 +136,12 @@ def test_other_file_system_has_the_same_tables(exporting: SparkSession, root: Pa
 
 def test_modes_replace_days_and_tables(exporting: SparkSession, logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    first = plan(logs / "4.*", out, ("topics", "acls"))
-    spark.export_by_spark(exporting, first)
+    # As a task of an interrupted export of this process can leave it.
+    with staging_in(HadoopFolder(exporting, str(out))) as interrupted:
+        first = plan(logs / "4.*", out, ("topics", "acls"))
+        spark.export_by_spark(exporting, first)
+        assert (out / interrupted).is_dir()
+    (out / interrupted / "topics" / "_temporary").mkdir(parents=True)
     whole = rows_of(out, "topics")
     with pytest.raises(RefusedError) as refused:
         spark.export_by_spark(exporting, plan(logs, out, ("brokers", "acls")))

@@ -22,6 +22,7 @@ OLD_TABLES: Final = "old-tables"
 OLD_DAYS: Final = "old-days"
 """Folders within a staging folder for what was replaced; it is moved back if its place is empty."""
 _LEASE_S: Final = 24 * 3600
+_IN_USE: Final[set[str]] = set()  # staging folders of this process
 _STAGING: Final = re.compile(re.escape(f"{STAGING}spark.") + r"(\d+)\.([0-9a-f]*)\.(\d+)\.[0-9a-f]{8}")
 _MOST_LETTERS: Final = 500
 
@@ -115,18 +116,21 @@ def staging_in(folder: HadoopFolder) -> Iterator[str]:
     """Return the name of a new folder that is removed at the end; leftovers of ended exports are removed first.
 
     A name has the start of the export, and its process: one of this machine that has ended is a leftover, and
-    everything that began more than a day ago.
+    everything that began more than a day ago. So is one of this process that is not in use: tasks of an interrupted
+    export can create its folder again until they end.
     """
     for name in folder.names():
         if _is_leftover(name):
             _clean(folder, name)
     name = f"{STAGING}spark.{int(time.time())}.{_machine()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
-    folder.make(name)
+    _IN_USE.add(name)
     try:
+        folder.make(name)
         yield name
     finally:
         with suppress(FailedError):  # what failed before is the error
             _clean(folder, name)
+        _IN_USE.discard(name)
 
 
 def _clean(folder: HadoopFolder, staging: str) -> None:
@@ -152,6 +156,8 @@ def _is_leftover(name: str) -> bool:
         return True
     if not machine or machine != _machine():
         return False
+    if process == os.getpid():
+        return name not in _IN_USE
     try:
         os.kill(process, 0)
     except ProcessLookupError:
