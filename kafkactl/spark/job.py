@@ -264,11 +264,11 @@ class Failures:
 
     def __init__(self, table: str, *, raises: bool) -> None:
         self._names = [column.name for column in TABLES[table]]
-        self._raises = raises
+        self.raises = raises
 
     def row(self, log: LogError, **more: Any) -> Row:
         """Return the one row of a log, with `more` columns. Raises its error if the first one ends the query."""
-        if self._raises:
+        if self.raises:
             raise type(log.error)(f"{log.error.id}: {log.error.message}", id=log.error.id)
         values: Mapping[str, Any] = {
             "cluster_id": log.cluster_id,

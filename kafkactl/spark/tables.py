@@ -147,6 +147,8 @@ class Predictions:
     def _rows(self, first: ReadLog, chosen: Chosen) -> Iterator[Row]:
         for question, row in prediction_rows(chosen, self.questions):
             if isinstance(row, KafkactlError):
+                if self.failures.raises:
+                    raise row
                 more = {"scenario": question.scenario, "input": question.shown}
                 yield self.failures.row(failed(first, row), **more)
             else:

@@ -137,6 +137,15 @@ def test_predictions_equal_the_answers_in_process(session: SparkSession, root: P
     assert min(answered.values()) > 3 and failed > 20, answered
 
 
+def test_scenario_without_an_answer_ends_the_query_if_asked(session: SparkSession, logs: list[Path]) -> None:
+    from pyspark.errors import PythonException
+
+    log = next(log for log in logs if log.parent.name == "4.4.0")
+    frame = spark.predictions(session, log, [{"name": "broker-loss", "brokers": [77]}], on_error="raise")
+    with pytest.raises(PythonException, match="InputError: unknown-broker: broker 77 "):
+        frame.collect()
+
+
 def test_unknown_scenario_is_refused_before_a_log_is_read(session: SparkSession, root: Path) -> None:
     for scenario, id in (({"name": "earthquake"}, "unknown-scenario"), ({"brokers": [1]}, "invalid-scenario-input")):
         with pytest.raises(InputError) as refused:
