@@ -8,6 +8,7 @@ the folder that was opened. Without such a file system the path itself is used.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -17,9 +18,19 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def held_folder(folder: Path, *, follow: bool = True) -> Iterator[Path]:
-    """Yield a path that leads to the folder as it is now, whatever is done to its name. Raise OSError."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    descriptor = os.open(folder, flags)
+    """Yield a path that leads to the folder as it is now, whatever is done to its name.
+
+    Raise OSError, also for a link that another user than root or this one made.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(folder, flags | os.O_NOFOLLOW)
+    except NotADirectoryError:
+        if not follow or not folder.is_symlink():
+            raise
+        if folder.lstat().st_uid not in {0, os.geteuid()}:
+            raise OSError(errno.ELOOP, f"it is a link of another user to {folder.readlink()}", str(folder)) from None
+        descriptor = os.open(folder, flags)
     try:
         yield held_path(descriptor, folder)
     finally:

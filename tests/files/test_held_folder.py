@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kafkactl.core.errors import FailedError
 from kafkactl.dryrun.detail_tables import INT, Table
 from kafkactl.dryrun.io.detail_files import write_details
 from kafkactl.files import word_cache
 from kafkactl.files.held_folder import held_folder, is_others
 from kafkactl.files.whole_file import staging_folder, whole_file, whole_folder, write_whole
 from kafkactl.migration.io import rendered_files
+from kafkactl.spark.export.local_files import export_to
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to another user")
 OTHER_USER = 65_534
@@ -109,6 +111,17 @@ def test_rendered_files_stay_in_their_folder(tmp_path: Path, victim: Path, monke
     monkeypatch.setattr(rendered_files, "write_whole", write)
     rendered_files.write_rendered(place, [], [], withheld=frozenset())
     assert (moved[0] / rendered_files.MANIFEST).is_file()
+
+
+@needs_root
+def test_link_of_another_user_is_not_followed(tmp_path: Path, victim: Path) -> None:
+    link = tmp_path / "out"
+    link.symlink_to(victim)
+    os.lchown(link, OTHER_USER, -1)
+    with pytest.raises(OSError, match="a link of another user"), whole_file(link / "a", mode=0o600):
+        pass
+    with pytest.raises(FailedError, match="a link of another user"), export_to(link, ["t"], "jsonl", "overwrite"):
+        pass
 
 
 @needs_root

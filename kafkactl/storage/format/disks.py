@@ -18,7 +18,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.text.java_text import hash_map_order, string_hash
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, MetaProperties, parse_meta_properties
 from kafkactl.storage.leftovers import has_own_traces, is_only_formatted
-from kafkactl.storage.model import DirectoryState, GuardOverrides, ObservedDirectory
+from kafkactl.storage.model import DUPLICATE_STEP, DirectoryState, GuardOverrides, ObservedDirectory
 
 
 class DirectoryClass(StrEnum):
@@ -151,7 +151,7 @@ def _check_directory_id(disk: ClassifiedDirectory, found: Uuid, seen: dict[Uuid,
             "duplicate-directory-id",
             f"directory {disk.path}",
             f"Duplicate directory ID {found} found. It was the ID of {seen[found]}, but also of {disk.path}",
-            "One of them is a copy of the other disk, or both paths are one place: take one out of log.dirs.",
+            DUPLICATE_STEP,
             paths=[seen[found], disk.path],
         )
     seen.setdefault(found, disk.path)
