@@ -103,7 +103,7 @@ def _all_of(options: tuple[Callable[[Any], Any], ...], function: Function) -> Fu
 
 
 def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[FormatRequest, list[Finding]]:
-    """Return the request that the options of this module make, and what is to be said about how they were given.
+    """Return the request that the options of this module make, and the findings about the options.
 
     Raises InputError for a file that cannot be read or an unknown owner, UsageError for flags that exclude each other.
     """

@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 class JsonFields:
     """A JSON object: its fields by type.
 
-    `file` and `path` say where it stands. Methods raise InputError `invalid-observation`, whose next step is
+    `file` and `path` are its place. Methods raise InputError `invalid-observation`, whose next step is
     `next_step`.
     """
 

@@ -28,7 +28,7 @@ def some(names: Iterable[str], most: int = 5) -> str:
 
 
 def plural(noun: str, count: int) -> str:
-    """Return the noun as it is written behind, or without, its number.
+    """Return the noun as it is written after its number, or without one.
 
     >>> plural("node", 3)
     'nodes'

@@ -1,4 +1,4 @@
-"""A prediction as a value: a verdict, what there is to say, and what would change."""
+"""Prediction as a value: verdict, findings, and effects."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Filesystem(Protocol):
         ...
 
     def write(self, descriptor: int, data: bytes) -> int:
-        """Write some of `data`; returns how many bytes were taken, which may be fewer than given."""
+        """Write some of `data`, and return the number of bytes written, which may be fewer than given."""
         ...
 
     def fsync(self, descriptor: int) -> None:

@@ -38,7 +38,7 @@ def call_hook(
 ) -> HookRun:
     """Run the command that the inventory has for the verb. `folder` is the directory of the inventory.
 
-    Raises InputError `hook-template-invalid`, `hook-value-invalid` if its words cannot be made.
+    Raises InputError `hook-template-invalid`, `hook-value-invalid` if its arguments cannot be made.
     """
     where = f"the hook {request.verb} of {node.name}"
     words = words_of(node.hooks.commands[request.verb], values_of(node, request), where=where)

@@ -169,7 +169,7 @@ def _has_timed_out(answer: object) -> bool:
 
 
 def worst_of(failures: Sequence[KafkactlError]) -> UnreachableError:
-    """Return the one error to tell: a lasting reason before a lost office, and that before a passing one.
+    """Return the error to report: a lasting one before a lost leadership, and that before a temporary one.
 
     Those of the other nodes are its cause, so that no node that was asked is left out.
     """

@@ -75,9 +75,9 @@ class Limits:
 class Client(Closing):
     """A client of the nodes of one cluster. Use it as a context manager, or close it.
 
-    `access` is the way in at brokers, and at controllers if there is no `controller_access`. `time_left` says how many
-    milliseconds all calls together still have. A change leaves half of them, to read what became of it. `clock` and
-    `randomness` (numbers from 0 up to 1) are arguments so that tests can replace them.
+    `access` has security and login for brokers, and for controllers if there is no `controller_access`. `time_left`
+    returns the milliseconds that all calls together still have; a change leaves half of them for reading its outcome.
+    `clock` and `randomness` (numbers from 0 up to 1) are arguments so that tests can replace them.
     """
 
     def __init__(
@@ -154,10 +154,10 @@ class Client(Closing):
         return self._deadline().left_ms
 
     def cluster(self) -> ClusterView:
-        """Return the cluster as the first bootstrap node that can tell describes it.
+        """Return the cluster as the first bootstrap node with an answer describes it.
 
         Raises UnreachableError: `wrong-endpoint-type`, `request-not-supported` (controllers before 3.7),
-        `not-authorised`, `cluster-not-described`, or that of the nodes tried.
+        `not-authorised`, `cluster-not-described`, or the error of the queried nodes.
         """
         candidates = functools.partial(self._answering_first, self.bootstrap)
         return self._search(candidates, self._describe_cluster, self._deadline())

@@ -30,7 +30,7 @@ _NOT_SAID = -(1 << 31)  # of the authorized operations: they were not asked for
 
 @frozen
 class Node:
-    """A node and where it answers. `fenced` is None if the release does not tell, and of controllers."""
+    """Node and its address. `fenced` is None for controllers, and if the release does not report it."""
 
     id: int
     address: Address

@@ -118,7 +118,7 @@ def shown_key(name: str) -> str:
 
 
 def continues_block(text: str, *, is_in_block: bool) -> bool:
-    """Return True if the line behind this one is part of a PEM block, too."""
+    """Return True if the next line is part of a PEM block, too."""
     begin, end = text.rfind(PEM_BEGIN), text.rfind("-----END")
     return begin > end if max(begin, end) >= 0 else is_in_block
 

@@ -7,7 +7,7 @@ way may tolerate less than it must. Of all orders that one is best which
    above both the tolerance at the start and that of the target counts like the higher of the two: to be richer than
    both is not an aim, or every replacement would pass through the largest set there is;
 2. makes the smallest largest set;
-3. rids itself of dead voters early (what is added first has to help commit before it has ever voted);
+3. removes dead voters early (what is added first has to help commit before it has ever voted);
 4. removes the leader late (it resigns once its removal is committed: one election, no more);
 5. takes the lowest ids first.
 

@@ -1,4 +1,4 @@
-"""A report as values: the verdict and what there is to say first, then tables and pictures as data.
+"""Report as values: verdict and findings first, then tables and pictures as data.
 
 Everything in it is small, whatever the size of the cluster: who builds it aggregates, and lists the worst. `tone` is
 `good`, `warn`, `bad`, or `plain`; it never carries meaning alone, the text next to it says the same.

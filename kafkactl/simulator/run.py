@@ -160,7 +160,7 @@ class _Run:
         """Repair everything, then require that a record is committed in time.
 
         A process may still end: by a shutdown that began before, or by a fault of its raft thread. Of a quorum that is
-        lost nothing is demanded, and its nodes would go on asking each other in vain.
+        lost nothing is demanded, and its nodes would query each other without end.
         """
         world, operator = self.world, self.operator
         world.network.cuts.clear()

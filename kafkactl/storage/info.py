@@ -91,7 +91,7 @@ class NodeInfo:
     """Directories of a node, in the order in which Kafka's tool visits them.
 
     `metadata` is what Kafka prints as found: that of the first directory that could be read. `problems` are Kafka's
-    sentences; `findings` tell what is worth knowing and no problem.
+    sentences; `findings` are remarks that need no action.
     """
 
     directories: tuple[DirectoryInfo, ...]

@@ -227,7 +227,7 @@ def _has_no_record(case: AuditCase, key: PartitionKey | None, mtime_ms: int | No
 
 
 def _key_of(bucket: Bucket, segment_id: bytes, found: StoredObject) -> PartitionKey | None:
-    """Return the user partition that a key names; None if the layout does not tell."""
+    """Return the user partition that a key names; None if the layout does not have it."""
     name = next(name for name, other in bucket.segments[segment_id] if other is found)
     return None if name.topic_id is None or name.partition is None else PartitionKey(name.topic_id, name.partition)
 

@@ -92,7 +92,7 @@ def _forecast_of(
 def _prediction_of(
     source: CopySource, forecast: CopyForecast, release: Release, loaded: Loaded, chroot: str | None
 ) -> Prediction:
-    """Return the forecast in the words of every scenario; `loaded` is what a quorum makes of its records."""
+    """Return the forecast in the form of every scenario; `loaded` is a quorum's state after its records."""
     verdict = _verdict(forecast.outcome)
     return Prediction(
         scenario="zk-migration",

@@ -52,7 +52,7 @@ class Chosen:
 
 
 def choose(cluster: Cluster) -> Chosen:
-    """Return the replica that goes farthest, and what there is to say of the others.
+    """Return the replica with the longest log, and the findings about the others.
 
     Raises what reading them raises.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def check_details(path: str | None, tags: Iterable[str]) -> None:
-    """Refuse what could not be written in the end, before a log is read; nothing if no folder was named.
+    """Refuse a target that cannot be written, before a log is read; nothing if no folder was named.
 
     Raises as `detail_files.check_details_target`; for a URI only InputError `details-need-extra`.
     """
@@ -122,7 +122,7 @@ def _data(record: MetadataRecord) -> dict[str, Any]:
 
 
 def check_html(path: str | None) -> None:
-    """Refuse what could not be written in the end, before a log is read; nothing if no file was named."""
+    """Refuse a target that cannot be written, before a log is read; nothing if no file was named."""
     if path is None:
         return
     from kafkactl.files.report_files import check_report_target

@@ -401,7 +401,7 @@ def _from_options(
     simulate: int,
     seed: int,
 ) -> Input:
-    """Return the scenario of these options. Raise InputError `invalid-voter-change`, too."""
+    """Return the input of these options. Raise OptionsError, InputError `invalid-voter-change`."""
     if sum(given is not None for given in (lose, add, remove)) > 1:
         raise OptionsError("Give one of --lose, --add and --remove.")
     return Input(

@@ -329,7 +329,7 @@ def _from_options(
     unsafe: bool,
     down: tuple[int, ...],
 ) -> Input:
-    """Return the scenario of these options. Raise what `parse_request` raises, too."""
+    """Return the input of these options. Raise OptionsError, and the errors of `parse_request`."""
     ways = {Asked.UPGRADE: upgrade, Asked.DOWNGRADE: downgrade, Asked.DISABLE: disable}
     given = [way for way, named in ways.items() if named]
     if len(given) > 1 or bool(given) == (release_version is not None):

@@ -145,7 +145,7 @@ def _snapshots_a_day(limits: Limits, bytes_a_day: int, records_a_day: int) -> in
 
 
 def _kept(limits: Limits, start_bytes: int, log_a_day: int, snapshots_a_day: int, days: int) -> int:
-    """Return the bytes of log and snapshots on the disk in the end: all that was written, or what cleaning leaves.
+    """Return the bytes of log and snapshots that are finally on the disk: all written bytes, or those left by cleaning.
 
     Cleaning takes whole segments, and of the last one nothing: it stays as large as it may grow.
     """

@@ -325,7 +325,7 @@ class Input:
 
 
 def simulate(context: ScenarioContext, asked: Input) -> Prediction:
-    """Return the plan, its records at once and those at its end."""
+    """Predict the plan: records at its begin, and records at its end."""
     return reassignment(context.image, context.facts, asked.moves)
 
 

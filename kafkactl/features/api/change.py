@@ -165,7 +165,7 @@ class LiveFeatures:
         return results
 
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """Return the request, once. Raises UnreachableError and RefusedError only if nothing of it was sent."""
+        """Send the request, once. Raises UnreachableError and RefusedError only if nothing of it was sent."""
         body = update_features_request(levels, kind, validate_only=False, timeout_ms=_SERVER_TIMEOUT_MS)
         try:
             answer = self._client.ask_active_controller(

@@ -57,7 +57,7 @@ class FeaturePort(Protocol):
         ...
 
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """Return the request, sent once. Raises UnreachableError and RefusedError only if nothing of it was sent."""
+        """Send the request, once. Raises UnreachableError and RefusedError only if nothing of it was sent."""
         ...
 
 

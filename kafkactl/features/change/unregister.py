@@ -51,7 +51,7 @@ class UnregisterPlan:
 
     @property
     def api_key(self) -> int:
-        """Return the request that does it."""
+        """Return the API key of the request that removes the registration."""
         return UNREGISTER_BROKER if self.role is Role.BROKER else UNREGISTER_CONTROLLER
 
     @property

@@ -43,7 +43,7 @@ class RegistryPort(Protocol):
         ...
 
     def send(self, plan: UnregisterPlan) -> Answer:
-        """Return the request of a plan, once.
+        """Send the request of a plan, once, and return the answer.
 
         Raises UnreachableError and RefusedError only if nothing of it was sent.
         """

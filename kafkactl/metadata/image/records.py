@@ -1,4 +1,4 @@
-"""The records that tell an image: what Kafka's image writers put into a snapshot at a level of metadata.version.
+"""Records of an image: those that Kafka's image writers put into a snapshot at a level of metadata.version.
 
 Their order is Kafka's by parts (`MetadataImage.write`): features with metadata.version first, registrations, topics
 each followed by its partitions, configs, quotas, producer ids, ACLs, SCRAM credentials, tokens. Within a part Kafka

@@ -36,7 +36,7 @@ def snapshot_batches(
     records in batches of at most 8 MiB, footer.
 
     `epoch` is that of the last log record in the snapshot, which is in its name, too (`snapshot_name`). `level` is
-    that of `level_of`, by default the image's own; what it cannot tell is in `image_records.losses`. Raises
+    that of `level_of`, by default the image's own; what it cannot express is in `image_records.losses`. Raises
     EncodeError `snapshot-without-metadata-version`.
     """
     chosen = level or _own_level(image)

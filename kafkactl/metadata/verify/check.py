@@ -332,11 +332,11 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
 
 
 def _epoch_beyond(node: NodeLog, said: Mapping[int, int]) -> Iterator[Finding]:
-    """Return an epoch that begins after the end of a log without damage, and is not covered by a snapshot.
+    """Report an epoch that begins after the end of a log without damage, and is not covered by a snapshot.
 
-    The file is synced when an epoch begins (`LeaderEpochFileCache.assign`), the log's end is not, so that a power
-    failure may leave the one without the other; a truncation reaches it later (`truncateFromEndAsyncFlush`). A leader
-    that was just elected has an entry at the end, not after it (`initializeLeaderEpoch`).
+    The file is synced when an epoch begins (`LeaderEpochFileCache.assign`), the log's end is not, so that after a power
+    failure the file may be newer than the log; a truncation changes the file later (`truncateFromEndAsyncFlush`). A
+    leader that was just elected has an entry at the end, not after it (`initializeLeaderEpoch`).
     """
     facts = node.facts
     end = max(facts.end_offset, node.committed_offset)

@@ -35,7 +35,7 @@ _MOST_IN_A_BATCH: Final = 10_000
 
 @frozen
 class CopySource:
-    """A tree and what there is to say of the file that it came from. `name` is the source as it was named; `release`
+    """ZooKeeper tree, and the findings about its file. `name` is the source as it was named; `release`
     the oldest one of the controllers of an observation, or of its brokers, None if it does not tell. `secrets` are
     the encoder secrets in the controllers' files that the observation shows; None if it shows none of the files.
     """

@@ -1,4 +1,4 @@
-"""A driver made ready: from an inventory to a crew with its journal open, and what it has to know before it begins."""
+"""Preparation of a driver: from an inventory to a crew with an open journal and the facts that it needs."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def render(given: NodeFiles, *, out: str | os.PathLike[str] | None = None, dry_r
 
 def _no_nodes() -> InputError:
     return InputError(
-        "the observation knows of no nodes, so there are no files to make others of",
+        "the observation has no nodes, so there are no files to render from",
         id="render-file-missing",
         next_step="Observe by an inventory that names the nodes and their configuration files.",
     )

@@ -162,7 +162,7 @@ def _listed(bugs: Iterable[Bug]) -> str:
 
 
 def _contents(case: CheckCase) -> frozenset[str]:
-    """Return the kinds of data that the cluster has, in the words of the table of faults."""
+    """Return the kinds of data that the cluster has, by the names in the table of bugs."""
     tree = case.tree
     if tree is None:
         return frozenset()

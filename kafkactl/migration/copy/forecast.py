@@ -128,7 +128,7 @@ def forecast_copy(
     tree: KafkaTree, rules: CopyRules, *, secrets: tuple[str, ...] | None = None, findings: Iterable[Finding] = ()
 ) -> CopyForecast:
     """Simulate the copy of a tree. `secrets` are the controllers' password.encoder.secret, new and old: empty if they
-    have none, None if that is not known; `findings` what there is to say of where the tree came from.
+    have none, None if that is not known; `findings` those about the source of the tree.
     """
     passwords = _Passwords(secrets)
     whole = list(copy_batches(tree, rules, acl_id=_acl_id, decode_password=passwords.decoded))

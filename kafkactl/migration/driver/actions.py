@@ -120,7 +120,7 @@ def restart(
 
 
 def stop(world: MigrationPort, place: Place, *, patience: MigrationWaitPolicy, waits: Waits = in_silence) -> Applied:
-    """Stop a node, and see its process gone where a hook can tell, else its port closed."""
+    """Stop a node, and check that its process is gone if there is a hook for that, else that its port is closed."""
     applied = _one(world, place, Verb.STOP, f"stop {place.name}")
     if applied.finding is not None or applied.asked:
         return applied

@@ -74,7 +74,7 @@ class LiveWorld:
         return verb in hooks.commands or (hooks.is_local and verb in LOCAL_VERBS)
 
     def ask(self, request: Request) -> HookRun:
-        """Run the hook, or tell the operator."""
+        """Run the hook, or ask the operator."""
         node = self._node(request.node)
         folder = Path(self._inventory.file).parent
         local = dict.fromkeys(LOCAL_VERBS, lambda _node, asked: run_locally(node, asked))

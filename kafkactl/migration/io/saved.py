@@ -38,7 +38,7 @@ LOGS: Final = "metadata"
 class Captured:
     """Content of an observation or of its folder: answers, znodes (None: not observed), logs by id.
 
-    `findings` tell what could not be read. Nothing has been made of the logs yet.
+    `findings` name the unread parts. Nothing has been made of the logs yet.
     """
 
     raw: RawObservation

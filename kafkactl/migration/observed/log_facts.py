@@ -1,6 +1,6 @@
 """Facts of a metadata log about a migration, folded from its records.
 
-The image has what is; this also has how it came to be: every registration that was ever made (a broker that
+The image has the present state; these facts also have its history: every registration that was ever made (a broker that
 entered the migration and left again still counts for the controller), the copy with its begin and end, what was done
 since that the dual write cannot mirror. Records of an aborted transaction (KIP-868) never were.
 Sources: metadata `QuorumController` (ZkRecordConsumer), `ClusterControlManager`, `ZkMigrationState`.

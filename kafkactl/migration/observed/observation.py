@@ -48,7 +48,7 @@ class ApiVersionsSeen:
 
 @frozen
 class ReplicaSeen:
-    """A voter or an observer as DescribeQuorum names it. None if the version or the node does not tell."""
+    """A voter or an observer as DescribeQuorum names it. None if the version or the node does not report it."""
 
     id: int
     directory_id: Uuid | None = None

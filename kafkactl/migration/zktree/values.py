@@ -19,7 +19,7 @@ from kafkactl.metadata.image.model import DelegationToken, QuotaEntity, ScramCre
 class ZkController:
     """`/controller`. `kraft_epoch` is None for a znode of version 1, -1 or None for a ZooKeeper controller.
 
-    `ephemeral` is None if a saved tree does not tell the znode's owner.
+    `ephemeral` is None if a saved tree lacks the znode's owner.
     """
 
     broker_id: int

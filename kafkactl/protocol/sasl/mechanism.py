@@ -16,9 +16,9 @@ class Mechanism(Protocol):
         ...
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """Return the next message, or None if the server's message was the last and is in order.
+        """Return the next message, or None if the server's message was the last one and is valid.
 
-        Raises UnreachableError if it is not: the server may be none that knows the user's password.
+        Raises UnreachableError for an invalid last message: such a server may not know the user's password.
         """
         ...
 

@@ -43,7 +43,7 @@ class ClientKey:
 
 @frozen
 class ClientProperties:
-    """The values of the known keys that a file gives, and what is to be said of the rest. Values may be secrets."""
+    """Values of the known keys of a file, and the findings about the others. Values may be secrets."""
 
     values: Mapping[str, Any] = field(repr=False)
     findings: tuple[Finding, ...]

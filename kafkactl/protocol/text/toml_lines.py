@@ -101,7 +101,7 @@ def _unquoted(name: str) -> str:
 
 
 class TomlTable(dict[str, Any]):
-    """A table that can say in which line a key of it is set."""
+    """Table with the line numbers of its keys."""
 
     def __init__(self, content: Mapping[str, Any], lines: _Lines, path: Path) -> None:
         super().__init__({name: _with_lines(value, lines, (*path, name)) for name, value in content.items()})

@@ -149,7 +149,7 @@ class ChangeResult:
 
     @property
     def voters_after(self) -> list[int]:
-        """Return the node ids of the voters at last sight, ascending."""
+        """Return the node ids of the voters in the last observation, ascending."""
         return [] if self.after is None else ids_of(self.after.voter_keys)
 
     to_dict = json_of(

@@ -1,4 +1,4 @@
-"""A controller that is to become a voter, as its own files tell of it: who it is, and where it answers.
+"""Candidate for a voter from a controller's own files: its identity and its address.
 
 As kafka-metadata-quorum.sh reads them (KIP-853, `MetadataQuorumCommand`): node.id and the controllers' listeners out
 of its server.properties, the directory id out of meta.properties in its metadata log directory. Which release the

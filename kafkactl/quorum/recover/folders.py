@@ -196,8 +196,8 @@ def _one_a_broker(held: Iterable[PartitionFolder]) -> tuple[PartitionFolder, ...
 
 
 def brokers_shown(image: Image, disks: Sequence[DiskSeen]) -> tuple[set[int], dict[int, list[Uuid]]]:
-    """Return the registered brokers of which every log directory is among the disks, and the directories that others
-    lack.
+    """Return the registered brokers with every log directory among the disks, and the missing directories of the
+    others.
 
     Below the level at which brokers register directories, one directory of the broker is enough.
     """

@@ -131,7 +131,7 @@ _SILENT: Final = frozenset({"voters", "kraft_version", "producer_ids", "transact
 
 
 def compared(recovered: Image, newer: Image | None) -> Compared:
-    """Return the differences in the words of an answer; secrets are left out of it."""
+    """Return the differences in the form of an answer, without secrets."""
     if newer is None or newer is recovered:
         return _NOTHING
     parts: dict[str, list[Difference]] = {}

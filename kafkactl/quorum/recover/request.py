@@ -80,7 +80,7 @@ class Tail:
 class Read:
     """Input of a recovery: all disks, the images of the source and of the best disk, tails that diverge.
 
-    `findings` are what there is to say of the directories, whatever they are read for.
+    `findings` are those about the directories, for any purpose.
     `target_entries` are the names in the new directory, None if it does not exist; `answering` are old voters'
     addresses at which a controller answers. `target_inside` is the source directory that the new one would lie in.
     `target_plan` is the kept plan by which the new directory was written already, None for another directory;

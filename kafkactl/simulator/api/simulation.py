@@ -198,7 +198,7 @@ def write_page(path: str, found: Simulation) -> Simulation:
 
 
 def check_page(path: str | None) -> None:
-    """Refuse what could not be written in the end, before anything runs; nothing if no file was named."""
+    """Refuse a target that cannot be written, before anything runs; nothing if no file was named."""
     if path is not None:
         from kafkactl.files.report_files import check_report_target
         from kafkactl.report.html import MARK

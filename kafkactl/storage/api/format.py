@@ -162,7 +162,7 @@ def plan_format(
 
 
 def _read_node(config: FilePath, chosen: ChosenRelease) -> tuple[NodeConfig, tuple[Finding, ...]]:
-    """Return the configuration as the chosen release reads it, and what is to be said of the choice."""
+    """Return the configuration as the chosen release reads it, and the findings about the choice."""
     node = read_node(config, chosen.release)
     refused = check_zookeeper(chosen, node)
     return (without_zookeeper_warnings(node) if refused else node), (*chosen.findings, *refused)

@@ -137,7 +137,7 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
 def _noted(
     verification: Verification, chosen: ChosenRelease, node: NodeConfig, overridden: tuple[Finding, ...]
 ) -> Verification:
-    """Return the answer with what is to be said of the release, if it was not named, and of the command line."""
+    """Return the answer with the findings about an assumed release, and about the command line."""
     notes = () if chosen.is_named else (*chosen.findings, *check_zookeeper(chosen, node))
     return changed(verification, findings=(*verification.findings, *notes, *overridden))
 

@@ -18,7 +18,7 @@ _NAME_IT = "Name the release that will start on these disks with --kafka-version
 
 @frozen
 class ChosenRelease:
-    """A release, whether the operator named it, and what is to be said of the choice."""
+    """Release, a flag for one that the operator named, and the findings about the choice."""
 
     release: Release
     is_named: bool

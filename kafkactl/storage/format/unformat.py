@@ -51,7 +51,7 @@ class UnformatDirectory:
 class UnformatPlan:
     """Removals by unformat, or the reasons against it. `directories` are in the order of removal.
 
-    `cluster_id` is None if no meta.properties is left to tell it.
+    `cluster_id` is None if no meta.properties is left.
     """
 
     outcome: Outcome  # planned | nothing-to-do | refused

@@ -154,7 +154,7 @@ def _mount_point(nearest: Path) -> str:
 
 
 def _space(nearest: Path) -> tuple[int, int | None]:
-    """Mount flags and the bytes free to this user; some network file systems tell neither."""
+    """Mount flags and the bytes free to this user; some network file systems report neither."""
     try:
         found = os.statvfs(nearest)
     except OSError:

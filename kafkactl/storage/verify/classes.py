@@ -43,7 +43,7 @@ class NamedClass:
 
 
 def class_rules(context: StartContext) -> Iterator[RuleResult]:
-    """Yield the classes that are not there, and at last those of which nothing is known."""
+    """Yield the missing classes, then the unknown ones."""
     unknown = []
     for named in _named_classes(context):
         yield from _judged(context, named)

@@ -2,7 +2,7 @@
 
 A controller replays every FeatureLevelRecord against the range it supports (`FeatureControlManager.replay`), and both
 roles build an image of it (`FeaturesDelta`); on a controller each failure ends the process. A broker alone stays up and
-asks the controllers in vain to be registered.
+is refused each time it registers at the controllers.
 """
 
 from __future__ import annotations

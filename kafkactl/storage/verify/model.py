@@ -265,7 +265,7 @@ class VerifiedDirectory(TypedDict):
 
 @frozen
 class Verification:
-    """The answer. `will_start` is None if the disks alone do not tell."""
+    """Result of a verification. `will_start` is None if the disks alone do not decide."""
 
     will_start: bool | None
     expected_failure: Failure | None

@@ -39,7 +39,7 @@ _EVIDENCE: Final = frozenset({"topic", "topic_id", "partition", "segments_total"
 
 
 def check_details(path: str | None) -> None:
-    """Refuse what could not be written in the end. Raises as `detail_files.check_details_target`."""
+    """Refuse a target that cannot be written. Raises as `detail_files.check_details_target`."""
     if path is not None:
         from kafkactl.dryrun.io.detail_files import check_details_target
 

@@ -49,7 +49,7 @@ def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:
 
 
 def check_html(path: str | None) -> None:
-    """Refuse what could not be written in the end, before anything is read; nothing if no file was named.
+    """Refuse a target that cannot be written, before anything is read; nothing if no file was named.
 
     Raises RefusedError `not-a-report-file`, FailedError `report-not-written`.
     """

@@ -48,7 +48,7 @@ class ContextsDict(TypedDict):
 
 @frozen
 class ContextChange:
-    """The file of contexts before a change and after it, and what is to be said of it."""
+    """File of contexts before and after a change, and the findings about it."""
 
     name: str
     before: Contexts

@@ -223,7 +223,7 @@ def _brokers_that_take(config: ClientConfig, nodes: Iterable[NodeConfig]) -> tup
 
 
 def _own_logins(node: NodeConfig) -> tuple[ClientConfig, ClientConfig, tuple[Finding, ...]]:
-    """Return the client properties of a node at brokers and at controllers, and what is to be said of them.
+    """Return the client properties of a node for brokers and for controllers, and the findings about them.
 
     Raises InputError if kafkactl cannot use the login at the controllers.
     """

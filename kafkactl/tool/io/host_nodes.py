@@ -37,7 +37,7 @@ class NodeProcess:
 
 
 def host_nodes() -> tuple[HostNodes, tuple[Finding, ...]]:
-    """Return the nodes of this host, and what is to be said of the files that are used.
+    """Return the nodes of this host, and the findings about the files that are used.
 
     Where nodes run, the usual places are not asked: they may have the file of another node.
     """
