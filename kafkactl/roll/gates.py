@@ -92,6 +92,15 @@ def _others_are_alive(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
             text = f"{subject} shares partitions with {_names(ids)} and was not asked if it is alive"
             yield _unknown(OTHERS_ARE_ALIVE, subject, text, node=broker_id)
     yield from _voters_are_asked(case, ids)
+    yield from _are_asked_themselves(case, ids)
+
+
+def _are_asked_themselves(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:
+    """Report nodes that kafkactl could not ask: a stop of such a node would never be followed by a proved return."""
+    for node in case.observation.nodes:
+        if node.id in ids and is_alive(case, node.id) is None:
+            text = f"{node.name} was not asked if it is alive, so its return after a stop could not be proved"
+            yield _unknown(OTHERS_ARE_ALIVE, node.name, text, node=node.id)
 
 
 def _voters_are_asked(case: RollCase, ids: frozenset[int]) -> Iterator[Finding]:

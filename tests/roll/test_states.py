@@ -268,9 +268,9 @@ STATES = (
     State("a release that nothing shows", lambda: unreadable(upgraded(1, 2, 3, 11), 12), NEW,
           Answers("brokers", "++++?-", GOOD, GOOD, GOOD, " / 13 12", "binaries", FINE)),
     State("a broker that was not asked", lambda: unanswered(upgraded(1, 2, 3), 12), NEW,
-          Answers("brokers", "+++---", "++++?+", "+++?+?", GOOD, " / 11 13 12", "binaries", FINE)),
+          Answers("brokers", "+++---", "++++?+", "+++???", GOOD, " / 11 13 12", "binaries", FINE)),
     State("a voter that was not asked", lambda: unanswered(upgraded(1, 2, 3), 2), NEW,
-          Answers("brokers", "+++---", "+?++++", "?+?+++", GOOD, " / 11 13 12", "binaries", FINE)),
+          Answers("brokers", "+++---", "+?++++", "???+++", GOOD, " / 11 13 12", "binaries", FINE)),
     State("no metadata log", lambda: without_log(upgraded(1, 2, 3)), NEW,
           Answers("brokers", "+++---", "+++???", "??????", "??????", " / 11 12 13", "no", FINE)),
     # What stops a new binary, or every stop.

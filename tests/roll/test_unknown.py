@@ -160,3 +160,12 @@ def test_unknown_gate_without_a_reason_asks_for_another_observation() -> None:
 
 def node_of(id: int) -> RollNode:
     return next(node for node in cluster().observation().nodes if node.id == id)
+
+
+def test_node_that_refuses_the_login_is_not_stopped_because_its_return_could_not_be_proved() -> None:
+    case = denied(warning("node-not-observed", "broker 12", "broker 12 did not let kafkactl in", LOGIN))
+    nodes = tuple(changed(node, alive=None) if node.id == 12 else node for node in case.observation.nodes)
+    case = make_case(changed(case.observation, nodes=nodes), RollRequest())
+    (gate,) = [gate for gate in gates_before(case, [12]) if gate.id == "others-are-alive"]
+    assert gate.passed is None
+    assert [(finding.subject, finding.advice) for finding in gate.findings] == [("broker 12", LOGIN)]

@@ -126,8 +126,14 @@ def denied_text(request: str, where: str, login: Login) -> str:
 
 def grant_step(request: str, login: Login) -> str:
     """Return the next step after a request was denied: the command that adds the right."""
-    mapped = "" if login.principal else " (NAME: the principal that the listener gives to this login)"
-    return f"Have an administrator add the right{mapped}: {login.grant([right_of(request)])}"
+    notes = (
+        "" if login.principal else "NAME: the principal that the listener gives to this login",
+        ""
+        if login.brokers
+        else "HOST:PORT: a broker, or with Kafka 4.0 and later a controller after --bootstrap-controller",
+    )
+    given = "; ".join(filter(None, notes))
+    return f"Have an administrator add the right{f' ({given})' if given else ''}: {login.grant([right_of(request)])}"
 
 
 def not_authorised(request: str, where: str, login: Login, text: str | None = None) -> UnreachableError:
