@@ -19,6 +19,7 @@ from kafkactl.protocol.schema.error_codes import error_code
 from kafkactl.protocol.schema.rights import CLUSTER_DENIED, not_authorised
 
 HELD_MS: Final = 1_000.0
+_NO_LEADER: Final = "no-active-controller"
 _NO_LIMIT: Final = float("inf")
 _SOON_MS: Final = 150.0  # nodes that have not answered by then are asked last
 
@@ -54,8 +55,11 @@ class LeaderSource(Closing):
             try:
                 return _asked(self._client, min(self._held_ms, deadline.left_ms))
             except UnreachableError as error:
-                if not is_transient(error) or deadline.passed:
+                is_passing = is_transient(error) or error.id == _NO_LEADER
+                if not is_passing or deadline.passed:
                     raise
+                if is_transient(error) and not any(map(self._client.is_silent, self._client.bootstrap)):
+                    return _asked(self._client, deadline.left_ms)  # None is reached that could hold the question.
         return self._first_answer(deadline)
 
     def _first_answer(self, deadline: Deadline) -> QuorumAnswer:

@@ -8,7 +8,9 @@ from kafkactl.cluster.io.leader_source import LeaderSource, describe_quorum
 from kafkactl.core.errors import UnreachableError
 from kafkactl.core.values import Role
 from kafkactl.kafka.client import Limits
-from kafkactl.playground.broker import SILENCE, Action, Asked
+from kafkactl.net.transport import Address
+from kafkactl.playground.bodies import quorum_body
+from kafkactl.playground.broker import SILENCE, Action, Asked, Reply
 from tests.kafka.feature_cluster import FakeCluster, FakeNode
 
 HELD_MS = 2_000.0
@@ -77,6 +79,37 @@ def test_answer_that_a_broker_gives_after_the_limit_counts_if_no_controller_is_n
     with cluster.client(Role.BROKER) as client, LeaderSource(client, held_ms=SOON_MS) as source:
         assert source.answer().leader_id == 1
     assert cluster.questions == 2
+
+
+class _Election(_Cluster):
+    """A cluster whose brokers meet no leader in the first questions."""
+
+    questions = 0
+
+    def answer(self, asked: Asked, node: FakeNode) -> Action | None:
+        if asked.name == "DescribeQuorum" and node.role is Role.BROKER:
+            self.questions += 1
+            if self.questions <= 2:
+                return Reply(body=quorum_body({"ErrorCode": 6}))
+        return super().answer(asked, node)
+
+
+def test_election_that_takes_longer_than_the_limit_is_waited_for():
+    cluster = _Election()
+    with cluster.client(Role.BROKER) as client, LeaderSource(client, held_ms=SOON_MS) as source:
+        assert source.answer().leader_id == 1
+    assert cluster.questions == 3
+
+
+def test_brokers_that_are_not_reached_hold_no_question():
+    cluster = _Cluster()
+    asked = []
+    with cluster.client(Role.BROKER) as client:
+        gone = client.sibling(Role.BROKER, [Address("127.0.0.1", 1)], timeout_ms=1_000)
+        gone.cluster = lambda: asked.append(1)
+        with gone, LeaderSource(gone, held_ms=SOON_MS) as source, pytest.raises(UnreachableError) as caught:
+            source.answer()
+    assert (caught.value.id, asked) == ("connection-refused", [])
 
 
 def test_reason_of_brokers_is_kept_if_they_name_no_controller():
