@@ -11,9 +11,14 @@ from kafkactl.simulator.script import parse_script
 from tests.campaigns.simulator.planted import BUGS, planted, search
 from tests.sampling import one_in
 
+# The search takes as long as those of six others; "keeps counting the voters of before" is a change of voters as well.
+LATE = "changes voters while a change is not committed"
+SAMPLE = [case for case in one_in(3, BUGS, pytest.mark.campaign) if getattr(case, "name", None) != LATE]
+REST = [pytest.param(bug, marks=pytest.mark.campaign) for bug in BUGS if bug.name == LATE]
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bug", one_in(3, BUGS, pytest.mark.campaign), ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", [*SAMPLE, *REST], ids=lambda bug: bug.name)
 def test_a_bug_is_found_soon(bug):
     assert search(bug, 200) is not None
 
