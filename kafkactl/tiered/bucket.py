@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkactl.core.answers import by_fields
 from kafkactl.core.frozen import frozen
 from kafkactl.tiered.layouts import Layout, ObjectName, guessed
 
+UNKNOWN_SIZE: Final = -1  # as rclone lists it
 _SAMPLED = 10_000
 
 

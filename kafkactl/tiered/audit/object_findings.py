@@ -10,7 +10,7 @@ from kafkactl.core.values import Uuid
 from kafkactl.core.wording import counted, size_text
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.findings import object_evidence, place_of, segment_evidence, subject_of
-from kafkactl.tiered.bucket import Bucket, StoredObject
+from kafkactl.tiered.bucket import UNKNOWN_SIZE, Bucket, StoredObject
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.layouts import AIVEN, LOG, SegmentPlace, aiven_remote_size
 from kafkactl.tiered.states import COPIED
@@ -203,6 +203,8 @@ def _finished_after(bucket: Bucket, segment: Segment) -> bool:
 
 def _is_cut(bucket: Bucket, segment: Segment, sizes: dict[str, int]) -> bool:
     if bucket.layout is None:
+        return False
+    if any(size == UNKNOWN_SIZE for size in sizes.values()):
         return False
     if bucket.layout.has_size:
         return sizes[LOG] != segment.size

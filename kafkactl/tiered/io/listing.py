@@ -68,7 +68,7 @@ def _read_file(path: str, columns: Sequence[str], time_ms: int | None) -> Listin
     if columns or csv_header(text.first):
         rows = csv_rows(text, columns, file=path) if columns else headed_rows(text, file=path)
         objects = tuple(inventory_objects(rows, encoded=bool(columns), file=path))
-        return Listing(path=path, format="csv", objects=objects)
+        return Listing(path=path, format="csv", objects=objects, ends_whole=text.ends_whole)
     check_form(text.first, file=path)
     if not text.first.lstrip().startswith(("{", "[")):
         objects = tuple(parse_lines(text, file=path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -291,3 +292,18 @@ def test_segments_that_are_listed_twice_are_reported(tmp_path: Path):
     twice = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, WHOLE, WHOLE))
     assert ids(twice) == ["segments-listed-twice"]
     assert "segments-listed-twice" not in ids(audited(tmp_path / "seen", three(), bucket=listed(tmp_path, WHOLE)))
+
+
+def test_objects_of_unknown_size_are_not_cut(tmp_path: Path):
+    # rclone lists -1 where a store does not give the size.
+    entries = [{"Path": line.split(" ")[0], "Size": -1} for line in WHOLE.splitlines()]
+    assert ids(audited(tmp_path / "seen", three(), bucket=listed(tmp_path, json.dumps(entries)))) == []
+
+
+def test_csv_listing_that_is_cut_in_its_last_size_is_suspected(tmp_path: Path):
+    rows = [",".join(line.split(" ")[:2]) + "\n" for line in reversed(WHOLE.splitlines())]
+    whole = "key,size\n" + "".join(rows)
+    assert ids(audited(tmp_path / "seen", three(), bucket=listed(tmp_path, whole))) == []
+    answer = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, whole[:-3]))
+    assert ids(answer) == ["object-size-mismatch", "listing-may-be-truncated"]
+    assert "Make the listing again" in only(answer, "object-size-mismatch")["next_step"]
