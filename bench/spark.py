@@ -90,7 +90,7 @@ def _measure(engine: str, folder: Path, cores: str, scenarios: Scenarios) -> dic
     """Return seconds by what was done, in a process of its own."""
     if engine == "local":
         found = timed("local", lambda: _local(folder, scenarios))[0]
-        return {**found, "own MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+        return {**found, "own MiB": _peak_mib("self")}
     import kafkactl.spark as metadata
     from kafkactl.jobs.session import spark_session
 
@@ -131,10 +131,15 @@ def _worker_mib(root: int) -> float:
     for pid in below(root) - {root}:
         with suppress(OSError):
             program, *words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-            if found is not None and b"java" not in program and any(b"pyspark" in word for word in (program, *words)):
-                greatest = max(greatest, int(found[1]) / 1024)
+            if b"java" not in program and any(b"pyspark" in word for word in (program, *words)):
+                greatest = max(greatest, _peak_mib(pid))
     return greatest
+
+
+def _peak_mib(pid: int | str) -> float:
+    """Return the greatest memory of a process since its program began: `ru_maxrss` begins with that of its parent."""
+    found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return 0.0 if found is None else int(found[1]) / 1024
 
 
 def _one_log(records: int) -> None:
