@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkactl.bundle.api.create import create_bundle
+from kafkactl.bundle.api.sources import Sources
 from kafkactl.core.errors import InputError
 from kafkactl.metadata.api import load_image
 from kafkactl.spark.api import export_tables
@@ -104,6 +106,20 @@ def test_two_copies_of_one_node_speak_once(session: SparkSession, fleet: Path) -
         assert spark.changes(session, place).count() == spark.changes(session, str(log)).count()
         counts = [spark.records(session, path).count() for path in (str(log), place)]
         assert counts[1] == 2 * counts[0] > 0
+
+
+def test_log_of_a_bundle_has_the_rows_of_the_log(session: SparkSession, fleet: Path) -> None:
+    log = fleet / "good" / "__cluster_metadata-0"
+    create_bundle(fleet / "support.zip", Sources(logs=(str(log.parent),)), include_log=True)
+    expected = sorted(str(row) for row in spark.changes(session, log).collect())
+    records = spark.records(session, log).select("offset", "data").collect()
+    for place in (str(fleet), mounted(fleet)):
+        bundle = f"{place}/support.zip"
+        assert sorted(str(row) for row in spark.changes(session, bundle).collect()) == expected
+        rows = spark.records(session, bundle).collect()
+        assert [(row["offset"], row["data"]) for row in rows] == [tuple(row) for row in records]
+        assert {row["file"] for row in rows} == {f"{bundle}:logs/1/__cluster_metadata-0/{SEGMENT}"}
+        assert {(row["cluster_id"], row["error"]) for row in rows} == {("id-good", None)}
 
 
 def test_log_that_grows_is_read_as_it_is(session: SparkSession, fleet: Path) -> None:

@@ -107,6 +107,13 @@ def test_records_of_types_and_offsets_are_those_of_the_dump(session: SparkSessio
     rows = rows_of(spark.records(session, log, **wanted))
     assert [row["offset"] for row in rows] == [line["offset"] for line in dump_records(log, **wanted).records()]
     assert rows and {row["type"] for row in rows} == {"TopicRecord", "PartitionRecord"}
+    shown = {}
+    for secrets in (False, True):
+        rows = rows_of(spark.records(session, log, types=["UserScramCredentialRecord"], secrets=secrets))
+        lines = dump_records(log, types=["UserScramCredentialRecord"], show_secrets=secrets).records()
+        shown[secrets] = [json.loads(row["data"]) for row in rows]
+        assert shown[secrets] == [line["data"] for line in lines]
+    assert {data["salt"] for data in shown[False]} == {"<redacted>"} != {data["salt"] for data in shown[True]}
 
 
 def test_checkpoint_that_is_named_is_read(session: SparkSession, root: Path, logs: list[Path]) -> None:
