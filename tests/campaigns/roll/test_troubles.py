@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.campaigns.roll.page import HEAD, PAGE
 from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.harness.ports import free_port
 from tests.lab.roll.rolled import Rolled
 from tests.lab.roll.rolling import (
     ACCEPTED,
@@ -122,4 +124,35 @@ def test_broker_that_exits_without_a_quorum_is_started_again(*, heals: bool, new
         PAGE, HEAD, f"majority of controllers killed as a broker starts, repaired {when} the run",
         f"the broker exited after 60 s and was started again, nothing was stopped meanwhile; {took:.0f} s; "
         f"canary: {counts['acked']} acked, 0 errors, longest gap {counts['longest_gap_ms']} ms, 0 lost",
+    )  # fmt: skip
+
+
+def test_broker_that_waits_for_controllers_forever_gets_its_file_back(new_cluster: NewCluster, tmp_path: Path) -> None:
+    # The new file names a port on which no controller listens: the process runs on without opening its own listener, so
+    # a start alone would change nothing.
+    cluster = new_cluster("4.3.1", controllers=1, brokers=2, dynamic=False).start()
+    create_topics(cluster, {"canary": (4, 2, {"min.insync.replicas": "1"})})
+    place = cluster.config_file(11)
+    before = place.read_text()
+    wrong = before.replace(str(cluster.controller_address(1).port), str(free_port()))
+    assert wrong != before
+    rendered = tmp_path / "rendered"
+    rendered.mkdir()
+    (rendered / "11.properties").write_text(wrong + "initial.broker.registration.timeout.ms=900000\n")
+    words = ("--rendered", str(rendered), "--only", "11", "--gate-timeout", "45s", *ACCEPTED)
+    with Rolled(cluster) as rolled, canary(cluster) as producer:
+        answer = rolled.kafkactl("run", *words, code=5)
+        assert cluster.node(11).alive
+        undo = next_words(rolled, answer, "node-not-back")
+        began = time.monotonic()
+        back = rolled.kafkactl("run", *undo, *ACCEPTED)
+        took = time.monotonic() - began
+        assert (back["outcome"], stops(rolled)) == ("done", [11, 11])
+        assert place.read_text() == before
+    counts = producer.result
+    assert (counts["lost"], counts["errors"]) == (0, 0)
+    record_part(
+        PAGE, HEAD, "a broker whose new file names no controller: it runs, and does not answer",
+        f"the next step stops the process and gives the file before back: {took:.0f} s; canary: {counts['acked']} "
+        f"acked, 0 errors, longest gap {counts['longest_gap_ms']} ms, 0 lost",
     )  # fmt: skip
