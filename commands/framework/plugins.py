@@ -37,7 +37,7 @@ class Plugin(NamedTuple):
 
 
 class PluginGroup(LazyGroup):
-    """A group that has the commands of its table, and behind them those of plugins."""
+    """A group that has the commands of its table, and after them those of plugins."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of the table; else the plugin's. Raises FailedError for a plugin that cannot be loaded."""

@@ -43,7 +43,7 @@ class Entry:
 class JournalText:
     """A journal as read. `torn` are the bytes of a last line that was cut short, empty if none was.
 
-    `open_end`: the last entry is whole, and the line break behind it is missing.
+    `open_end`: the last entry is whole, and the line break after it is missing.
     """
 
     entries: tuple[Entry, ...]

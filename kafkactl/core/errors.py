@@ -35,8 +35,8 @@ class ErrorAnswer(TypedDict):
 class KafkactlError(Exception):
     """Base of everything the library raises on purpose. It cannot be raised itself.
 
-    `message` says what was found and what was expected, `cause` (optional) what lies behind it, `next_step` (optional)
-    what to try where that is more than the catalogue's remedy of the id. None of them may hold a secret.
+    `message` says what was found and what was expected, `cause` (optional) the underlying reason, `next_step`
+    (optional) what to try where that is more than the catalogue's remedy of the id. None of them may hold a secret.
     """
 
     exit_code: ClassVar[int] = 1

@@ -43,7 +43,7 @@ class Uuid:
     def parse(cls, text: str) -> Uuid:
         """Read a uuid as Kafka does: at most 24 characters that decode to 16 bytes, padding allowed.
 
-        Bits behind the 128th are ignored, so a text need not be canonical (`str(Uuid.parse(t)) != t`).
+        Bits after the 128th are ignored, so a text need not be canonical (`str(Uuid.parse(t)) != t`).
         Raises InputError `invalid-uuid`.
         """
         raw = _decode_base64url(text) if len(text) <= 24 else None

@@ -81,7 +81,7 @@ def age_text(age_ms: int) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the nearest known words as a question behind a message, or nothing.
+    """Return the nearest known words as a question after a message, or nothing.
 
     >>> did_you_mean("storge", ["storage", "log"])
     " Did you mean 'storage'?"

@@ -2,7 +2,7 @@
 
 Kafka's own recovery stops at the first bad batch and cuts the log there, later segments included
 (`core/.../log/LogLoader.scala`), so what matters to an operator is where the first bad byte is, why, and what good
-batches lie behind it. Behind damage the walk looks for the next place that can only be a batch: magic 2, numbers that
+batches follow it. After damage the walk looks for the next place that can only be a batch: magic 2, numbers that
 agree with each other, an offset not below the last one, and a CRC that fits.
 """
 
@@ -56,7 +56,7 @@ def scan_batches(
     """Yield the headers of all good batches in `data` and the damage between them, in order; never raises.
 
     The headers and damages cover `data` without gap. With `check_crc` a batch of a wrong CRC is damage. Records are
-    not looked at. What is found behind damage has no offset below that of what came before, or `next_offset`.
+    not looked at. What is found after damage has no offset below that of what came before, or `next_offset`.
     """
     position = 0
     budget = _CRC_BUDGET_FACTOR * len(data)
@@ -84,7 +84,7 @@ def _zeros(position: int, size: int, file: str | None) -> DecodeError:
 
 
 def _search(data: bytes, damaged: int, next_offset: int, budget: int, base: int) -> tuple[int | None, int]:
-    """Return the position of the next batch behind `damaged`, and what is left of the budget (negative: gave up)."""
+    """Return the position of the next batch after `damaged`, and what is left of the budget (negative: gave up)."""
     magic_at = damaged + MAGIC_POSITION
     while (magic_at := data.find(_MAGIC_BYTE, magic_at + 1)) >= 0:
         header = _plausible(data, magic_at - MAGIC_POSITION, next_offset, base)

@@ -35,7 +35,7 @@ GIVES_UP = (
 def longer_varint(data: bytes, position: int, first: int) -> tuple[int, int]:
     """Return the rest of an unsigned varint whose `first` byte said that more follow.
 
-    Value and the position behind it.
+    Value and the position after it.
     """
     value = first & 0x7F
     for shift in (7, 14, 21, 28):

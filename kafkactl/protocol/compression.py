@@ -6,7 +6,7 @@ gzip comes with Python; snappy, lz4 and zstd are pyarrow's, which the extra `spa
 of them is an error that says so, never a guess. The output is bounded, absolutely and by the input: a few bytes can
 otherwise stand for gigabytes.
 
-lz4 and zstd are in their frame formats. snappy has none of its own: Kafka's Java client writes blocks behind a header
+lz4 and zstd are in their frame formats. snappy has none of its own: Kafka's Java client writes blocks after a header
 of the xerial library, other clients one bare block (`clients/.../compress/SnappyCompression.java`).
 """
 

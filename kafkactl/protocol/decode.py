@@ -22,10 +22,10 @@ _LENGTHS: dict[tuple[str, bool], Callable[[Reader], int]] = {
 def decode_message(
     spec: MessageSpec, version: int, data: bytes, *, file: str | None = None, offset: int = 0, base: int = 0
 ) -> tuple[Message, int]:
-    """Read a message from `data` at `offset`; returns its value and the position behind it.
+    """Read a message from `data` at `offset`; returns its value and the position after it.
 
     `base` is the place of `data[0]` in `file`, for errors. Raises DecodeError for anything that is not a message of
-    this version; bytes behind the message are the caller's.
+    this version; bytes after the message are the caller's.
     """
     reader = Reader(bytes(data), file=file, base=base, position=offset)
     reader.path.append(spec.name)

@@ -22,7 +22,7 @@ CODES = {
 
 
 def decoder_source(fields: Sequence[FieldSpec], form: Form) -> SourceLines:
-    """Return a function `decode(data, p, end)` that returns a message's value and the position behind it."""
+    """Return a function `decode(data, p, end)` that returns a message's value and the position after it."""
     out = SourceLines()
     with out.block("def decode(data, p, end):"):
         value = _struct(out, fields, form)

@@ -61,7 +61,7 @@ class BatchHeader:
 
     @property
     def end(self) -> int:
-        """Return the position behind the batch."""
+        """Return the position after the batch."""
         return self.position + self.size_bytes
 
     @property
@@ -115,7 +115,7 @@ class RecordBatch:
 def decode_batches(
     data: bytes, *, file: str | None = None, check_crc: bool = True, base: int = 0
 ) -> Iterator[RecordBatch]:
-    """Yield the batches of `data`, one behind the other; `base` is the place of `data[0]` in `file`.
+    """Yield the batches of `data`, one after the other; `base` is the place of `data[0]` in `file`.
 
     Raises DecodeError at the first batch that is cut, corrupt (with `check_crc`), not of magic 2, or compressed in a
     way that this installation cannot undo.
@@ -362,7 +362,7 @@ class _UnusualError(Exception):
 
 
 def _short_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return a zigzag varint of at most 4 bytes, not below -1, and the position behind it."""
+    """Return a zigzag varint of at most 4 bytes, not below -1, and the position after it."""
     byte = data[position]
     if byte < 0x80:
         value, position = byte, position + 1

@@ -50,7 +50,7 @@ class Series:
 class Bars:
     """Rows of bars that start at zero, one bar a series, or one bar of all series where they are `stacked`.
 
-    `rows` are a label and a value for each series; `unit` stands behind the values.
+    `rows` are a label and a value for each series; `unit` is written after the values.
     """
 
     title: str

@@ -69,7 +69,7 @@ class Shadow:
         return self.numbers[place] if place < len(self.ends) and self.ends[place] == end else None
 
     def cut_to(self, end: int) -> None:
-        """Forget the batches that end behind `end`."""
+        """Forget the batches that end after `end`."""
         place = bisect_left(self.ends, end + 1)
         del self.ends[place:], self.numbers[place:]
         self.durable = min(self.durable, self.end)

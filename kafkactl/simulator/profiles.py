@@ -54,7 +54,7 @@ def step(verb: str, *args: Any) -> Step:
 
 
 def plan_of(profile: str, case: Case) -> tuple[Timed, ...]:
-    """Return the plan of a profile, in the order of time, with `settle` behind it.
+    """Return the plan of a profile, in the order of time, with `settle` after them.
 
     Raises KeyError for an unknown profile.
     """

@@ -20,7 +20,7 @@ def latest_voters(world: World) -> VoterSet:
 
 
 def failover_us(world: World, since_us: int) -> int | None:
-    """Return the time from a moment to the first election behind it; None while there is none."""
+    """Return the time from a moment to the first election after it; None while there is none."""
     return next((at - since_us for at, _, _ in world.elections if at > since_us), None)
 
 

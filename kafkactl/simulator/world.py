@@ -145,7 +145,7 @@ class World:
     def run_until(self, time_us: int, stops: Callable[[], bool] | None = None) -> bool:
         """Process events up to a time; return True if `stops` became true, False when the time is reached.
 
-        Also ends at the first event behind which an invariant is broken.
+        Also ends at the first event after which an invariant is broken.
         """
         queue, violations, known = self.queue, self.monitor.violations, len(self.monitor.violations)
         if stops is not None and stops():

@@ -1,6 +1,6 @@
 """A fold, or a part of one, as bytes: how it comes from where it was made to where it is joined.
 
-Numbers of segments lie in columns as narrow as they allow, ids one behind the other; what few segments have, and what
+Numbers of segments lie in columns as narrow as they allow, ids one after the other; what few segments have, and what
 there is of a partition, is JSON in front of them. A segment takes some 45 bytes.
 """
 

@@ -1,6 +1,6 @@
 """Many reads in one request: ZooKeeper's multiRead (since 3.6, ZOOKEEPER-1962), which kazoo does not know.
 
-A request is a list of operations, each behind a header (type, done, error), closed by a header that says done; the
+A request is a list of operations, each after a header (type, done, error), closed by a header that says done; the
 answer has the same shape, with an error's code in the place of a result that is refused. Written as kazoo's own
 requests are: `type`, `serialize` and `deserialize`.
 """
@@ -91,6 +91,6 @@ def _read_children(data: bytes, offset: int) -> tuple[list[str], int]:
 
 
 def _check_length(length: int, data: bytes, offset: int) -> None:
-    """Raise ValueError for a text that would end before it begins, or behind the answer."""
+    """Raise ValueError for a text that would end before it begins, or after the answer."""
     if not 0 <= length <= len(data) - offset:
         raise ValueError("a length in the answer is none")

@@ -14,7 +14,7 @@ _PLACE = Struct(">q4xi7xi")  # base offset, leader epoch, last offset delta
 
 @frozen
 class FetchedPiece:
-    """Whole record batches of the log, byte for byte as on disk; `end_offset` is that behind the last record."""
+    """Whole record batches of the log, byte for byte as on disk; `end_offset` is that after the last record."""
 
     base_offset: int
     end_offset: int
@@ -33,7 +33,7 @@ class SoundBatches:
         self._may_begin_below = next_offset > 0  # a batch is given whole, though its middle was asked for
 
     def jump(self, next_offset: int, last_epoch: int) -> None:
-        """Go on behind a snapshot."""
+        """Continue after a snapshot."""
         self.next_offset, self.last_epoch, self._may_begin_below = next_offset, last_epoch, False
 
     def take(self, data: bytes, *, end: int, committed: int, leader_epoch: int) -> FetchedPiece | None:

@@ -124,7 +124,7 @@ def iterate_metadata_log(
     there is a snapshot (3.7 on). The first piece may begin below `from_offset`, and one that `up_to` falls into the
     middle of a batch of ends above it: batches are never cut. Close the iterator if you do not read to its end.
 
-    With `whole` the snapshot is followed by all that the leader's log still has, and not by what stands behind it
+    With `whole` the snapshot is followed by all that the leader's log still has, and not by what follows it
     only. Offset 0 (LeaderChange) is not to be had from a leader with a snapshot (3.7 on): the log then begins at 1.
 
     A controller of another cluster than `cluster_id` refuses (KIP-595); None: whichever answers is read. `quorum` is

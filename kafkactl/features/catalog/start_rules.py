@@ -47,7 +47,7 @@ class StartRules:
       kraft_version_needs_voters: a leader under kraft.version 1 without a recorded voter set ends.
       activates_by_metadata_version: a new leader takes a log without metadata.version for an empty one; before, one
       without records.
-      loader_needs_metadata_version: a controller that has read up to the end of the log, records of it behind a
+      loader_needs_metadata_version: a controller that has read up to the end of the log, records of it after a
       snapshot included, ends if there was no metadata.version among them.
       keeps_orphaned_configs: the configuration of a topic that was created and removed within one read stays.
       recorded_kraft_version_ignored: a FeatureLevelRecord of kraft.version is not compared with what is supported.

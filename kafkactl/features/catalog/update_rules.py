@@ -50,7 +50,7 @@ def update_rules(release: Release) -> UpdateRules:
 def release_of(metadata_versions: Versions | None) -> Release | None:
     """Return the release whose nodes advertise this range of metadata.version; None if no known release does.
 
-    A node that allows unstable levels may look like the release behind it; the stable reading wins. A patch cannot be
+    A node that allows unstable levels may look like the release after it; the stable reading wins. A patch cannot be
     seen in a range: the answer carries the newest one's rules.
     """
     if metadata_versions is None:

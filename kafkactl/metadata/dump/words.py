@@ -1,6 +1,6 @@
 """Texts by number: a line of JSON is a row of such numbers, and numpy puts millions of rows together.
 
-Needs numpy. What returns again and again (numbers of brokers and partitions behind their field's name, topic ids) is
+Needs numpy. What returns again and again (numbers of brokers and partitions after their field's name, topic ids) is
 made once and stays, until there is too much of it.
 """
 

@@ -47,7 +47,7 @@ class SegmentFacts:
     def is_wiped(self) -> bool:
         """Return True if zeros stand in place of the first batch.
 
-        Zeros behind batches may be all that was written there. A segment is made when its first batch is appended, so
+        Zeros after batches may be all that was written there. A segment is made when its first batch is appended, so
         that a segment without one has lost what it held.
         """
         return self.stop is not None and self.stop.zeros and self.stop.position == 0 and self.size_bytes > 0

@@ -1,7 +1,7 @@
 """Findings about the work that is left after a migration is finalized: levels, binaries, files, ZooKeeper.
 
 Notes and warnings, never blockers: the cluster is an ordinary KRaft cluster. Sources: `docs/ops.html` (3.9, Finalizing
-the migration), `docs/upgrade.html` (4.0); what stays behind in ZooKeeper was measured.
+the migration), `docs/upgrade.html` (4.0); what remains in ZooKeeper was measured.
 """
 
 from __future__ import annotations

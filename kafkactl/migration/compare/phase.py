@@ -1,6 +1,6 @@
 """Phase of a migration for a comparison, and the differences that the phase alone explains.
 
-Rule: a phase explains a difference only by what was seen. Before the copy KRaft has nothing yet; behind the end of
+Rule: a phase explains a difference only by what was seen. Before the copy KRaft has nothing yet; after the end of
 the migration ZooKeeper is not written any more; after a rollback KRaft is not. In between the two must agree, but for
 what is younger than the mirror: there ZooKeeper must show what the log said at the mirror's offset.
 """

@@ -21,7 +21,7 @@ class CopyRules:
     plain_names: names of users and clients are taken out of their escapes, and the default quota is one; before,
     `bob%40x.com` becomes a user of that name, and the default quota one of the client "".
     default_broker_config: the default of all brokers is carried over; before, the copy fails on it.
-    next_producer_id: the next producer id lies behind the last block; before, at its start, so ids are given twice
+    next_producer_id: the next producer id is after the last block; before, at its start, so ids are given twice
     (KAFKA-15552).
     min_batch_size: small batches are joined until they have so many records; 0: each stays alone.
     """

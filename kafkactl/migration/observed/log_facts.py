@@ -20,7 +20,7 @@ from kafkactl.metadata.log.frame import MetadataRecord
 
 @frozen
 class RegistrationSeen:
-    """The last RegisterBrokerRecord of a broker that was not unregistered since, with the changes behind it.
+    """The last RegisterBrokerRecord of a broker that was not unregistered since, with the changes after it.
 
     `offset` is that of the record; in a snapshot there is none, and the broker epoch takes its place. `epoch` is the
     broker epoch. `ever_migrating`: some registration of this id was one of a broker in migration mode.
@@ -117,7 +117,7 @@ class LogFacts:
     the last). `copy_begin` and `copy_end` are the offsets of the copy that counts: of BeginTransactionRecord
     "ZK Migration" and its end, below metadata.version 3.6-IV1 of its first record and of the ZkMigrationStateRecord;
     `copy_end` None if it is under way. `copy_records` are the records between the two, no-ops left out, and
-    `since_copy` those behind its end that change what ZooKeeper mirrors or cannot mirror (all but no-ops, partition
+    `since_copy` those after its end that change what ZooKeeper mirrors or cannot mirror (all but no-ops, partition
     changes and registrations).
     """
 

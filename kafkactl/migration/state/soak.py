@@ -1,7 +1,7 @@
 """Time that a migration has spent in M8 and elections of its quorum meanwhile: the basis for `finalize`.
 
 Everything is dated by the quorum's own log, never by a journal or the observer's clock: the first registration of each
-broker on KRaft, and the elections behind the last of these. What a snapshot replaces is as old as the snapshot at
+broker on KRaft, and the elections after the last of these. What a snapshot replaces is as old as the snapshot at
 least.
 """
 

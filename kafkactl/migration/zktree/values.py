@@ -137,7 +137,7 @@ class KafkaTree:
     Configs are by entity, "" for the default; their password values are unchanged (encrypted, or in plain where
     no encoder secret is set). `pending_deletions` are the topics in `/admin/delete_topics`; `notifications` counts
     the znodes of each kind that wait to be read. `hidden` are the paths whose data the observation does not show, and
-    behind a blank the key of a config where only its value is not shown; `hidden_scram` the credentials among them.
+    after a blank the key of a config where only its value is not shown; `hidden_scram` the credentials among them.
     """
 
     cluster_id: str | None = None

@@ -119,7 +119,7 @@ def read_table(
 ) -> dict[str, Any]:
     """Return the values of a table; what is wrong with it is added to `problems`, each beginning with `where`.
 
-    A problem names the key and its line, and not its value: behind a lost quotation mark that may be a password.
+    A problem names the key and its line, and not its value: after a lost quotation mark that may be a password.
     `also` are keys that are known and not wanted here; `other_words` what people write for ours.
     """
     values: dict[str, Any] = {}

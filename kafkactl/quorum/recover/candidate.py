@@ -1,8 +1,8 @@
 """Valid prefix of a disk's metadata log, from offset 0 or from its newest valid snapshot.
 
 The rule is what a node that starts would keep (`LogLoader`, `KafkaMetadataLog.truncateToLatestSnapshot`): the first bad
-batch ends the log, a snapshot beyond the end stands alone, and nothing behind a gap is reached. A broken snapshot is
-none; an older one with the log behind it may still be.
+batch ends the log, a snapshot beyond the end stands alone, and nothing after a gap is reached. A broken snapshot is
+none; an older one with the log after it may still be.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _choice(index: BatchIndex, end: int, name: str | None, offset: int, epoch: i
 
 
 def _runs(node: NodeLog) -> Iterator[tuple[int, int]]:
-    """Yield the stretches without a gap of what a start keeps: first offset, and one behind the last."""
+    """Yield the stretches without a gap of what a start keeps: first offset, and the one after the last."""
     facts = node.facts
     if not facts.segments:
         return

@@ -35,7 +35,7 @@ class PartitionFolder:
     """The folder of one replica in a log directory.
 
     `name` is the folder's own, `topic` and `partition` what the name means. `leader_epoch` is the largest in its
-    leader-epoch-checkpoint, `log_end_offset` one behind its last batch; both None if the copy does not have the
+    leader-epoch-checkpoint, `log_end_offset` the offset after its last batch; both None if the copy does not have the
     files. `oldest_timestamp_ms` is the largest timestamp in its oldest segment, whose size is `oldest_bytes` and whose
     first offset is `oldest_offset`; `log_start_offset` is that of log-start-offset-checkpoint, `first_epoch_offset`
     where the first epoch of the leader-epoch-checkpoint begins.

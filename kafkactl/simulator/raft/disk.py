@@ -109,7 +109,7 @@ class Disk:
 
     @property
     def end(self) -> int:
-        """Return the offset behind the last record."""
+        """Return the offset after the last record."""
         return self.batches[-1].end if self.batches else self.start
 
     def apply(self, write: Write) -> None:

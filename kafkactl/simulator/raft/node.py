@@ -249,7 +249,7 @@ class Node:
 
     @property
     def log_end(self) -> int:
-        """Return the offset behind the last record."""
+        """Return the offset after the last record."""
         return self.log.end
 
     @property

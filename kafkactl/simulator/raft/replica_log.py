@@ -176,7 +176,7 @@ class ReplicaLog:
         self.last_epoch = epoch
 
     def append(self, batches: tuple[Batch, ...]) -> None:
-        """Add batches behind the end. Raises ValueError if the first does not begin there."""
+        """Add batches at the end. Raises ValueError if the first does not begin there."""
         if batches and batches[0].base != self.end:
             raise ValueError(f"a batch at offset {batches[0].base} cannot follow the log's end {self.end}")
         self._take(batches)

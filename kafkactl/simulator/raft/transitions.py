@@ -268,7 +268,7 @@ def _fresh_votes(node: Node) -> dict[int, bool | None]:
 
 
 def _leave(node: Node) -> None:
-    """Close the state that was left, behind the write of the new one: a leader answers the changes that wait."""
+    """Close the state that was left, after the write of the new one: a leader answers the changes that wait."""
     if node.leader is not None:
         node.leader.close(node)
         node.leader = None

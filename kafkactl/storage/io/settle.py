@@ -1,6 +1,6 @@
 """A directory that was found formatted, or found without a format: brought to the disk as it was found.
 
-A format that was killed behind a rename leaves a name that the next run sees and that a power failure removes. So
+A format that was killed after a rename leaves a name that the next run sees and that a power failure removes. So
 what a run reports as done without having written it is synced first: the few small files of a format and the folders
 that hold them, and nothing of what a node writes.
 """

@@ -14,7 +14,7 @@ from kafkactl.storage.verify.model import StartContext
 def loaded_snapshot(context: StartContext) -> SnapshotFacts | None:
     """Return the snapshot that the state machines are given, None if there is none.
 
-    Up to 3.5 only a log that begins behind offset 0 makes a node read one (`updateListenersProgress`); the 0-0
+    Up to 3.5 only a log that begins after offset 0 makes a node read one (`updateListenersProgress`); the 0-0
     checkpoint is taken for a snapshot from 3.6 to 4.2.
     """
     snapshot = context.log.latest_snapshot

@@ -179,7 +179,7 @@ def _doubt(lacking: Sequence[_Lacking], bucket: Bucket) -> str:
 
 
 def _ends_before(lacking: Iterable[_Lacking], bucket: Bucket) -> bool:
-    """Return True if the listing is in the order of its keys, with all that is missing behind the last."""
+    """Return True if the listing is in the order of its keys, with all that is missing after the last."""
     last = bucket.last_key
     if last is None or bucket.layout is None:
         return False
