@@ -54,7 +54,10 @@ def test_empty_replica_is_elected_at_a_restart_and_not_after_an_election_of_anot
     cluster.wait_for(lambda: found() == {"leaderless-partition"}, "all partitions without a leader", 60)
     verified = kafkactl("storage", "verify", "-c", cluster.config_file(replaced), "--kafka-version", release)
     assert "log lint" in " ".join(verified.stdout.split())
-    _format(kafkactl, cluster, replaced, release)
+    formatted = _format(kafkactl, cluster, replaced, release)
+    (warned,) = [each for each in formatted["findings"] if each["id"] == "last-copy-in-lost-directory"]
+    assert sorted(warned["evidence"]["partitions"]) == sorted(f"{TOPIC}-{number}" for number in on_second)
+    assert "running quorum" in warned["message"]
     if way == "elect":
         _elect(cluster, on_second)
     cluster.start(replaced)
@@ -78,10 +81,12 @@ def _add_directory(cluster: KafkaCluster, node_id: int, path: str) -> None:
     file.write_text("\n".join(added) + "\n", encoding="utf-8")
 
 
-def _format(kafkactl: Cli, cluster: KafkaCluster, node_id: int, release: str) -> None:
+def _format(kafkactl: Cli, cluster: KafkaCluster, node_id: int, release: str) -> dict[str, Any]:
     words = ("-t", cluster.cluster_id, "-c", cluster.config_file(node_id), "--kafka-version", release, "-o", "json")
     run = kafkactl("storage", "ensure", *words)
     assert (run.code, run.json["outcome"]) == (0, "done"), run.stdout + run.stderr
+    answer: dict[str, Any] = run.json
+    return answer
 
 
 def _elect(cluster: KafkaCluster, numbers: list[int]) -> None:
