@@ -6,6 +6,7 @@ majority or an ISR may treat that as alive.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final
@@ -96,7 +97,10 @@ class RollObservation:
     findings: tuple[Finding, ...] = ()
 
     def node(self, node_id: int) -> RollNode | None:
-        """Return the node of that id."""
+        """Return the node of that id: by bisection, because rolls ask for each node of each node, else by a search."""
+        at = bisect.bisect_left(self.nodes, node_id, key=lambda node: node.id)
+        if at < len(self.nodes) and self.nodes[at].id == node_id:
+            return self.nodes[at]
         return next((node for node in self.nodes if node.id == node_id), None)
 
     @property

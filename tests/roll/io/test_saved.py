@@ -10,6 +10,7 @@ import pytest
 
 from kafkactl.change.journal_lines import JournalText, new_entry
 from kafkactl.core.errors import InputError, RefusedError
+from kafkactl.core.frozen import changed
 from kafkactl.core.values import Role
 from kafkactl.metadata.io.source import open_source
 from kafkactl.protocol.schema.spec import Versions
@@ -167,3 +168,12 @@ def test_quorum_whose_leader_is_not_named_is_unknown(tmp_path: Path) -> None:
     roll = Roll("4.3.1")
     roll.quorum = {"leader_id": None, "voters": []}
     assert load_observation(save_roll(roll, tmp_path / "seen")).quorum_view is None
+
+
+@pytest.mark.parametrize("order", [(1, 11, 12, 13), (13, 1, 12, 11), (11, 12, 13, 1)])
+def test_node_is_found_by_its_id_in_any_order(order):
+    nodes = tuple(RollNode(id=id, roles=(Role.BROKER,)) for id in order)
+    made = make_observation(time_ms=7, cluster_id=None, nodes=nodes, quorum=None, nodes_list=None)
+    observation = changed(made, nodes=nodes)
+    assert tuple(observation.node(id) for id in order) == nodes
+    assert [observation.node(id) for id in (0, 5, 14)] == [None] * 3
