@@ -12,7 +12,8 @@ from kafkactl.files.whole_file import make_folders, whole_folder
 
 def test_a_folder_is_synced_with_all_that_is_in_it_before_it_has_its_name(tmp_path: Path, synced: list[str]) -> None:
     place = tmp_path / "saved"
-    with whole_folder(place) as work:
+    with whole_folder(place) as held:
+        work = held.resolve()  # `held` leads there by a descriptor
         (work / "inner").mkdir()
         (work / "inner" / "a").write_bytes(b"a")
         (work / "b").write_bytes(b"b")
