@@ -28,7 +28,6 @@ from kafkactl.tiered.audit.object_findings import (
 )
 from kafkactl.tiered.audit.segment_findings import certain_orphan
 from kafkactl.tiered.bucket import Bucket, StoredObject
-from kafkactl.tiered.cluster_view import CLOCKS_APART_MS
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.tiered.states import COPYING
 
@@ -140,8 +139,8 @@ def leftovers(case: AuditCase, bucket: Bucket, *, older_than_ms: int, include_or
     if unproven:
         text = (
             f"{counted(unproven, 'object')} may be named by a record that was not read, or belong to another cluster:"
-            " they are newer than what was read of the metadata topic, of no known age, older than its first record, or"
-            " of a topic of which it has no record"
+            " they are newer than what was read of the metadata topic, of no known age, or of a topic of which it has"
+            " no record"
         )
         step = "Read the cluster with --from-cluster, or give an observation of it. List the prefix of one cluster."
         findings.append(note("object-may-have-a-record", bucket.listing.path, text, step))
@@ -214,16 +213,13 @@ def _has_no_record(case: AuditCase, key: PartitionKey | None, mtime_ms: int | No
     """Return True if no record of this cluster, read or not, can name an object of a user partition.
 
     Brokers write the base record before the first byte of its objects. A topic of which the metadata topic has no
-    record is one of another cluster that shares the store, or was tiered before the metadata topic was created again;
-    so was an object that is older than the first record.
+    record is one of another cluster that shares the store, or was tiered before the metadata topic was created again.
     """
     if key is not None and not case.has_records(key.topic_id):
         return False
     if mtime_ms is None and not case.is_listed_before_view:
         return False
-    first_ms = case.first_ms
-    is_older = mtime_ms is not None and first_ms is not None and mtime_ms < first_ms - CLOCKS_APART_MS
-    return not is_older and case.reaches(key, mtime_ms)
+    return case.reaches(key, mtime_ms)
 
 
 def _key_of(bucket: Bucket, segment_id: bytes, found: StoredObject) -> PartitionKey | None:

@@ -332,8 +332,8 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
     unknown = [partition for partition in case.partitions if partition.exists is None]
     if case.view.topics is not None and unknown:
         yield (
-            f"{counted(len(unknown), 'partition')} of topics that the metadata log does not have and may not know (it"
-            " ends before their first record, lacks records, or is not proved to be of this cluster): taken to exist"
+            f"{counted(len(unknown), 'partition')} of topics younger than the end of the metadata log, or not in a log"
+            " that lacks records or is not proved to be of this cluster: taken to exist"
         )
     if case.bucket is not None and case.view_time_ms is None:
         yield "when the metadata logs were read is not known: no object is excused for being newer"

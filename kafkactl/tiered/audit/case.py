@@ -184,12 +184,6 @@ class AuditCase:
         return topic_id in self._topics_with_records
 
     @cached_property
-    def first_ms(self) -> int | None:
-        """Return the time of the first record, by the brokers' clocks; None without one."""
-        times = [log.first_ms for log in self.ledger.partitions.values() if log.first_ms is not None]
-        return min(times, default=None)
-
-    @cached_property
     def _topics_with_records(self) -> set[bytes]:
         return {key.topic_id for key in self.ledger.partitions}
 

@@ -192,11 +192,6 @@ def test_object_of_a_topic_without_any_record_may_be_of_another_cluster(tmp_path
     assert [finding.id for finding in found.findings] == ["object-may-have-a-record"]
 
 
-def test_object_older_than_the_first_record_may_be_of_an_earlier_metadata_topic(tmp_path: Path) -> None:
-    found = unknown(tmp_path, whole(), three(), at=-HOUR_MS)
-    assert (found.objects, found.unproven) == ((), 5)
-
-
 def test_object_of_a_moved_partition_needs_all_metadata_partitions(tmp_path: Path) -> None:
     # The number was two, and the copy of the earlier home ends before the object was written.
     at = next(at for at in range(20) if TOPIC.home(at, 2) != TOPIC.home(at, 3))
