@@ -6,8 +6,6 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.jobs.arrays import array
-
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -21,7 +19,7 @@ def pickled_row(number: int, value: object) -> pa.RecordBatch:
     import pyarrow as pa
 
     content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    columns = [array([number], pa.int32()), array([content], pa.binary())]
+    columns = [pa.array([number], pa.int32()), pa.array([content], pa.binary())]
     return pa.RecordBatch.from_arrays(columns, names=["number", "value"])
 
 

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkactl.jobs.arrays import array
 from kafkactl.spark.columns import Columns
 
 if TYPE_CHECKING:
@@ -25,8 +24,17 @@ def batches(columns: Columns, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.Re
         values: list[Any] = [list(column) for column in zip(*some, strict=True)]
         for at in times:
             values[at] = [micros(value) for value in values[at]]
-        arrays = [array(column, field.type) for column, field in zip(values, schema, strict=True)]
+        arrays = [_array(column, field.type) for column, field in zip(values, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(values: list[Any], type: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, type=type)
+    except UnicodeEncodeError:  # bytes of a name that are not UTF-8 (PEP 383)
+        return pa.array(as_text(values), type=type)
 
 
 def as_text(value: Any) -> Any:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.core.errors import FailedError, RefusedError
 from kafkactl.core.shown import json_text
-from kafkactl.jobs.arrays import array
 from kafkactl.jobs.tasks import reported
 from kafkactl.spark.arrow import arrow_schema, batches
 from kafkactl.spark.columns import Column, Columns, ddl
@@ -83,7 +82,7 @@ class ExportJob:
         import pyarrow as pa
 
         count = 1 if batch is None else batch.num_rows
-        names = [array([value] * count, pa.string()) for value in head]
+        names = [pa.array([value] * count, type=pa.string()) for value in head]
         held = []
         for field in list(self.schema)[len(_HEAD) :]:
             if batch is None or (self.form == "parquet" and field.name != head[0]):
