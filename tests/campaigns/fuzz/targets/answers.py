@@ -106,15 +106,28 @@ class _Client:
 
     def __init__(self, node: _Node, role: Role) -> None:
         self._node, self.role, self.bootstrap, self.login = node, role, (node.address,), node.login
+        self.left_ms, self.clock = 1000.0, SystemClock()
 
     def cluster(self) -> ClusterView:
         response = self._node.ask("DescribeCluster", {})
         return cluster_view(response.body, role=self.role, version=response.version)
 
-    def versions(self, addresses: Iterable[Address]) -> dict[Address, NodeVersions]:
+    def sibling(self, role: Role, _: Sequence[Address]) -> _Client:
+        return _Client(self._node, role)
+
+    def close(self) -> None:
+        """Do nothing: the node has no connection."""
+
+    def is_silent(self, _: Address) -> bool:
+        return False
+
+    def versions(self, addresses: Iterable[Address], **_: Any) -> dict[Address, NodeVersions]:
         return dict.fromkeys(addresses, self._node.versions)
 
-    def ask_any(self, name: str, body: Mapping[str, Any]) -> Response:
+    def ask_any(self, name: str, body: Mapping[str, Any], **_: Any) -> Response:
+        return self._node.ask(name, body)
+
+    def ask_node(self, _: Address, name: str, body: Mapping[str, Any]) -> Response:
         return self._node.ask(name, body)
 
     ask_active_controller = ask_any
