@@ -77,7 +77,7 @@ def _unasked(state: ClusterState) -> Finding | None:
     """Return a finding for the kind of nodes of which none is known, so that none was asked; None without one."""
     if not state.brokers_known:
         kind, why = "brokers", state.log_error
-    elif not any(member.role is Role.CONTROLLER for member in state.members):
+    elif not state.controllers_known:
         kind, why = "controllers", state.leader_error
     elif refused := _refused_controllers(state):
         kind, why = "controllers", refused[0].not_asked
