@@ -228,12 +228,14 @@ class LastCopies:
     """Partitions that wait for a replica in a directory that a broker no longer has, as a metadata log shows them.
 
     `partitions` are the first of them, `count` their number; `source` is the log, and `is_own` the node's copy.
+    `has_other_replicas`: one of them has a replica on another broker, which can be elected instead.
     """
 
     source: str
     is_own: bool
     count: int
     partitions: tuple[str, ...]
+    has_other_replicas: bool
 
 
 DUPLICATE_STEP: Final = (

@@ -24,6 +24,7 @@ from kafkactl.metadata.log.voters import Voter
 from kafkactl.metadata.verify.folder import MetadataLogFacts
 from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.format.last_copies import refuse_last_copies
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
@@ -71,6 +72,7 @@ def plan_ensure(
     if any(finding.id == _NO_VOTERS for finding in never):  # then no flag makes up for the missing line
         findings = [finding for finding in findings if finding.id not in _DECIDED_BY_VOTERS]
     findings += never
+    findings = list(refuse_last_copies(findings, observed))
     return settled(replace(plan, findings=distinct(findings)))
 
 

@@ -8,11 +8,12 @@ which the node stopped.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from kafkactl.core.errors import DecodeError
-from kafkactl.core.findings import Finding, warning
+from kafkactl.core.findings import Finding, Severity, warning
+from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import NO_LEADER
 from kafkactl.core.values import Uuid
 from kafkactl.core.wording import counted, first_few
@@ -31,6 +32,7 @@ from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import LastCopies, ObservedDirectory, ObservedNode
 
+_ID: Final = "last-copy-in-lost-directory"
 _MOST_NAMED: Final = 20
 
 
@@ -58,13 +60,19 @@ def last_copies(image: Image, node_id: int, kept: Collection[Uuid], *, source: s
 
     `is_own`: the log is the node's own copy, in which the node still leads what it led when it stopped.
     """
-    found = [
-        f"{topic.name}-{number}"
+    found = {
+        f"{topic.name}-{number}": len(state[REPLICAS_AT])
         for topic in image.topics.values()
         for number, state in topic.partitions.states.items()
         if node_id in state[REPLICAS_AT] and _waits(state, node_id, is_own=is_own) and _is_lost(state, node_id, kept)
-    ]
-    return LastCopies(source=source, is_own=is_own, count=len(found), partitions=tuple(sorted(found)[:_MOST_NAMED]))
+    }
+    return LastCopies(
+        source=source,
+        is_own=is_own,
+        count=len(found),
+        partitions=tuple(sorted(found)[:_MOST_NAMED]),
+        has_other_replicas=any(replicas > 1 for replicas in found.values()),
+    )
 
 
 def _waits(state: PartitionState, node_id: int, *, is_own: bool) -> bool:
@@ -88,6 +96,19 @@ def _is_lost(state: PartitionState, node_id: int, kept: Collection[Uuid]) -> boo
     return directory == LOST or not (directory.is_reserved or directory in kept)
 
 
+def refuse_last_copies(findings: Iterable[Finding], observed: ObservedNode) -> Iterator[Finding]:
+    """Yield the findings of an `ensure`, which a start follows at once: it refuses what a `format` warns of, if another
+    replica can be elected first."""
+    copies = observed.last_copies
+    step = (
+        f"Elect another replica before this broker starts (`kafkactl explain {_ID}`). To give up what only the lost"
+        " directory had, format the empty one with `kafkactl storage format -g`."
+    )
+    for finding in findings:
+        is_refused = finding.id == _ID and copies is not None and copies.has_other_replicas
+        yield changed(finding, severity=Severity.BLOCKER, next_step=step) if is_refused else finding
+
+
 def warn_of_last_copies(config: NodeConfig, observed: ObservedNode) -> Iterator[Finding]:
     """Warn of partitions whose records an empty directory would cost."""
     found = observed.last_copies
@@ -96,7 +117,7 @@ def warn_of_last_copies(config: NodeConfig, observed: ObservedNode) -> Iterator[
     verb = "waits" if found.count == 1 else "wait"
     when = "when the node stopped, " if found.is_own else ""
     yield warning(
-        "last-copy-in-lost-directory",
+        _ID,
         f"broker {config.node_id}",
         f"{counted(found.count, 'partition')} {verb} for a replica in a directory that this broker no longer has:"
         f" {first_few(found.partitions, count=found.count)}, {when}by {found.source}. Kafka elects the replica in the"

@@ -97,23 +97,40 @@ def node(kafkactl: Kafkactl, tmp_path: Path, quorum: FakeQuorum) -> Node:
 def named(run: Run) -> list[str] | None:
     """Return the partitions that the answer names; None for an answer without the warning."""
     found = [finding for finding in run.json["findings"] if finding["id"] == ID]
-    assert all(finding["severity"] == "warning" and finding["subject"] == "broker 11" for finding in found)
+    assert all(finding["subject"] == "broker 11" for finding in found)
     assert len(found) < 2
     return list(found[0]["evidence"]["partitions"]) if found else None
 
 
-@pytest.mark.parametrize("verb", ["format", "ensure"])
-def test_partitions_that_wait_for_the_lost_disk_are_named_by_the_running_quorum(
-    node: Node, quorum: FakeQuorum, verb: str
-) -> None:
+def test_format_warns_of_partitions_that_wait_for_the_lost_disk(node: Node, quorum: FakeQuorum) -> None:
     node.formatted()
     at = str(quorum.address(1))
-    planned = node.run(verb, at, "--dry-run")
+    planned = node.run("format", at, "--dry-run")
     assert (planned.code, planned.json["outcome"]) == (0, "planned"), planned.json["findings"]
     assert named(planned) == ["eligible-0", "known-0", "lost-0", "marked-0"]
-    done = node.run(verb, at)
+    done = node.run("format", at)
     assert (done.code, done.json["outcome"], named(done)) == (0, "done", named(planned))
-    assert named(node.run(verb, at)) is None  # no directory is empty any more
+    assert named(node.run("format", at)) is None  # no directory is empty any more
+
+
+def test_ensure_refuses_while_another_replica_can_be_elected(node: Node, quorum: FakeQuorum) -> None:
+    node.formatted()
+    refused = node.run("ensure", str(quorum.address(1)))
+    assert (refused.code, refused.json["outcome"]) == (3, "refused")
+    assert named(refused) == ["eligible-0", "known-0", "lost-0", "marked-0"]
+    assert "storage format -g" in next(each["next_step"] for each in refused.json["findings"] if each["id"] == ID)
+    assert list(node.second.iterdir()) == []
+    assert node.run("format", str(quorum.address(1))).code == 0
+    assert node.run("ensure", str(quorum.address(1))).json["outcome"] == "nothing-to-do"
+
+
+def test_ensure_formats_in_place_of_a_disk_that_had_the_only_replicas(kafkactl: Kafkactl, tmp_path: Path) -> None:
+    only = topic("only", 831, leader=-1, isr=(11,), directory=GONE, replicas=(11,), directories=(GONE,))
+    with FakeQuorum(records=framed([only])) as quorum:
+        node = Node(kafkactl, tmp_path, quorum.cluster_id)
+        node.formatted()
+        done = node.run("ensure", str(quorum.address(1)))
+    assert (done.code, done.json["outcome"], named(done)) == (0, "done", ["only-0"])
 
 
 def test_blank_broker_has_none_of_its_directories(node: Node, quorum: FakeQuorum) -> None:

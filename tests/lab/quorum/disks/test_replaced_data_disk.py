@@ -36,7 +36,7 @@ def test_empty_replica_is_elected_at_a_restart_and_not_after_an_election_of_anot
     second = cluster.config_file(replaced).parent / "second"
     cluster.stop(replaced)
     _add_directory(cluster, replaced, str(second))
-    _format(kafkactl, cluster, replaced, release)
+    assert _ensured(kafkactl, cluster, replaced, release).code == 0
     cluster.start(replaced)
     cluster.wait_complete()
     with admin(cluster) as chores:
@@ -54,12 +54,17 @@ def test_empty_replica_is_elected_at_a_restart_and_not_after_an_election_of_anot
     cluster.wait_for(lambda: found() == {"leaderless-partition"}, "all partitions without a leader", 60)
     verified = kafkactl("storage", "verify", "-c", cluster.config_file(replaced), "--kafka-version", release)
     assert "log lint" in " ".join(verified.stdout.split())
-    formatted = _format(kafkactl, cluster, replaced, release)
-    (warned,) = [each for each in formatted["findings"] if each["id"] == "last-copy-in-lost-directory"]
-    assert sorted(warned["evidence"]["partitions"]) == sorted(f"{TOPIC}-{number}" for number in on_second)
-    assert "running quorum" in warned["message"]
+    refused = _ensured(kafkactl, cluster, replaced, release)
+    assert (refused.code, refused.json["outcome"]) == (3, "refused")
+    (found_last,) = [each for each in refused.json["findings"] if each["id"] == "last-copy-in-lost-directory"]
+    assert sorted(found_last["evidence"]["partitions"]) == sorted(f"{TOPIC}-{number}" for number in on_second)
+    assert "running quorum" in found_last["message"]
     if way == "elect":
         _elect(cluster, on_second)
+        cluster.wait_for(lambda: _ensured(kafkactl, cluster, replaced, release).code == 0, "the disk formatted", 60)
+    else:
+        formatted = kafkactl("storage", "format", "-g", *_words(cluster, replaced, release))
+        assert (formatted.code, formatted.json["outcome"]) == (0, "done")
     cluster.start(replaced)
     # Elected at this start if the broker assigns its new directory before it is unfenced, else at the next one.
     waiting = {"leaderless-partition"}, {"last-copy-in-lost-directory"}
@@ -81,12 +86,12 @@ def _add_directory(cluster: KafkaCluster, node_id: int, path: str) -> None:
     file.write_text("\n".join(added) + "\n", encoding="utf-8")
 
 
-def _format(kafkactl: Cli, cluster: KafkaCluster, node_id: int, release: str) -> dict[str, Any]:
-    words = ("-t", cluster.cluster_id, "-c", cluster.config_file(node_id), "--kafka-version", release, "-o", "json")
-    run = kafkactl("storage", "ensure", *words)
-    assert (run.code, run.json["outcome"]) == (0, "done"), run.stdout + run.stderr
-    answer: dict[str, Any] = run.json
-    return answer
+def _words(cluster: KafkaCluster, node_id: int, release: str) -> tuple[object, ...]:
+    return ("-t", cluster.cluster_id, "-c", cluster.config_file(node_id), "--kafka-version", release, "-o", "json")
+
+
+def _ensured(kafkactl: Cli, cluster: KafkaCluster, node_id: int, release: str) -> Run:
+    return kafkactl("storage", "ensure", *_words(cluster, node_id, release))
 
 
 def _elect(cluster: KafkaCluster, numbers: list[int]) -> None:
