@@ -32,8 +32,6 @@ def _found(seen: Observation, id: str) -> dict[str, Finding]:
     return {finding.subject: finding for finding in check(seen) if finding.id == id}
 
 
-# In `make test` the other test has a broker that such a quota ends, tests/migration/checks what is reported of both.
-@pytest.mark.campaign
 @pytest.mark.timeout(900)
 def test_ip_quota_of_a_name_and_dynamic_listeners_are_harmless_until_a_restart(tmp_path: Path) -> None:
     assert any(row.check == "C-63" for row in ROWS)
