@@ -1,10 +1,10 @@
-"""Division of `make test` between four workers: two run the tests with live nodes, two run the rest.
+"""Division of `make test` between three workers: two run the tests with live nodes, the third runs the rest.
 
-Live tests wait more than they compute, so four workers share two cores well (decision 16). Quorums, whose elections are
-timed, belong to one live share; migrations and dry runs, whose tests wait as long as an operator would, belong to the
-other. Files whose clusters are their own and whose tests wait for conditions, or that have one node, are divided: the
-worker whose live share ends first takes the next of them. The other workers take such files when they have nothing else
-to do, and those that take longest come first, so that all workers end at the same time. A file is never divided,
+Live tests wait more than they compute, so three workers share two cores well (decision 16). Quorums, whose elections
+are timed, belong to one live share; migrations and dry runs, whose tests wait as long as an operator would, belong to
+the other. Files whose clusters are their own and whose tests wait for conditions, or that have one node, are divided:
+the worker whose live share ends first takes the next of them. The third worker takes such files when it has nothing
+else to do, and those that take longest come first, so that all workers end at the same time. A file is never divided,
 because its tests share fixtures.
 """
 
@@ -112,7 +112,7 @@ def is_divided(file: str) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return the scheduler of the workers (`-n 4`)."""
+    """Return the scheduler of the workers (`-n 3`)."""
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Shares(LoadScopeScheduling):
