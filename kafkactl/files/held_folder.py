@@ -28,13 +28,23 @@ def held_folder(folder: Path, *, follow: bool = True) -> Iterator[Path]:
     except NotADirectoryError:
         if not follow or not folder.is_symlink():
             raise
-        if folder.lstat().st_uid not in {0, os.geteuid()}:
-            raise OSError(errno.ELOOP, f"it is a link of another user to {folder.readlink()}", str(folder)) from None
-        descriptor = os.open(folder, flags)
+        descriptor = os.open(_target_of(folder), flags)
     try:
         yield held_path(descriptor, folder)
     finally:
         os.close(descriptor)
+
+
+def _target_of(link: Path) -> Path:
+    """Return the target of a link that root or this user made. Raise OSError for others, and if it is replaced."""
+    before = link.lstat()
+    target = link.readlink()
+    after = link.lstat()
+    if before.st_uid not in {0, os.geteuid()}:
+        raise OSError(errno.ELOOP, f"it is a link of another user to {target}", str(link))
+    if (before.st_dev, before.st_ino, before.st_ctime_ns) != (after.st_dev, after.st_ino, after.st_ctime_ns):
+        raise OSError(errno.ELOOP, "it is a link that another process replaces", str(link))
+    return link.parent / target
 
 
 def held_path(descriptor: int, folder: Path) -> Path:

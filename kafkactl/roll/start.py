@@ -21,12 +21,12 @@ from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.metadata.image.model import TOPIC_CONFIG
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.roll.case import RollCase
-from kafkactl.roll.java import java_release
 from kafkactl.roll.levels import LevelFit, has_no_name, level_fits
 from kafkactl.roll.liveness import is_alive
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.releases import is_before_kraft, rules_of
 from kafkactl.roll.rules.binaries import java_needed
+from kafkactl.roll.rules.java import java_release
 from kafkactl.roll.rules.refusals import (
     missing_classes,
     node_config,

@@ -238,12 +238,6 @@ class LastCopies:
     has_other_replicas: bool
 
 
-DUPLICATE_STEP: Final = (
-    "If both paths are one place, list it once. If one is a copy, take the older one out of log.dirs and keep it: the"
-    " last records are in the other. A new directory.id for the copy does not help: the node has partitions twice."
-)
-
-
 @frozen
 class ClassPathFacts:
     """A class path of this host, looked at for one class; `missing` and `unreadable` are entries of the path."""

@@ -161,3 +161,27 @@ def test_link_is_not_followed_if_that_was_asked_for(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == b"1"
     with pytest.raises(NotADirectoryError), held_folder(tmp_path / "link", follow=False):
         pass
+
+
+def test_own_link_that_is_replaced_while_it_is_read_is_refused(
+    tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wanted").mkdir()
+    link, aside = tmp_path / "link", tmp_path / "aside"
+    link.symlink_to(tmp_path / "wanted")
+    read = Path.readlink
+
+    def read_planted(path: Path) -> Path:
+        link.rename(aside)
+        link.symlink_to(victim)
+        target = read(path)
+        link.unlink()
+        aside.rename(link)  # the link is as before, but for the time of its change
+        return target
+
+    monkeypatch.setattr(Path, "readlink", read_planted)
+    with pytest.raises(OSError, match="another process replaces"), held_folder(link):
+        pass
+    monkeypatch.undo()
+    with held_folder(link) as held:
+        assert held.samefile(tmp_path / "wanted")

@@ -20,8 +20,8 @@ from kafkactl.change.hooks.words import Verb
 from kafkactl.roll.api.observing import read_inventory
 from kafkactl.roll.inventory import RollInventoryNode
 from kafkactl.roll.io.live import LiveRoll
-from kafkactl.roll.java import java_release
 from kafkactl.roll.release_text import named_release
+from kafkactl.roll.rules.java import java_release
 from tests.fakes.hook_clients import Clients
 
 ROOT = Path(__file__).parents[2]

@@ -32,6 +32,7 @@ from kafkactl.metadata.image.model import (
     Image,
     PackedTopics,
     PartitionState,
+    candidates,
 )
 
 SHOWN = 20
@@ -169,14 +170,13 @@ def _leaderless(image: Image, state: PartitionState) -> _Words:
     unfenced before it assigned the replica to the directory that replaced another. Kafka elects that replica at the
     broker's next start (measured on 3.9.2 and 4.3.1).
     """
-    isr, elr = state[ISR_AT], state[ELR_AT]
     offline = set(_offline_replicas(image, state))
-    candidates = (*isr, *elr) or (state[LAST_KNOWN_ELR_AT] if len(state[LAST_KNOWN_ELR_AT]) == 1 else ())
-    text = f"no leader; ISR {_shown(isr)}, ELR {_shown(elr)}"
-    if lost := [candidate for candidate in candidates if candidate in offline]:
+    eligible = candidates(state)
+    text = f"no leader; ISR {_shown(state[ISR_AT])}, ELR {_shown(state[ELR_AT])}"
+    if lost := [candidate for candidate in eligible if candidate in offline]:
         text += f"; the directory of the replica that may lead is lost on broker {_shown(lost)}"
         return _Words("last-copy-in-lost-directory", Severity.WARNING, text)
-    if live := [id for id in candidates if id in image.brokers and image.brokers[id].is_active]:
+    if live := [id for id in eligible if id in image.brokers and image.brokers[id].is_active]:
         text += f"; broker {_shown(live)} serves and was not elected: its directory replaced another one"
         return _Words("live-replica-not-elected", Severity.WARNING, text)
     return _Words("leaderless-partition", Severity.WARNING, text)

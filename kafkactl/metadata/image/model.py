@@ -104,6 +104,12 @@ def state_of(partition: Partition) -> PartitionState:
     return (*partition[:DIRECTORIES_AT], raw, *partition[DIRECTORIES_AT + 1 :])  # type: ignore[return-value]
 
 
+def candidates(state: PartitionState) -> tuple[int, ...]:
+    """Return the replicas of which Kafka elects one that serves: ISR and ELR, else the only last known leader."""
+    last_known = state[LAST_KNOWN_ELR_AT]
+    return (*state[ISR_AT], *state[ELR_AT]) or (last_known if len(last_known) == 1 else ())
+
+
 def cleared(state: PartitionState) -> PartitionState:
     """Return the state after a ClearElrRecord about it (KIP-966): one with something to clear changes, and its
     partition epoch with it."""

@@ -17,13 +17,13 @@ from kafkactl.roll.case import RollCase, Way
 from kafkactl.roll.checks.row import CheckRow, RollFinding, about
 from kafkactl.roll.checks.stored_topics import ignored_on_topics
 from kafkactl.roll.files_before import command_with_old_file
-from kafkactl.roll.java import java_release
 from kafkactl.roll.levels import LevelFit, can_be_lowered, level_fits
 from kafkactl.roll.observation import RollNode
 from kafkactl.roll.partitions import SHOWN
 from kafkactl.roll.releases import is_before_kraft, is_older, is_same, registered_ranges, rules_of
 from kafkactl.roll.rules.binaries import java_needed, ranges
 from kafkactl.roll.rules.changes import changed_defaults, ignored_settings
+from kafkactl.roll.rules.java import java_release
 from kafkactl.roll.rules.refusals import (
     missing_classes,
     refused_broker_settings,

@@ -18,7 +18,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.text.java_text import hash_map_order, string_hash
 from kafkactl.protocol.text.meta_properties import META_PROPERTIES, MetaProperties, parse_meta_properties
 from kafkactl.storage.leftovers import has_own_traces, is_only_formatted
-from kafkactl.storage.model import DUPLICATE_STEP, DirectoryState, GuardOverrides, ObservedDirectory
+from kafkactl.storage.model import DirectoryState, GuardOverrides, ObservedDirectory
 
 
 class DirectoryClass(StrEnum):
@@ -42,6 +42,17 @@ class ClassifiedDirectory:
     def path(self) -> str:
         """Return the path as written in the configuration."""
         return self.directory.path
+
+
+def stored_meta(directory: ObservedDirectory | None) -> MetaProperties | None:
+    """Return the meta.properties of a directory; None if there is none that can be read."""
+    return None if directory is None else classify(directory).stored
+
+
+def stored_directory_id(directory: ObservedDirectory) -> Uuid | None:
+    """Return the id of a formatted directory; None if no meta.properties names one."""
+    stored = stored_meta(directory)
+    return None if stored is None else stored.directory_id
 
 
 def classify(directory: ObservedDirectory) -> ClassifiedDirectory:
@@ -151,7 +162,6 @@ def _check_directory_id(disk: ClassifiedDirectory, found: Uuid, seen: dict[Uuid,
             "duplicate-directory-id",
             f"directory {disk.path}",
             f"Duplicate directory ID {found} found. It was the ID of {seen[found]}, but also of {disk.path}",
-            DUPLICATE_STEP,
             paths=[seen[found], disk.path],
         )
     seen.setdefault(found, disk.path)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafkactl.core.errors import DecodeError
 from kafkactl.core.file_read import FileRead
 from kafkactl.core.findings import Finding, Outcome, Severity, blocker, blockers
 from kafkactl.core.frozen import frozen
@@ -22,8 +21,9 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.metadata.verify.folder import MetadataLogFacts
-from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
+from kafkactl.protocol.text.meta_properties import MetaProperties
 from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.format.disks import stored_directory_id, stored_meta
 from kafkactl.storage.format.last_copies import refuse_last_copies
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import (
@@ -81,7 +81,7 @@ def needs_log(config: NodeConfig, observed: ObservedNode) -> bool:
     if "controller" not in config.roles or config.static_voters:
         return False
     metadata = observed.directory(config.metadata_log_dir)
-    if _stored(metadata) is None or not has_started(metadata):
+    if stored_meta(metadata) is None or not has_started(metadata):
         return False
     first = _checkpoints(metadata).get(FIRST_CHECKPOINT)
     return first is None or (first.voters is None and not first.kraft_version)
@@ -134,7 +134,7 @@ class _DiskSource:
         self._ids = {
             directory.path: found
             for directory in observed.directories
-            if (found := _directory_id(directory)) is not None
+            if (found := stored_directory_id(directory)) is not None
         }
         metadata = next(
             (directory for directory in observed.directories if directory.path == config.metadata_log_dir), None
@@ -169,7 +169,7 @@ def check_formatted(expected: FormatPlan, observed: ObservedNode) -> Iterator[Fi
     by_path = {directory.path: directory for directory in observed.directories}
     for planned in expected.directories:
         found = by_path.get(planned.path)
-        stored = _stored(found)
+        stored = stored_meta(found)
         if found is None or stored is None:
             continue
         yield from _check_ids(expected, planned, stored)
@@ -336,21 +336,6 @@ def _decided_elsewhere(finding: Finding) -> Finding:
         message=finding.message + "; the node has started since, so its metadata log decides",
         next_step="Change feature levels, users and voters in the running cluster.",
     )
-
-
-def _stored(directory: ObservedDirectory | None) -> MetaProperties | None:
-    file = directory.meta_properties if directory is not None else None
-    if file is None or file.content is None:
-        return None
-    try:
-        return parse_meta_properties(file.content, file=file.path)
-    except DecodeError:
-        return None
-
-
-def _directory_id(directory: ObservedDirectory) -> Uuid | None:
-    stored = _stored(directory)
-    return stored.directory_id if stored is not None else None
 
 
 def _checkpoints(directory: ObservedDirectory) -> dict[str, Checkpoint]:

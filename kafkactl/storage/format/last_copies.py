@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from kafkactl.core.errors import DecodeError
 from kafkactl.core.findings import Finding, Severity, warning
 from kafkactl.core.frozen import changed
 from kafkactl.core.kafka_names import NO_LEADER
@@ -19,18 +18,16 @@ from kafkactl.core.values import Uuid
 from kafkactl.core.wording import counted, first_few
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
-    ELR_AT,
-    ISR_AT,
-    LAST_KNOWN_ELR_AT,
     LEADER_AT,
     LOST,
     REPLICAS_AT,
     Image,
     PartitionState,
+    candidates,
 )
-from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.config.node_config import NodeConfig
-from kafkactl.storage.model import LastCopies, ObservedDirectory, ObservedNode
+from kafkactl.storage.format.disks import stored_directory_id
+from kafkactl.storage.model import LastCopies, ObservedNode
 
 _ID: Final = "last-copy-in-lost-directory"
 _MOST_NAMED: Final = 20
@@ -38,16 +35,8 @@ _MOST_NAMED: Final = 20
 
 def kept_directories(observed: ObservedNode) -> frozenset[Uuid]:
     """Return the ids of the node's directories that are formatted."""
-    ids = (_directory_id(directory) for directory in observed.directories)
+    ids = (stored_directory_id(directory) for directory in observed.directories)
     return frozenset(id for id in ids if id is not None)
-
-
-def _directory_id(directory: ObservedDirectory) -> Uuid | None:
-    file = directory.meta_properties
-    try:
-        return None if file is None or file.content is None else parse_meta_properties(file.content).directory_id
-    except DecodeError:
-        return None
 
 
 def needs_log(config: NodeConfig, observed: ObservedNode) -> bool:
@@ -76,11 +65,10 @@ def last_copies(image: Image, node_id: int, kept: Collection[Uuid], *, source: s
 
 
 def _waits(state: PartitionState, node_id: int, *, is_own: bool) -> bool:
-    last_known = state[LAST_KNOWN_ELR_AT]
-    candidates = (*state[ISR_AT], *state[ELR_AT]) or (last_known if len(last_known) == 1 else ())
+    eligible = candidates(state)
     if is_own:
-        return set(candidates) == {node_id} and state[LEADER_AT] in (NO_LEADER, node_id)
-    return state[LEADER_AT] == NO_LEADER and node_id in candidates
+        return set(eligible) == {node_id} and state[LEADER_AT] in (NO_LEADER, node_id)
+    return state[LEADER_AT] == NO_LEADER and node_id in eligible
 
 
 def _is_lost(state: PartitionState, node_id: int, kept: Collection[Uuid]) -> bool:

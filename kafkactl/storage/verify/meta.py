@@ -17,7 +17,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.leftovers import data_entries
-from kafkactl.storage.model import DUPLICATE_STEP, DirectoryState, ObservedDirectory
+from kafkactl.storage.model import DirectoryState, ObservedDirectory
 from kafkactl.storage.verify.meta_before_37 import compared_with_each_other
 from kafkactl.storage.verify.meta_troubles import (
     COPY_STEP,
@@ -167,7 +167,6 @@ def _directory_id_usable(
             f"The directory has the id {directory_id}, and so has {other}.",
             says=f"Duplicate directory ID Optional[{directory_id}] found. It was the ID of {other}, but also of"
             f" {directory.path}",
-            next_step=DUPLICATE_STEP,
             directory_id=str(directory_id),
             other=other,
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -65,6 +66,23 @@ def differences(answer: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def there_and_back(rolled: Rolled, new: str, old: str) -> Iterator[tuple[float, Mapping[str, Any]]]:
+    """Upgrade the cluster and roll it back; yield the seconds and the answer of each way, in which nothing is left."""
+    for verb, release in (("run", new), ("rollback", old)):
+        began = time.monotonic()
+        answer = rolled.kafkactl(verb, "--to", release, *ACCEPTED)
+        seconds = time.monotonic() - began
+        assert answer["outcome"] == "done"
+        assert {node["release"] for node in answer["proof"]} == {release}
+        yield seconds, answer
+
+
+def leader_changes(answer: Mapping[str, Any]) -> int:
+    """Return how many leaders moved while a roll stopped nodes."""
+    counted = [step["observed"] for step in answer["steps"] if step["action"] == "stop"]
+    return sum(effect["leader_changes"] or 0 for effect in counted)
+
+
 def wait_until_quiet(rolled: Rolled) -> None:
     """Wait until no node registered within the gate interval: until then a roll does not begin (`concurrent-roll`)."""
     inventory = read_inventory(rolled.inventory)
@@ -73,7 +91,7 @@ def wait_until_quiet(rolled: Rolled) -> None:
         seen = observe(inventory)
         assert seen.log is not None
         assert seen.time_ms is not None
-        return all(seen.time_ms - event.at_ms > GATE_INTERVAL_MS for event in seen.log.events)
+        return all(event.at_ms is None or seen.time_ms - event.at_ms > GATE_INTERVAL_MS for event in seen.log.events)
 
     rolled.cluster.wait_for(is_quiet, "no new registration", 120)
 

@@ -22,7 +22,6 @@ RECORDS = 20
 pytestmark = [
     pytest.mark.campaign,
     pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # kafka-python's
 ]
 
 
