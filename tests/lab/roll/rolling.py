@@ -11,7 +11,7 @@ from typing import Any
 
 from kafkactl.roll.api import observe, read_inventory
 from tests.lab.harness.cluster import KafkaCluster
-from tests.lab.migration.driving.driven import Canary
+from tests.lab.migration.driving.driven import Canary, Reader
 from tests.lab.roll.rolled import Rolled
 
 ACCEPTED = (
@@ -50,8 +50,16 @@ def create_topics(
 
 def canary(cluster: KafkaCluster, topic: str = "canary", *, client_file: Path | None = None) -> Canary:
     """Return a producer with acks=all that counts what was acknowledged and lost."""
-    place: Any = SimpleNamespace(release=cluster.shape.release, bootstrap_server=cluster.bootstrap_server)
-    return Canary(place, topic, client_file=client_file)
+    return Canary(_place(cluster), topic, client_file=client_file)
+
+
+def reader(cluster: KafkaCluster, topic: str = "canary") -> Reader:
+    """Return a member of a group that reads meanwhile; its group needs the topic `__consumer_offsets`."""
+    return Reader(_place(cluster), topic)
+
+
+def _place(cluster: KafkaCluster) -> Any:
+    return SimpleNamespace(release=cluster.shape.release, bootstrap_server=cluster.bootstrap_server)
 
 
 def differences(answer: Mapping[str, Any]) -> list[str]:
