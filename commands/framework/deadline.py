@@ -7,6 +7,7 @@ and needs no help from here. The clock is stopped while the operator is asked so
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ from kafkactl.core.errors import KafkactlError, UnknownOutcomeError, limit_behin
 
 # How a command ends that has something to say, be it of the time limit.
 _ANSWERS = (KafkactlError, click.ClickException, click.exceptions.Exit)
+# Python ignores an exception in a destructor or in a callback of the garbage collector. The limit is raised again
+# after this time, outside of it.
+_LOST_LIMIT_AGAIN_S = 0.001
 
 
 @contextmanager
@@ -33,7 +37,16 @@ def deadline(timeout_ms: int) -> Iterator[None]:
     def give_up(_signal: int, _frame: FrameType | None) -> None:
         raise timed_out
 
+    ignored = sys.unraisablehook
+
+    def raise_again(event: sys.UnraisableHookArgs) -> None:
+        if isinstance(event.exc_value, Exception) and limit_behind(event.exc_value) is timed_out:
+            signal.setitimer(signal.ITIMER_REAL, _LOST_LIMIT_AGAIN_S)
+        else:
+            ignored(event)
+
     before = signal.signal(signal.SIGALRM, give_up)
+    sys.unraisablehook = raise_again
     signal.setitimer(signal.ITIMER_REAL, timeout_ms / 1000)
     try:
         yield
@@ -43,6 +56,7 @@ def deadline(timeout_ms: int) -> Iterator[None]:
         raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = ignored
         signal.signal(signal.SIGALRM, before)
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 import signal
+import sys
 import threading
 import time
 
@@ -34,6 +36,41 @@ def test_a_thread_that_is_being_started_does_not_hide_the_limit(monkeypatch: pyt
         threading.Thread(target=runs.set).start()
     assert caught.value.id == "timed-out"
     assert isinstance(caught.value.__context__, KeyError)
+
+
+@pytest.mark.parametrize("place", ["destructor", "garbage collection"])
+def test_limit_reached_where_python_ignores_errors_still_ends_the_body(place: str):
+    class Freed:
+        def __del__(self):
+            signal.raise_signal(signal.SIGALRM)
+
+    def collected(phase: str, _info: dict[str, int]) -> None:
+        if phase == "stop":
+            gc.callbacks.remove(collected)
+            signal.raise_signal(signal.SIGALRM)
+
+    hook = sys.unraisablehook
+    with pytest.raises(UnknownOutcomeError) as caught, deadline(60_000):
+        if place == "destructor":
+            Freed()
+        else:
+            gc.callbacks.append(collected)
+            gc.collect()
+        threading.Event().wait(60)
+    assert caught.value.id == "timed-out"
+    assert sys.unraisablehook is hook
+
+
+def test_other_error_of_a_destructor_is_still_shown(monkeypatch: pytest.MonkeyPatch):
+    class Freed:
+        def __del__(self):
+            raise ValueError("of the destructor")
+
+    shown: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda event: shown.append(str(event.exc_value)))
+    with deadline(60_000):
+        Freed()
+    assert shown == ["of the destructor"]
 
 
 def test_other_error_is_not_reported_as_the_limit():
